@@ -1,0 +1,173 @@
+import type { FieldError } from "./field-error.ts";
+import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
+
+/** The resource, or kind, that an error speaks of. */
+export interface Named {
+  readonly group: string;
+  /** A plural (`serviceaccounts`) or, for Invalid, a kind. */
+  readonly resource: string;
+}
+
+export interface ApiErrorOptions {
+  readonly code: number;
+  readonly reason?: StatusReason;
+  readonly message: string;
+  readonly details?: StatusDetails;
+  /** Whole seconds, sent as a Retry-After header too. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** An expected failure: it becomes a Status body. Anything else that is thrown is a bug and is answered as a bare 500. */
+export class ApiError extends Error {
+  readonly code: number;
+  readonly reason: StatusReason | undefined;
+  readonly details: StatusDetails | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor({ code, reason, message, details, retryAfterSeconds }: ApiErrorOptions) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The one place that renders an error as a Status. */
+export function statusOf(error: ApiError): Status {
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: error.message,
+    ...(error.reason !== undefined && { reason: error.reason }),
+    ...(error.details !== undefined && { details: error.details }),
+    code: error.code,
+  };
+}
+
+/** `certificatesigningrequests.certificates.platform.io`, or the bare resource in the core group. */
+export const qualified = ({ group, resource }: Named): string => (group === "" ? resource : `${resource}.${group}`);
+
+const detailsOf = ({ group, resource }: Named, name: string): StatusDetails => ({
+  ...(name !== "" && { name }),
+  ...(group !== "" && { group }),
+  ...(resource !== "" && { kind: resource }),
+});
+
+export const badRequest = (message: string): ApiError => new ApiError({ code: 400, reason: "BadRequest", message });
+
+export const unauthorized = (): ApiError =>
+  new ApiError({ code: 401, reason: "Unauthorized", message: "Unauthorized" });
+
+/** `message` is the authorizer's whole sentence after the resource and name. */
+export const forbidden = (resource: Named, name: string, message: string): ApiError =>
+  new ApiError({
+    code: 403,
+    reason: "Forbidden",
+    message:
+      resource.resource === ""
+        ? `forbidden: ${message}`
+        : name === ""
+          ? `${qualified(resource)} is forbidden: ${message}`
+          : `${qualified(resource)} ${JSON.stringify(name)} is forbidden: ${message}`,
+    details: detailsOf(resource, name),
+  });
+
+export const notFound = (resource: Named, name: string): ApiError =>
+  new ApiError({
+    code: 404,
+    reason: "NotFound",
+    message: `${qualified(resource)} ${JSON.stringify(name)} not found`,
+    details: detailsOf(resource, name),
+  });
+
+/** A path that serves nothing. */
+export const pathNotFound = (): ApiError =>
+  new ApiError({
+    code: 404,
+    reason: "NotFound",
+    message: "the server could not find the requested resource",
+    details: {},
+  });
+
+export const methodNotAllowed = (message: string): ApiError =>
+  new ApiError({ code: 405, reason: "MethodNotAllowed", message });
+
+export const notAcceptable = (message: string): ApiError =>
+  new ApiError({ code: 406, reason: "NotAcceptable", message });
+
+export const alreadyExists = (resource: Named, name: string): ApiError =>
+  new ApiError({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `${qualified(resource)} ${JSON.stringify(name)} already exists`,
+    details: detailsOf(resource, name),
+  });
+
+/** `message` says why: it follows "Operation cannot be fulfilled on ...: ". */
+export const conflict = (
+  resource: Named,
+  name: string,
+  { message, causes }: { readonly message: string; readonly causes?: readonly StatusCause[] },
+): ApiError =>
+  new ApiError({
+    code: 409,
+    reason: "Conflict",
+    message: `Operation cannot be fulfilled on ${qualified(resource)} ${JSON.stringify(name)}: ${message}`,
+    details: { ...detailsOf(resource, name), ...(causes !== undefined && { causes }) },
+  });
+
+/** A resourceVersion, continue token or watch position that is no longer kept. */
+export const expired = (message: string): ApiError => new ApiError({ code: 410, reason: "Expired", message });
+
+export const tooLarge = (message: string): ApiError =>
+  new ApiError({ code: 413, reason: "RequestEntityTooLarge", message });
+
+export const unsupportedMediaType = (message: string): ApiError =>
+  new ApiError({ code: 415, reason: "UnsupportedMediaType", message });
+
+const joined = (faults: readonly string[]): string => (faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`);
+
+/** Every fault of an object at once. `kind` carries the kind's name in `resource` (upstream: `errors.NewInvalid`). */
+export const invalid = (kind: Named, name: string, faults: readonly FieldError[]): ApiError =>
+  new ApiError({
+    code: 422,
+    reason: "Invalid",
+    message: `${qualified(kind)} ${JSON.stringify(name)} is invalid${
+      faults.length === 0 ? "" : `: ${joined([...new Set(faults.map((fault) => `${fault.field}: ${fault.message}`))])}`
+    }`,
+    details: {
+      ...detailsOf(kind, name),
+      ...(faults.length > 0 && {
+        causes: faults.map(({ reason, message, field }) => ({ reason, message, field })),
+      }),
+    },
+  });
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
+  new ApiError({
+    code: 429,
+    reason: "TooManyRequests",
+    message,
+    details: { retryAfterSeconds },
+    retryAfterSeconds,
+  });
+
+/** A bug's answer: it says nothing of the cause, which is in the log. */
+export const internalError = (): ApiError =>
+  new ApiError({ code: 500, reason: "InternalError", message: "Internal error occurred" });
+
+export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiError =>
+  new ApiError({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message,
+    details: { retryAfterSeconds },
+    retryAfterSeconds,
+  });
+
+export const timeout = (message: string, details: StatusDetails = {}): ApiError =>
+  new ApiError({ code: 504, reason: "Timeout", message, details });

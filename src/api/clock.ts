@@ -1,0 +1,12 @@
+/** Where the current time comes from: injected, so that tests decide it. */
+export interface Clock {
+  /** Milliseconds since the epoch, as `Date.now`. */
+  now(): number;
+}
+
+export const systemClock: Clock = { now: Date.now };
+
+/** A time as Kubernetes writes it in JSON: RFC 3339 in UTC, whole seconds. */
+export function timestamp(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
+}

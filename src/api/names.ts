@@ -1,0 +1,67 @@
+/** The naming profile that a server speaks. A data directory belongs to one profile. */
+export type Profile = "platform" | "kubernetes";
+
+/** The API groups besides the core group (""). */
+export type GroupName =
+  | "authentication"
+  | "authorization"
+  | "certificates"
+  | "coordination"
+  | "rbac.authorization";
+
+/**
+ * Every name that differs between the two profiles: groups, signers, annotation and label keys, claims, reserved
+ * namespaces. `platform` holds the names of the API document, `kubernetes` the upstream ones.
+ */
+export interface Names {
+  readonly profile: Profile;
+  /** The domain of keys, claims and signers: `platform.io` or `kubernetes.io`. */
+  readonly domain: string;
+  /** The full name of an API group, such as `certificates.platform.io`. */
+  group(name: GroupName): string;
+  /** A label, annotation or taint key: `key("metadata.name")` is `platform.io/metadata.name`. */
+  key(suffix: string): string;
+  /** A key below a subdomain: `subdomainKey("authentication", "pod-name")` is `authentication.platform.io/pod-name`. */
+  subdomainKey(subdomain: string, suffix: string): string;
+  /** The private claim of service account tokens. */
+  readonly tokenClaim: string;
+  readonly signers: {
+    readonly apiserverClient: string;
+    readonly apiserverClientNodeAgent: string;
+    readonly nodeAgentServing: string;
+    /** The legacy signer, which requests may not name. */
+    readonly legacyUnknown: string;
+  };
+  readonly namespaces: { readonly system: string; readonly public: string; readonly nodeLease: string };
+  /** The ConfigMap with the cluster's CA that every namespace gets. */
+  readonly rootCaConfigMap: string;
+}
+
+function namesOf(profile: Profile): Names {
+  const upstream = profile === "kubernetes";
+  const domain = upstream ? "kubernetes.io" : "platform.io";
+  const groupDomain = upstream ? "k8s.io" : "platform.io";
+  const reserved = upstream ? "kube" : "platform";
+  return {
+    profile,
+    domain,
+    group: (name) => `${name}.${groupDomain}`,
+    key: (suffix) => `${domain}/${suffix}`,
+    subdomainKey: (subdomain, suffix) => `${subdomain}.${domain}/${suffix}`,
+    tokenClaim: domain,
+    signers: {
+      apiserverClient: `${domain}/${upstream ? "kube-apiserver-client" : "apiserver-client"}`,
+      apiserverClientNodeAgent: `${domain}/${upstream ? "kube-apiserver-client-kubelet" : "apiserver-client-nodeagent"}`,
+      nodeAgentServing: `${domain}/${upstream ? "kubelet-serving" : "nodeagent-serving"}`,
+      legacyUnknown: `${domain}/legacy-unknown`,
+    },
+    namespaces: { system: `${reserved}-system`, public: `${reserved}-public`, nodeLease: `${reserved}-node-lease` },
+    rootCaConfigMap: `${reserved}-root-ca.crt`,
+  };
+}
+
+export const platformNames: Names = namesOf("platform");
+export const kubernetesNames: Names = namesOf("kubernetes");
+
+/** The names of a profile. */
+export const namesFor = (profile: Profile): Names => (profile === "kubernetes" ? kubernetesNames : platformNames);

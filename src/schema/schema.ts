@@ -1,0 +1,162 @@
+/**
+ * The schema language: one description of a kind's fields from which everything else follows: the TypeScript type
+ * (`Infer`), decoding with pruning and errors as upstream words them, defaults, OpenAPI, merge keys of patches and apply,
+ * and the protobuf encoding. A schema is plain data and never changes.
+ */
+export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | AnySchema;
+
+/** `bytes` are base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` in microseconds; all stay strings. */
+export type ScalarType =
+  | "string"
+  | "boolean"
+  | "int32"
+  | "int64"
+  | "double"
+  | "bytes"
+  | "time"
+  | "microTime"
+  | "quantity"
+  | "intOrString";
+
+declare const typed: unique symbol;
+
+export interface ScalarSchema<T = unknown> {
+  readonly type: ScalarType;
+  /** Documents the known values in OpenAPI; it does not validate. */
+  readonly enum?: readonly string[];
+  readonly [typed]?: T;
+}
+
+export interface ObjectSchema<T = unknown> {
+  readonly type: "object";
+  /** The Go type's name as upstream error messages and OpenAPI show it: `v1.ObjectMeta`. */
+  readonly goType: string;
+  readonly description: string;
+  readonly fields: Readonly<Record<string, Field>>;
+  /** Fields that the schema does not name are kept as they are instead of pruned (a Pod's spec). */
+  readonly isOpen?: boolean;
+  /** Apply and ownership treat it as one value (object references, selectors). */
+  readonly isAtomic?: boolean;
+  readonly [typed]?: T;
+}
+
+export interface ArraySchema<T = unknown> {
+  readonly type: "array";
+  readonly items: Schema;
+  /** How apply and ownership see the list (upstream: `+listType`). */
+  readonly list: "atomic" | "set" | "map";
+  /** The keys of a `map` list. */
+  readonly mapKeys?: readonly string[];
+  /** How a strategic merge patch sees it; absent: the list is replaced as a whole. `mergeKey` is absent for scalars. */
+  readonly patchMerge?: { readonly mergeKey?: string };
+  readonly [typed]?: T;
+}
+
+export interface MapSchema<T = unknown> {
+  readonly type: "map";
+  readonly values: Schema;
+  readonly isAtomic?: boolean;
+  readonly [typed]?: T;
+}
+
+/** Any JSON value, kept as it is. */
+export interface AnySchema<T = unknown> {
+  readonly type: "any";
+  readonly [typed]?: T;
+}
+
+/**
+ * Whether a field is in the encoded object:
+ * - `omitEmpty` (default): absent when it is empty (Go's omitempty on a value: "", 0, false, null, [] and {} vanish);
+ * - `pointer`: absent only when it was absent or null (false, 0, "" and {} stay; an empty array of a pointer-less Go
+ *   slice vanishes all the same);
+ * - `always`: always there; when it was not given, with its empty value ("" 0 false, a struct with its own always-fields,
+ *   null for lists and maps).
+ */
+export type Presence = "omitEmpty" | "pointer" | "always";
+
+export interface Field {
+  /** The field's number in the protobuf message. */
+  readonly number: number;
+  readonly schema: Schema;
+  readonly description: string;
+  readonly presence?: Presence;
+  /** The value that a missing (or null) field gets when an object is decoded from a client or from storage. */
+  readonly default?: unknown;
+  /** Listed in OpenAPI as required. It does not validate: that is the kind's `validate`. */
+  readonly isRequired?: boolean;
+}
+
+// ---- builders ---------------------------------------------------------------------------------
+
+const scalar = <T>(type: ScalarType): ScalarSchema<T> => ({ type });
+
+export const string: ScalarSchema<string> = scalar("string");
+export const boolean: ScalarSchema<boolean> = scalar("boolean");
+export const int32: ScalarSchema<number> = scalar("int32");
+export const int64: ScalarSchema<number> = scalar("int64");
+export const double: ScalarSchema<number> = scalar("double");
+export const bytes: ScalarSchema<string> = scalar("bytes");
+export const time: ScalarSchema<string> = scalar("time");
+export const microTime: ScalarSchema<string> = scalar("microTime");
+export const quantity: ScalarSchema<string> = scalar("quantity");
+export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
+export const any: AnySchema = { type: "any" };
+
+export const stringEnum = <const T extends string>(...values: readonly T[]): ScalarSchema<string> => ({
+  type: "string",
+  enum: values,
+});
+
+interface ObjectOptions<F> {
+  readonly goType: string;
+  readonly description: string;
+  readonly fields: F;
+  readonly isOpen?: boolean;
+  readonly isAtomic?: boolean;
+}
+
+export const object = <const F extends Readonly<Record<string, Field>>>(
+  options: ObjectOptions<F>,
+): ObjectSchema<FieldsOf<F>> => ({ type: "object", ...options });
+
+/** A list that is one value: replaced as a whole. */
+export const atomicList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+  type: "array",
+  items,
+  list: "atomic",
+});
+
+/** A list of distinct scalars, merged by value. */
+export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+  type: "array",
+  items,
+  list: "set",
+  patchMerge: {},
+});
+
+/** A list of objects that one field tells apart, for patches and for apply. */
+export const mapList = <S extends Schema>(items: S, key: string): ArraySchema<Infer<S>[]> => ({
+  type: "array",
+  items,
+  list: "map",
+  mapKeys: [key],
+  patchMerge: { mergeKey: key },
+});
+
+export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({ type: "map", values });
+
+// ---- inference --------------------------------------------------------------------------------
+
+/** The TypeScript type of the decoded values of a schema. */
+export type Infer<S> = S extends { readonly [typed]?: infer T } ? T : never;
+
+type AlwaysKeys<F> = { [K in keyof F]: F[K] extends { presence: "always" } ? K : never }[keyof F];
+type Flat<T> = { [K in keyof T]: T[K] };
+type AlwaysValue<S> = S extends { type: "array" } | { type: "map" } ? Infer<S> | null : Infer<S>;
+
+export type FieldsOf<F extends Readonly<Record<string, Field>>> = Flat<
+  { -readonly [K in AlwaysKeys<F>]: AlwaysValue<F[K]["schema"]> } & {
+    -readonly [K in Exclude<keyof F, AlwaysKeys<F>>]?: NonNullable<Infer<F[K]["schema"]>>;
+  }
+>;

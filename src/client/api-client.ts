@@ -1,0 +1,262 @@
+import { ApiError } from "../api/api-error.ts";
+import type { ApiList, ApiObject } from "../api/object-meta.ts";
+import type { Status } from "../api/status.ts";
+import { readText } from "./transport.ts";
+import type { ClientResponse, Transport } from "./transport.ts";
+import { watchEvents } from "./watch-events.ts";
+import type { WatchEvent } from "./watch-events.ts";
+
+/** Names a resource of the API: `T` is the type of its objects. */
+export interface ResourceReference<T extends ApiObject = ApiObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  readonly objects?: T;
+}
+
+export interface ListOptions {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+}
+
+export interface WatchOptions extends ListOptions {
+  readonly allowsBookmarks?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+export interface WriteOptions {
+  readonly isDryRun?: boolean;
+  readonly fieldManager?: string;
+}
+
+export interface DeleteOptions extends WriteOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+}
+
+export type PatchType = "json" | "merge" | "strategic-merge" | "apply";
+
+const patchContentTypes: Readonly<Record<PatchType, string>> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  "strategic-merge": "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+};
+
+/**
+ * The typed client of the API, over any transport. Every method rejects with the ApiError that the server's Status
+ * describes, or with the transport's error when no answer came.
+ */
+export class ApiClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The operations on one resource, in one namespace; "" is all namespaces, or a cluster-scoped resource. */
+  resource<T extends ApiObject>(reference: ResourceReference<T>, namespace = ""): ResourceClient<T> {
+    return new ResourceClient(this, reference, namespace);
+  }
+
+  /** Sends a JSON request to any path and returns the JSON of the answer. */
+  async request<T>(
+    method: string,
+    path: string,
+    { query, body, contentType = "application/json", signal }: RequestOptions = {},
+  ): Promise<T> {
+    const response = await this.#transport.send({
+      method,
+      path,
+      ...(query !== undefined && { query }),
+      ...(signal !== undefined && { signal }),
+      headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await readText(response.body);
+    if (response.status >= 300) throw errorOf(response.status, text);
+    return JSON.parse(text) as T; // the server's answer: its kind is the one that was asked for
+  }
+
+  /** Sends a request whose answer is a stream. */
+  async stream(path: string, query: string, signal: AbortSignal): Promise<ClientResponse> {
+    const response = await this.#transport.send({
+      method: "GET",
+      path,
+      query,
+      headers: { accept: "application/json" },
+      signal,
+    });
+    if (response.status >= 300) throw errorOf(response.status, await readText(response.body));
+    return response;
+  }
+
+  /** Reads a path that answers text (`/healthz`, `/metrics`). */
+  async text(path: string): Promise<string> {
+    const response = await this.#transport.send({ method: "GET", path });
+    const text = await readText(response.body);
+    if (response.status >= 300) throw errorOf(response.status, text);
+    return text;
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+}
+
+interface RequestOptions {
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The verbs on one resource in one namespace. */
+export class ResourceClient<T extends ApiObject> {
+  readonly #client: ApiClient;
+  readonly #reference: ResourceReference<T>;
+  readonly #collection: string;
+
+  constructor(client: ApiClient, reference: ResourceReference<T>, namespace: string) {
+    this.#client = client;
+    this.#reference = reference;
+    this.#collection = collectionPath(reference, namespace);
+  }
+
+  get(name: string): Promise<T> {
+    return this.#client.request("GET", this.#item(name));
+  }
+
+  /** The object, or undefined where the server answers 404. */
+  async find(name: string): Promise<T | undefined> {
+    try {
+      return await this.get(name);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  list(options: ListOptions = {}): Promise<ApiList<T>> {
+    return this.#client.request("GET", this.#collection, { query: listQuery(options) });
+  }
+
+  /** Follows changes until the server ends the watch or `signal` aborts. */
+  async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
+    const query = listQuery(options, { watch: "true" });
+    yield* watchEvents<T>((await this.#client.stream(this.#collection, query, signal)).body);
+  }
+
+  create(object: T, options: WriteOptions = {}): Promise<T> {
+    return this.#client.request("POST", this.#collection, { query: writeQuery(options), body: this.#typed(object) });
+  }
+
+  /** Creates a subresource of a kind of its own, such as a ServiceAccount's token. */
+  createSubresource<S extends ApiObject>(name: string, subresource: string, object: S): Promise<S> {
+    return this.#client.request("POST", `${this.#item(name)}/${subresource}`, { body: object });
+  }
+
+  update(object: T, options: WriteOptions & { readonly subresource?: string } = {}): Promise<T> {
+    return this.#client.request("PUT", this.#item(object.metadata.name ?? "", options.subresource), {
+      query: writeQuery(options),
+      body: this.#typed(object),
+    });
+  }
+
+  patch(
+    name: string,
+    patch: unknown,
+    {
+      type = "merge",
+      subresource,
+      isForced = false,
+      ...options
+    }: WriteOptions & { readonly type?: PatchType; readonly subresource?: string; readonly isForced?: boolean } = {},
+  ): Promise<T> {
+    return this.#client.request("PATCH", this.#item(name, subresource), {
+      query: writeQuery(options, isForced ? { force: "true" } : {}),
+      body: patch,
+      contentType: patchContentTypes[type],
+    });
+  }
+
+  async delete(name: string, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion, propagationPolicy } = options;
+    await this.#client.request("DELETE", this.#item(name), {
+      query: writeQuery(options),
+      body: {
+        kind: "DeleteOptions",
+        apiVersion: "v1",
+        ...((uid !== undefined || resourceVersion !== undefined) && { preconditions: { uid, resourceVersion } }),
+        ...(propagationPolicy !== undefined && { propagationPolicy }),
+        ...(options.isDryRun === true && { dryRun: ["All"] }),
+      },
+    });
+  }
+
+  async deleteCollection(options: ListOptions = {}): Promise<void> {
+    await this.#client.request("DELETE", this.#collection, { query: listQuery(options) });
+  }
+
+  #item(name: string, subresource?: string): string {
+    return `${this.#collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
+  }
+
+  #typed(object: T): T {
+    const { group, version, kind } = this.#reference;
+    return { ...object, apiVersion: group === "" ? version : `${group}/${version}`, kind };
+  }
+}
+
+/** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
+export function collectionPath({ group, version, resource }: ResourceReference, namespace: string): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  return `${root}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${resource}`;
+}
+
+function listQuery(options: WatchOptions, more: Record<string, string> = {}): string {
+  const query = new URLSearchParams(more);
+  if (options.labelSelector !== undefined) query.set("labelSelector", options.labelSelector);
+  if (options.fieldSelector !== undefined) query.set("fieldSelector", options.fieldSelector);
+  if (options.resourceVersion !== undefined) query.set("resourceVersion", options.resourceVersion);
+  if (options.limit !== undefined) query.set("limit", String(options.limit));
+  if (options.continue !== undefined) query.set("continue", options.continue);
+  if (options.allowsBookmarks === true) query.set("allowWatchBookmarks", "true");
+  if (options.timeoutSeconds !== undefined) query.set("timeoutSeconds", String(options.timeoutSeconds));
+  return query.toString();
+}
+
+function writeQuery(options: WriteOptions, more: Record<string, string> = {}): string {
+  const query = new URLSearchParams(more);
+  if (options.isDryRun === true) query.set("dryRun", "All");
+  if (options.fieldManager !== undefined) query.set("fieldManager", options.fieldManager);
+  return query.toString();
+}
+
+/** The error that a failed answer describes; an answer that is no Status keeps its code and text. */
+function errorOf(code: number, text: string): ApiError {
+  const status = parseStatus(text);
+  return new ApiError({
+    code,
+    message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
+    ...(status?.reason !== undefined && { reason: status.reason }),
+    ...(status?.details !== undefined && { details: status.details }),
+    ...(status?.details?.retryAfterSeconds !== undefined && { retryAfterSeconds: status.details.retryAfterSeconds }),
+  });
+}
+
+/** The Status of a body, or undefined for a proxy's page or a health check's text. */
+function parseStatus(text: string): Status | undefined {
+  try {
+    const parsed = JSON.parse(text) as Status | null; // a border: `kind` is checked, the rest is only shown
+    return parsed?.kind === "Status" ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}

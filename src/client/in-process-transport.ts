@@ -1,0 +1,85 @@
+import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
+
+/** Calls a server's handler directly: the same requests and answers as over HTTPS, without a connection. */
+export function inProcessTransport(
+  handle: Handler,
+  { bearerToken, userAgent = "signet" }: { readonly bearerToken?: string; readonly userAgent?: string } = {},
+): Transport {
+  const closed = new AbortController();
+  return {
+    async send(request) {
+      const signal =
+        request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
+      return clientResponse(await handle(httpRequest(request, { bearerToken, userAgent, signal })), signal);
+    },
+    close: () => closed.abort(),
+  };
+}
+
+interface Identity {
+  readonly bearerToken: string | undefined;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+}
+
+function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal }: Identity): HttpRequest {
+  return {
+    method: request.method,
+    path: request.path,
+    query: request.query ?? "",
+    headers: {
+      "user-agent": userAgent,
+      ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
+      ...request.headers,
+    },
+    connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+    readBody: async () => Buffer.from(request.body ?? "", "utf8"),
+    signal,
+  };
+}
+
+function clientResponse({ status, headers, body }: HttpResponse, signal: AbortSignal): ClientResponse {
+  if (typeof body === "string") return { status, headers, body: once(Buffer.from(body, "utf8")) };
+  if (Buffer.isBuffer(body)) return { status, headers, body: once(body) };
+  return { status, headers, body: iterate(body, signal) };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function* iterate(stream: StreamBody, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const queue: Uint8Array[] = [];
+  let queuedBytes = 0;
+  let isEnded = false;
+  let wake: () => void = () => {};
+  const onAbort = (): void => {
+    isEnded = true;
+    wake();
+  };
+  const stop = stream.start({
+    write(bytes) {
+      queue.push(bytes);
+      queuedBytes += bytes.length;
+      wake();
+    },
+    bufferedBytes: () => queuedBytes,
+    end: onAbort,
+  });
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (;;) {
+      if (signal.aborted) return;
+      const chunk = queue.shift();
+      if (chunk !== undefined) {
+        queuedBytes -= chunk.length;
+        yield chunk;
+      } else if (isEnded) return;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    stop();
+  }
+}

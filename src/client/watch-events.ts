@@ -1,0 +1,36 @@
+import { ApiError } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { Status } from "../api/status.ts";
+
+/** One change of a watched object. A bookmark's object has nothing but its kind and resourceVersion. */
+export interface WatchEvent<T extends ApiObject = ApiObject> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: T;
+}
+
+/** A watch event's line is at most an object and its frame: more is not an answer of this API. */
+const longestLineBytes = 16 * 1024 * 1024;
+
+/** Splits a watch's bytes into events. Throws the ApiError of an ERROR event (410: list again). */
+export async function* watchEvents<T extends ApiObject>(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<WatchEvent<T>> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of body) {
+    let bytes = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10)) {
+      const line = bytes.toString("utf8", 0, end);
+      bytes = bytes.subarray(end + 1);
+      if (line.trim() !== "") yield eventOf<T>(line);
+    }
+    if (bytes.length > longestLineBytes) throw new Error("a watch event is longer than any object may be");
+    rest = bytes;
+  }
+}
+
+function eventOf<T extends ApiObject>(line: string): WatchEvent<T> {
+  const event = JSON.parse(line) as WatchEvent<T> | { type: "ERROR"; object: Status }; // the server's frame
+  if (event.type !== "ERROR") return event;
+  const { code = 500, message = "the watch failed", reason } = event.object;
+  throw new ApiError({ code, message, ...(reason !== undefined && { reason }) });
+}

@@ -1,0 +1,96 @@
+/** Says why a name may not be; `isPrefix` for a generateName, to which a suffix is added. Empty: it may. */
+export type ValidateName = (name: string, options: { readonly isPrefix: boolean }) => string[];
+
+const labelFormat = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const subdomainFormat = `${labelFormat}(\\.${labelFormat})*`;
+const configKeyFormat = "[-._a-zA-Z0-9]+";
+
+const label = new RegExp(`^${labelFormat}$`);
+const subdomain = new RegExp(`^${subdomainFormat}$`);
+const configKey = new RegExp(`^${configKeyFormat}$`);
+
+export const maximumLabelLength = 63;
+export const maximumSubdomainLength = 253;
+
+/** Bytes in UTF-8: every limit of upstream's is in bytes, whatever its message says. */
+const byteLength = (value: string): number => Buffer.byteLength(value, "utf8");
+
+/** Explains a pattern that was not met (upstream: `validation.RegexError`, its commas included). */
+export function patternMessage(
+  message: string,
+  { format, examples }: { readonly format: string; readonly examples: readonly string[] },
+): string {
+  return `${message} (e.g. ${examples.map((one) => `'${one}', `).join(" or ")}regex used for validation is '${format}')`;
+}
+
+/** RFC 1123 label: a namespace's name (upstream: `IsDNS1123Label`). */
+export function dnsLabelFaults(value: string): string[] {
+  const faults: string[] = [];
+  if (byteLength(value) > maximumLabelLength) faults.push(`must be no more than ${maximumLabelLength} characters`);
+  if (!label.test(value)) {
+    faults.push(
+      subdomain.test(value)
+        ? "must not contain dots"
+        : patternMessage(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+            { format: labelFormat, examples: ["my-name", "123-abc"] },
+          ),
+    );
+  }
+  return faults;
+}
+
+/** RFC 1123 subdomain: the name of most kinds (upstream: `IsDNS1123Subdomain`). */
+export function dnsSubdomainFaults(value: string): string[] {
+  const faults: string[] = [];
+  if (byteLength(value) > maximumSubdomainLength) {
+    faults.push(`must be no more than ${maximumSubdomainLength} characters`);
+  }
+  if (!subdomain.test(value)) {
+    faults.push(
+      patternMessage(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+        { format: subdomainFormat, examples: ["example.com"] },
+      ),
+    );
+  }
+  return faults;
+}
+
+/** A key of a ConfigMap's or a Secret's data (upstream: `IsConfigMapKey`). */
+export function configKeyFaults(value: string): string[] {
+  const faults: string[] = [];
+  if (byteLength(value) > maximumSubdomainLength) {
+    faults.push(`must be no more than ${maximumSubdomainLength} characters`);
+  }
+  if (!configKey.test(value)) {
+    faults.push(
+      patternMessage("a valid config key must consist of alphanumeric characters, '-', '_' or '.'", {
+        format: configKeyFormat,
+        examples: ["key.name", "KEY_NAME", "key-name"],
+      }),
+    );
+  }
+  if (value === ".") faults.push("must not be '.'");
+  else if (value === "..") faults.push("must not be '..'");
+  else if (value.startsWith("..")) faults.push("must not start with '..'");
+  return faults;
+}
+
+/** A prefix may end with the dash before the suffix to come (upstream: `maskTrailingDash`, which drops one more). */
+const withoutTrailingDash = (name: string): string =>
+  name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
+
+export const validateDnsLabelName: ValidateName = (name, { isPrefix }) =>
+  dnsLabelFaults(isPrefix ? withoutTrailingDash(name) : name);
+
+export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
+  dnsSubdomainFaults(isPrefix ? withoutTrailingDash(name) : name);
+
+/** A name that is safe as a segment of a path: what RBAC's kinds ask, and the least that every kind does. */
+export const validatePathSegmentName: ValidateName = (name, { isPrefix }) => {
+  if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
+  return ["/", "%"]
+    .filter((character) => name.includes(character))
+    .map((character) => `may not contain '${character}'`);
+};

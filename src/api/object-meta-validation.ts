@@ -1,0 +1,205 @@
+import { forbiddenField, invalidValue, required, tooLong } from "./field-error.ts";
+import type { FieldError } from "./field-error.ts";
+import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
+import { validateDnsLabelName, validatePathSegmentName } from "./name-validation.ts";
+import type { ValidateName } from "./name-validation.ts";
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
+
+/** What a kind asks of its metadata. */
+export interface ObjectMetaRules {
+  readonly isNamespaced: boolean;
+  readonly validateName: ValidateName;
+}
+
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+
+/** In bytes, as upstream counts. */
+const maximumManagerLength = 128;
+const maximumSubresourceLength = 256;
+/** What one list may report. */
+const maximumFaults = 100;
+
+/** Every fault of a new object's metadata, its name made and its namespace set (upstream: `ValidateObjectMeta`). */
+export function validateObjectMeta(meta: ObjectMeta, { isNamespaced, validateName }: ObjectMetaRules): FieldError[] {
+  const { generateName = "", name = "", generation = 0 } = meta;
+  return [
+    ...(generateName === ""
+      ? []
+      : validateName(generateName, { isPrefix: true }).map((fault) =>
+          invalidValue("metadata.generateName", generateName, fault),
+        )),
+    ...(name === ""
+      ? [required("metadata.name", "name or generateName is required")]
+      : validateName(name, { isPrefix: false }).map((fault) => invalidValue("metadata.name", name, fault))),
+    ...validateNamespace(meta.namespace ?? "", isNamespaced),
+    ...(generation < 0 ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")] : []),
+    ...validateLabels(meta.labels, "metadata.labels"),
+    ...validateAnnotations(meta.annotations, "metadata.annotations"),
+    ...validateOwnerReferences(meta.ownerReferences ?? []),
+    ...validateFinalizers(meta.finalizers ?? []),
+    ...validateManagedFields(meta.managedFields ?? []),
+  ];
+}
+
+/**
+ * Every fault of a changed object's metadata. Upstream checks the metadata in the machinery and again in every kind, so
+ * that a fault is a cause two to four times; clients that count causes see the same number here.
+ */
+export function validateObjectMetaUpdate(next: ObjectMeta, previous: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
+  const changes = validateChanges(next, previous);
+  const general = validateObjectMeta(next, { isNamespaced: rules.isNamespaced, validateName: validatePathSegmentName });
+  return [...general, ...changes, ...changes, ...validateObjectMeta(next, rules)];
+}
+
+/** What an update may not do (upstream: `ValidateObjectMetaUpdate`). */
+function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
+  const faults: FieldError[] = [];
+  if (previous.deletionTimestamp !== undefined) {
+    faults.push(...validateNoNewFinalizers(next.finalizers ?? [], previous.finalizers ?? []));
+  }
+  if ((next.resourceVersion ?? "") === "") {
+    faults.push(invalidValue("metadata.resourceVersion", "", "must be specified for an update"));
+  }
+  if ((next.generation ?? 0) < (previous.generation ?? 0)) {
+    faults.push(invalidValue("metadata.generation", next.generation ?? 0, "must not be decremented"));
+  }
+  for (const field of ["name", "namespace", "uid"] as const) {
+    if ((next[field] ?? "") !== (previous[field] ?? "")) faults.push(immutable(field, next[field] ?? ""));
+  }
+  for (const field of ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
+    if (next[field] !== previous[field]) faults.push(immutable(field, next[field]));
+  }
+  return [
+    ...faults,
+    ...validateLabels(next.labels, "metadata.labels"),
+    ...validateAnnotations(next.annotations, "metadata.annotations"),
+    ...validateOwnerReferences(next.ownerReferences ?? []),
+    ...validateManagedFields(next.managedFields ?? []),
+  ];
+}
+
+const immutable = (field: string, value: unknown): FieldError =>
+  invalidValue(`metadata.${field}`, value, "field is immutable");
+
+function validateNamespace(namespace: string, isNamespaced: boolean): FieldError[] {
+  const field = "metadata.namespace";
+  if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
+  if (namespace === "") return [required(field, "")];
+  return validateDnsLabelName(namespace, { isPrefix: false }).map((fault) => invalidValue(field, namespace, fault));
+}
+
+function validateOwnerReferences(references: readonly OwnerReference[]): FieldError[] {
+  const field = "metadata.ownerReferences";
+  const faults: FieldError[] = [];
+  let firstController: string | undefined;
+  for (const reference of references) {
+    faults.push(...validateOwnerReference(reference));
+    if (reference.controller !== true) continue;
+    const controller = `${reference.kind}/${reference.name}`;
+    if (firstController === undefined) firstController = controller;
+    else {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${firstController} and ${controller}`;
+      // Every such fault repeats the whole list: one says it all when there are many.
+      faults.push(invalidValue(field, references.slice(0, maximumFaults).map(inFieldOrder), detail));
+      if (references.length > maximumFaults) break;
+    }
+    if (faults.length >= maximumFaults) break;
+  }
+  return faults;
+}
+
+function validateOwnerReference(reference: OwnerReference): FieldError[] {
+  const field = "metadata.ownerReferences";
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const faults: FieldError[] = [];
+  // "a/b/c" has no version, and neither has "group/".
+  const parts = apiVersion.split("/", 3);
+  const version = parts.length > 2 ? "" : (parts.at(-1) ?? "");
+  if (version === "") faults.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+  for (const [part, value] of Object.entries({ kind, name, uid })) {
+    if (value === "") faults.push(invalidValue(`${field}.${part}`, value, "must not be empty"));
+  }
+  if (apiVersion === "v1" && kind === "Event") {
+    faults.push(invalidValue(field, inFieldOrder(reference), "/v1, Kind=Event is disallowed from being an owner"));
+  }
+  return faults;
+}
+
+const inFieldOrder = ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+  controller,
+  blockOwnerDeletion,
+}: OwnerReference): OwnerReference => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+  ...(controller !== undefined && { controller }),
+  ...(blockOwnerDeletion !== undefined && { blockOwnerDeletion }),
+});
+
+function validateFinalizers(finalizers: readonly string[]): FieldError[] {
+  const field = "metadata.finalizers";
+  const faults = finalizers
+    .flatMap((finalizer) => qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, finalizer, fault)))
+    .slice(0, maximumFaults);
+  if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
+    const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
+    faults.push(invalidValue(field, finalizers, detail));
+  }
+  return faults;
+}
+
+function validateNoNewFinalizers(next: readonly string[], previous: readonly string[]): FieldError[] {
+  const kept = new Set(previous);
+  const added = [...new Set(next)].filter((finalizer) => !kept.has(finalizer)).sort();
+  if (added.length === 0) return [];
+  const shown = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(", ")}}`;
+  return [
+    forbiddenField(
+      "metadata.finalizers",
+      `no new finalizers can be added if the object is being deleted, found new finalizers ${shown}`,
+    ),
+  ];
+}
+
+function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldError[] {
+  return entries
+    .flatMap((entry, index): FieldError[] => {
+      const field = `metadata.managedFields[${index}]`;
+      const { operation = "", fieldsType = "", manager = "", subresource = "" } = entry;
+      return [
+        ...(operation === "Apply" || operation === "Update"
+          ? []
+          : [invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`")]),
+        ...(fieldsType === "" || fieldsType === "FieldsV1"
+          ? []
+          : [invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`")]),
+        ...validateFieldManager(manager, `${field}.manager`),
+        ...(Buffer.byteLength(subresource) > maximumSubresourceLength
+          ? [tooLong(`${field}.subresource`, maximumSubresourceLength)]
+          : []),
+      ];
+    })
+    .slice(0, maximumFaults);
+}
+
+/** A manager's name: at most 128 bytes, printable (upstream: `ValidateFieldManager`). */
+export function validateFieldManager(manager: string, field: string): FieldError[] {
+  const faults: FieldError[] = [];
+  if (Buffer.byteLength(manager) > maximumManagerLength) faults.push(tooLong(field, maximumManagerLength));
+  let position = 0;
+  for (const character of manager) {
+    if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character)) {
+      const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+      faults.push(invalidValue(field, manager, `invalid character U+${code} (at position ${position})`));
+      if (faults.length >= maximumFaults) break;
+    }
+    position += Buffer.byteLength(character);
+  }
+  return faults;
+}

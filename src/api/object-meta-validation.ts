@@ -13,6 +13,7 @@ export interface ObjectMetaRules {
 
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
+const standardFinalizers = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 
 /** In bytes, as upstream counts. */
 const maximumManagerLength = 128;
@@ -20,18 +21,39 @@ const maximumSubresourceLength = 256;
 /** What one list may report. */
 const maximumFaults = 100;
 
-/** Every fault of a new object's metadata, its name made and its namespace set (upstream: `ValidateObjectMeta`). */
-export function validateObjectMeta(meta: ObjectMeta, { isNamespaced, validateName }: ObjectMetaRules): FieldError[] {
-  const { generateName = "", name = "", generation = 0 } = meta;
+/**
+ * Every fault of a new object's metadata, its name made and its namespace set (upstream: `ValidateObjectMeta` of the
+ * core kinds). Where neither this nor the kind finds a fault, `validatePathSafeNames` has the last word.
+ */
+export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
+  ...validateGeneralMeta(meta, rules),
+  ...validateQualifiedFinalizers(meta.finalizers ?? []),
+];
+
+/**
+ * Names that no path can carry, for kinds that allow any name. It runs after everything else has passed, as upstream's
+ * machinery does on create, so that its faults are never beside a kind's own.
+ */
+export const validatePathSafeNames = (meta: ObjectMeta): FieldError[] =>
+  validateNames(meta, validatePathSegmentName).filter(({ reason }) => reason === "FieldValueInvalid");
+
+function validateNames({ generateName = "", name = "" }: ObjectMeta, validateName: ValidateName): FieldError[] {
+  const faults: FieldError[] = [];
+  if (generateName !== "") {
+    for (const fault of validateName(generateName, { isPrefix: true })) {
+      faults.push(invalidValue("metadata.generateName", generateName, fault));
+    }
+  }
+  if (name === "") return [...faults, required("metadata.name", "name or generateName is required")];
+  for (const fault of validateName(name, { isPrefix: false })) faults.push(invalidValue("metadata.name", name, fault));
+  return faults;
+}
+
+/** What upstream's machinery asks of every kind. */
+function validateGeneralMeta(meta: ObjectMeta, { isNamespaced, validateName }: ObjectMetaRules): FieldError[] {
+  const { generation = 0 } = meta;
   return [
-    ...(generateName === ""
-      ? []
-      : validateName(generateName, { isPrefix: true }).map((fault) =>
-          invalidValue("metadata.generateName", generateName, fault),
-        )),
-    ...(name === ""
-      ? [required("metadata.name", "name or generateName is required")]
-      : validateName(name, { isPrefix: false }).map((fault) => invalidValue("metadata.name", name, fault))),
+    ...validateNames(meta, validateName),
     ...validateNamespace(meta.namespace ?? "", isNamespaced),
     ...(generation < 0 ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")] : []),
     ...validateLabels(meta.labels, "metadata.labels"),
@@ -48,8 +70,12 @@ export function validateObjectMeta(meta: ObjectMeta, { isNamespaced, validateNam
  */
 export function validateObjectMetaUpdate(next: ObjectMeta, previous: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const changes = validateChanges(next, previous);
-  const general = validateObjectMeta(next, { isNamespaced: rules.isNamespaced, validateName: validatePathSegmentName });
-  return [...general, ...changes, ...changes, ...validateObjectMeta(next, rules)];
+  const general = validateGeneralMeta(next, {
+    isNamespaced: rules.isNamespaced,
+    validateName: validatePathSegmentName,
+  });
+  const finalizers = validateQualifiedFinalizers(next.finalizers ?? []);
+  return [...general, ...changes, ...changes, ...finalizers, ...validateObjectMeta(next, rules)];
 }
 
 /** What an update may not do (upstream: `ValidateObjectMetaUpdate`). */
@@ -153,6 +179,17 @@ function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   }
   return faults;
 }
+
+/** Without a domain only the finalizers that Kubernetes itself defines (upstream: `validateKubeFinalizerName`). */
+export const validateQualifiedFinalizer = (finalizer: string, field: string): FieldError[] =>
+  finalizer.includes("/") || standardFinalizers.has(finalizer)
+    ? []
+    : [invalidValue(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")];
+
+const validateQualifiedFinalizers = (finalizers: readonly string[]): FieldError[] =>
+  finalizers
+    .flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`))
+    .slice(0, maximumFaults);
 
 function validateNoNewFinalizers(next: readonly string[], previous: readonly string[]): FieldError[] {
   const kept = new Set(previous);

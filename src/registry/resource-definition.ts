@@ -22,8 +22,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** The default is every verb. */
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema<T>;
-  /** What a name may look like. Returns why it may not; `isPrefix` for a generateName. */
-  validateName(name: string, options: { readonly isPrefix: boolean }): string[];
+  /** What the name of `object` may look like. Returns why it may not; `isPrefix` when it is a generateName. */
+  validateName(name: string, options: { readonly isPrefix: boolean; readonly object: T }): string[];
 
   /** Clears what clients may not set and derives what the server sets. */
   prepareForCreate?(object: T, context: HookContext): T;
@@ -127,5 +127,6 @@ export interface Column<T extends ApiObject> {
 }
 
 /** Keeps the literal and checks it against the kind's type. */
-export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> => definition;
+export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
+  definition;
 export const defineReview = <T extends ApiObject>(definition: ReviewDefinition<T>): ReviewDefinition<T> => definition;

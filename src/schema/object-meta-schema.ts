@@ -2,10 +2,14 @@ import type { FieldsV1, ObjectMeta } from "../api/object-meta.ts";
 import { any, boolean, int64, mapList, mapOf, object, setOf, atomicList, string, time } from "./schema.ts";
 import type { AnySchema, ObjectSchema } from "./schema.ts";
 
+/** The `package` of the types that every group shares. */
+export const metaPackage = "apimachinery.pkg.apis.meta";
+
 const fieldsV1: AnySchema<FieldsV1> = any as AnySchema<FieldsV1>; // any JSON, checked where managedFields are decoded
 
 const ownerReference = object({
   goType: "v1.OwnerReference",
+  package: metaPackage,
   description: "Identifies an owning object in the same namespace, or a cluster-scoped one.",
   isAtomic: true,
   fields: {
@@ -25,6 +29,7 @@ const ownerReference = object({
 
 const managedFieldsEntry = object({
   goType: "v1.ManagedFieldsEntry",
+  package: metaPackage,
   description: "The fields that one manager owns at one API version.",
   fields: {
     manager: { number: 1, schema: string, description: "Who manages these fields." },
@@ -40,6 +45,7 @@ const managedFieldsEntry = object({
 /** Standard metadata of every object (upstream: `metav1.ObjectMeta`). */
 export const objectMeta: ObjectSchema<ObjectMeta> = object({
   goType: "v1.ObjectMeta",
+  package: metaPackage,
   description: "Standard object metadata.",
   fields: {
     name: { number: 1, schema: string, description: "Unique within its namespace (and kind). Cannot be changed." },

@@ -22,6 +22,8 @@ declare const typed: unique symbol;
 
 export interface ScalarSchema<T = unknown> {
   readonly type: ScalarType;
+  /** The Go name of a named type, as upstream's decoding errors show it: `v1.KeyUsage`. */
+  readonly goType?: string;
   /** Documents the known values in OpenAPI; it does not validate. */
   readonly enum?: readonly string[];
   readonly [typed]?: T;
@@ -31,6 +33,8 @@ export interface ObjectSchema<T = unknown> {
   readonly type: "object";
   /** The Go type's name as upstream error messages and OpenAPI show it: `v1.ObjectMeta`. */
   readonly goType: string;
+  /** Where OpenAPI places a type that many groups share: `apimachinery.pkg.apis.meta`. Default: the kind's own group. */
+  readonly package?: string;
   readonly description: string;
   readonly fields: Readonly<Record<string, Field>>;
   /** Fields that the schema does not name are kept as they are instead of pruned (a Pod's spec). */
@@ -49,6 +53,8 @@ export interface ArraySchema<T = unknown> {
   readonly mapKeys?: readonly string[];
   /** How a strategic merge patch sees it; absent: the list is replaced as a whole. `mergeKey` is absent for scalars. */
   readonly patchMerge?: { readonly mergeKey?: string };
+  /** The Go name of a named slice (`v1.ExtraValue`): protobuf writes such a list as a message `{ repeated items = 1 }`. */
+  readonly goType?: string;
   readonly [typed]?: T;
 }
 
@@ -76,12 +82,15 @@ export interface AnySchema<T = unknown> {
 export type Presence = "omitEmpty" | "pointer" | "always";
 
 export interface Field {
-  /** The field's number in the protobuf message. */
+  /** The field's number in the protobuf message; 0: not in it (apiVersion and kind, which the envelope carries). */
   readonly number: number;
   readonly schema: Schema;
   readonly description: string;
   readonly presence?: Presence;
-  /** The value that a missing (or null) field gets when an object is decoded from a client or from storage. */
+  /**
+   * The value that a missing (or null) field gets when an object is decoded from a client; where presence is not
+   * `pointer` an empty value ("", 0) counts as missing, as Go cannot tell them apart.
+   */
   readonly default?: unknown;
   /** Listed in OpenAPI as required. It does not validate: that is the kind's `validate`. */
   readonly isRequired?: boolean;
@@ -103,13 +112,17 @@ export const quantity: ScalarSchema<string> = scalar("quantity");
 export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
 export const any: AnySchema = { type: "any" };
 
-export const stringEnum = <const T extends string>(...values: readonly T[]): ScalarSchema<string> => ({
+export const stringEnum = (...values: readonly string[]): ScalarSchema<string> => ({
   type: "string",
   enum: values,
 });
 
+/** The same scalar under the name of a Go type: `named(string, "v1.RequestConditionType")`. */
+export const named = <T>(schema: ScalarSchema<T>, goType: string): ScalarSchema<T> => ({ ...schema, goType });
+
 interface ObjectOptions<F> {
   readonly goType: string;
+  readonly package?: string;
   readonly description: string;
   readonly fields: F;
   readonly isOpen?: boolean;
@@ -142,6 +155,14 @@ export const mapList = <S extends Schema>(items: S, key: string): ArraySchema<In
   list: "map",
   mapKeys: [key],
   patchMerge: { mergeKey: key },
+});
+
+/** A named Go slice of strings (`v1.ExtraValue`), as the values of `extra` maps are. */
+export const namedStringList = (goType: string): ArraySchema<string[]> => ({
+  type: "array",
+  items: string,
+  list: "atomic",
+  goType,
 });
 
 export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({ type: "map", values });

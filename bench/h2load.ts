@@ -1,0 +1,50 @@
+import { execFile } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export interface Load {
+  readonly name: string;
+  readonly url: string;
+  readonly token: string;
+  readonly body?: unknown;
+  readonly seconds: number;
+  /** A folder for h2load's files. */
+  readonly scratch: string;
+}
+
+export interface LoadResult {
+  readonly perSecond: number;
+  readonly p50Milliseconds: number;
+  readonly p99Milliseconds: number;
+  /** Answers that were not 2xx. */
+  readonly failed: number;
+}
+
+/** Runs h2load (Debian: nghttp2-client) with 16 connections of 4 streams for a while. */
+export async function h2load({ name, url, token, body, seconds, scratch }: Load): Promise<LoadResult> {
+  const log = join(scratch, `${name}.log`);
+  const args = ["-D", String(seconds), "-c", "16", "-m", "4", `--log-file=${log}`];
+  args.push("-H", `authorization: Bearer ${token}`, "-H", "accept: application/json");
+  if (body !== undefined) {
+    const file = join(scratch, `${name}.json`);
+    writeFileSync(file, JSON.stringify(body));
+    args.push("-d", file, "-H", "content-type: application/json");
+  }
+  await run("h2load", [...args, url], { maxBuffer: 1 << 26 });
+  const answers = readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => line.split("\t").map(Number))
+    .filter((fields) => fields.length === 3);
+  rmSync(log, { force: true });
+  const milliseconds = answers.map(([, , microseconds = 0]) => microseconds / 1000).sort((a, b) => a - b);
+  return {
+    perSecond: Math.round(milliseconds.length / seconds),
+    p50Milliseconds: milliseconds[milliseconds.length >> 1] ?? 0,
+    p99Milliseconds: milliseconds[Math.floor(milliseconds.length * 0.99)] ?? 0,
+    failed: answers.filter(([, status = 0]) => status < 200 || status > 299).length,
+  };
+}

@@ -1,0 +1,17 @@
+const unitMilliseconds: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** Milliseconds of a duration as Go writes it (`1h30m`, `10s`, `250ms`), or undefined when it is none. */
+export function parseDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount = "", , unit = ""] of text.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) {
+    total += Number(amount) * (unitMilliseconds[unit] ?? 0);
+  }
+  return total;
+}

@@ -96,8 +96,26 @@ export const pathNotFound = (): ApiError =>
 export const methodNotAllowed = (message: string): ApiError =>
   new ApiError({ code: 405, reason: "MethodNotAllowed", message });
 
+/** The path serves other methods (upstream: go-restful's router). */
+export const routeMethodNotAllowed = (): ApiError =>
+  new ApiError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message: "the server does not allow this method on the requested resource",
+    details: {},
+  });
+
 export const notAcceptable = (message: string): ApiError =>
   new ApiError({ code: 406, reason: "NotAcceptable", message });
+
+/** No route serves the path in a type of the Accept header (upstream: go-restful's router). */
+export const routeNotAcceptable = (available: readonly string[]): ApiError =>
+  new ApiError({
+    code: 406,
+    reason: "NotAcceptable",
+    message: `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`,
+    details: {},
+  });
 
 export const alreadyExists = (resource: Named, name: string): ApiError =>
   new ApiError({
@@ -129,7 +147,12 @@ export const tooLarge = (message: string): ApiError =>
 export const unsupportedMediaType = (message: string): ApiError =>
   new ApiError({ code: 415, reason: "UnsupportedMediaType", message });
 
-const joined = (faults: readonly string[]): string => (faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`);
+/** No route takes the Content-Type (upstream: go-restful's router). */
+export const routeUnsupportedMediaType = (): ApiError =>
+  new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
+
+const joined = (faults: readonly string[]): string =>
+  faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;
 
 /** Every fault of an object at once. `kind` carries the kind's name in `resource` (upstream: `errors.NewInvalid`). */
 export const invalid = (kind: Named, name: string, faults: readonly FieldError[]): ApiError =>

@@ -1,0 +1,69 @@
+/** One clause of an Accept header. */
+export interface AcceptClause {
+  readonly type: string;
+  readonly subtype: string;
+  readonly quality: number;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+const maximumClauses = 64;
+
+/**
+ * The clauses of an Accept header in order of preference (upstream: goautoneg's `ParseAccept`). Malformed clauses are left
+ * out; names are compared as they are, upper case is not lowered. What follows the 64th clause is ignored.
+ */
+export function parseAccept(header: string): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const part of header.split(",", maximumClauses)) {
+    const [range = "", ...parameters] = part.split(";");
+    const [type = "", subtype, ...more] = range.split("/").map((word) => word.trim());
+    if (more.length > 0 || (!subtype && type !== "*")) continue;
+    clauses.push(withParameters({ type, subtype: subtype || "*" }, parameters));
+  }
+  return sortByPreference(clauses);
+}
+
+function withParameters(
+  range: { readonly type: string; readonly subtype: string },
+  words: readonly string[],
+): AcceptClause {
+  const parameters = new Map<string, string>();
+  let quality = 1;
+  for (const word of words) {
+    const [name = "", value, ...more] = word.split("=");
+    if (value === undefined || value === "" || more.length > 0) continue;
+    if (name.trim() === "q") quality = Number(value) || 0;
+    else parameters.set(name.trim(), value.trim());
+  }
+  return { ...range, quality, parameters };
+}
+
+/** goautoneg's order is no strict one, so the answer depends on the algorithm: Go's, an insertion sort for short slices. */
+function sortByPreference(clauses: AcceptClause[]): AcceptClause[] {
+  for (let end = 1; end < clauses.length; end++) {
+    for (let at = end; at > 0; at--) {
+      const [before, after] = [clauses[at - 1], clauses[at]];
+      if (!before || !after || !isPreferred(after, before)) break;
+      clauses[at - 1] = after;
+      clauses[at] = before;
+    }
+  }
+  return clauses;
+}
+
+const isPreferred = (one: AcceptClause, other: AcceptClause): boolean =>
+  one.quality > other.quality ||
+  (one.type !== "*" && other.type === "*") ||
+  (one.subtype !== "*" && other.subtype === "*");
+
+/**
+ * Whether a route that produces these types is chosen at all (upstream: go-restful's `matchesAccept`): types are compared
+ * without parameters, of the wildcards only `*` + `/*` counts.
+ */
+export function routeAccepts(header: string, produces: readonly string[]): boolean {
+  return header.split(",").some((part) => {
+    const end = part.indexOf(";");
+    const type = (end < 0 ? part : part.slice(0, end)).trim();
+    return type === "*/*" || produces.includes(type);
+  });
+}

@@ -1,0 +1,46 @@
+import { routeUnsupportedMediaType, unsupportedMediaType } from "../api/api-error.ts";
+import type { Headers } from "../api/http-message.ts";
+import { acceptedTypes, contentTypes } from "./negotiation.ts";
+import type { Format } from "./negotiation.ts";
+
+export type PatchType = "json" | "merge" | "strategic" | "apply";
+
+const formatOfType: ReadonlyMap<string, Format> = new Map([
+  ["", "json"],
+  [contentTypes.json, "json"],
+  [contentTypes.yaml, "yaml"],
+  [contentTypes.protobuf, "protobuf"],
+]);
+
+const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
+  ["application/json-patch+json", "json"],
+  ["application/merge-patch+json", "merge"],
+  ["application/strategic-merge-patch+json", "strategic"],
+  ["application/apply-patch+yaml", "apply"],
+]);
+
+/** The format of an object in a request's body; nothing said means JSON. Throws a 415. */
+export function bodyFormat(headers: Headers): Format {
+  const format = formatOfType.get(mediaTypeOf(headers).toLowerCase());
+  if (format === undefined) {
+    throw unsupportedMediaType(
+      `the body of the request was in an unknown format - accepted media types include: ${acceptedTypes.join(", ")}`,
+    );
+  }
+  return format;
+}
+
+/** The kind of a patch. Throws a 415; the names are compared as they are (upstream: go-restful's `matchesContentType`). */
+export function patchType(headers: Headers): PatchType {
+  const type = patchTypeOfType.get(mediaTypeOf(headers));
+  if (type === undefined) throw routeUnsupportedMediaType();
+  return type;
+}
+
+function mediaTypeOf(headers: Headers): string {
+  const value = headers["content-type"];
+  if (value === undefined) return "";
+  const first = typeof value === "string" ? value : (value[0] ?? "");
+  const end = first.indexOf(";");
+  return (end < 0 ? first : first.slice(0, end)).trim();
+}

@@ -1,0 +1,220 @@
+import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
+import type { Headers, HttpRequest } from "../api/http-message.ts";
+import { parseAccept, routeAccepts } from "./accept-header.ts";
+import type { AcceptClause } from "./accept-header.ts";
+
+export type Format = "json" | "yaml" | "protobuf";
+
+/** What a client may ask for in place of the object (`as=Table;v=v1;g=meta.k8s.io`). */
+export interface Conversion {
+  readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
+  readonly version: "v1" | "v1beta1";
+}
+
+/** The representation that was agreed on. Frozen and shared: two requests that agree on the same may get the same object. */
+export interface MediaType {
+  readonly format: Format;
+  /** The Content-Type of a whole answer. */
+  readonly contentType: string;
+  readonly conversion?: Conversion;
+  /** Indented JSON; asked for by the Accept header only. `isPretty` has the whole rule. */
+  readonly isPretty: boolean;
+}
+
+/** What an endpoint can answer. */
+export interface Endpoint {
+  /** Collections name the streaming types in their refusal too. */
+  readonly isCollection: boolean;
+  /** Reviews and some subresources have no table. */
+  readonly allowsTable: boolean;
+}
+
+export const contentTypes: Readonly<Record<Format, string>> = {
+  json: "application/json",
+  yaml: "application/yaml",
+  protobuf: "application/vnd.kubernetes.protobuf",
+};
+
+/** The accepted types in the server's order of preference. */
+export const acceptedTypes: readonly string[] = Object.values(contentTypes);
+const collectionTypes: readonly string[] = [
+  ...acceptedTypes,
+  "application/json;stream=watch",
+  "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+const formats: readonly { readonly format: Format; readonly subtype: string; readonly isStreamable: boolean }[] = [
+  { format: "json", subtype: "json", isStreamable: true },
+  { format: "yaml", subtype: "yaml", isStreamable: false },
+  { format: "protobuf", subtype: "vnd.kubernetes.protobuf", isStreamable: true },
+];
+
+/** Bounds the memory of each cache below: clients send few different Accept headers. */
+const maximumCachedHeaders = 512;
+
+/** The representation of an answer. Throws a 406 in upstream's words. */
+export function negotiate(request: Pick<HttpRequest, "headers">, endpoint: Endpoint): MediaType {
+  return endpointNegotiators[endpointKey(endpoint)].whole(acceptHeader(request.headers));
+}
+
+/** The representation of a watch's events: JSON lines or length-delimited protobuf; YAML can't be streamed (406). */
+export function negotiateWatch(
+  request: Pick<HttpRequest, "headers">,
+  endpoint: Pick<Endpoint, "allowsTable">,
+): MediaType {
+  return endpointNegotiators[endpointKey({ isCollection: true, ...endpoint })].stream(acceptHeader(request.headers));
+}
+
+/** The format of an error's Status: JSON when nothing that was asked for can carry it. */
+export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaType {
+  return statusMediaType(acceptHeader(request.headers));
+}
+
+/**
+ * The format of a document at a fixed route. `isConversionAllowed` sees `as`, `v` and `g`; without it no conversion is.
+ * The answer is undefined when the header accepts none of the formats.
+ */
+export function documentNegotiator(
+  isConversionAllowed?: (kind: string, version: string, group: string) => boolean,
+): (headers: Headers) => Agreed | undefined {
+  const cached = cachedByHeader((header) => agree(header, { isConversionAllowed }));
+  return (headers) => cached(acceptHeader(headers));
+}
+
+/** Whether JSON is to be indented (upstream: `isPrettyPrint`): `pretty` of the query or the Accept header, or a browser. */
+export function isPretty(
+  request: Pick<HttpRequest, "headers" | "query">,
+  mediaType: Pick<MediaType, "isPretty">,
+): boolean {
+  if (mediaType.isPretty) return true;
+  if (request.query.includes("pretty")) {
+    const value = new URLSearchParams(request.query).get("pretty");
+    if (value) return ["1", "t", "T", "true", "TRUE", "True"].includes(value);
+  }
+  const userAgent = request.headers["user-agent"];
+  return typeof userAgent === "string" && /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
+}
+
+/** A format with what its clause asked for. */
+export interface Agreed {
+  readonly format: Format;
+  readonly as: string;
+  readonly version: string;
+  readonly group: string;
+  readonly isPretty: boolean;
+}
+
+interface Restrictions {
+  readonly isConversionAllowed?:
+    ((kind: string, version: string, group: string, format: Format) => boolean) | undefined;
+  readonly isStream?: boolean;
+}
+
+/** The first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
+function agree(header: string, { isConversionAllowed, isStream = false }: Restrictions): Agreed | undefined {
+  if (header === "") return { format: "json", as: "", version: "", group: "", isPretty: false };
+  for (const clause of parseAccept(header)) {
+    for (const { format, subtype, isStreamable } of formats) {
+      if (!matches(clause, subtype) || (isStream && !isStreamable)) continue;
+      const { parameters } = clause;
+      const stream = parameters.get("stream");
+      if (stream && (!isStreamable || stream !== "watch")) continue;
+      // A version of the server's own groups can't be chosen.
+      if (parameters.get("sv")) continue;
+      const [as, version, group] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
+      const isConverted = as !== undefined || version !== undefined || group !== undefined;
+      if (isConverted && !isConversionAllowed?.(as ?? "", version ?? "", group ?? "", format)) continue;
+      return {
+        format,
+        as: as ?? "",
+        version: version ?? "",
+        group: group ?? "",
+        isPretty: parameters.get("pretty") === "1",
+      };
+    }
+  }
+  return undefined;
+}
+
+const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
+  (type === "application" && (subtype === offered || subtype === "*")) || (type === "*" && subtype === "*");
+
+interface EndpointNegotiator {
+  whole(header: string): MediaType;
+  stream(header: string): MediaType;
+}
+
+function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNegotiator {
+  const isConversionAllowed = (kind: string, version: string, group: string, format: Format): boolean => {
+    if (group !== "meta.k8s.io" || (version !== "v1" && version !== "v1beta1")) return false;
+    return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
+  };
+  const produces = isCollection ? collectionTypes : acceptedTypes;
+  const mediaTypeOf = (header: string, isStream: boolean): MediaType | undefined => {
+    const agreed = agree(header, { isConversionAllowed, isStream });
+    return agreed && mediaType(agreed);
+  };
+  const whole = cachedByHeader((header) => {
+    if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
+    return mediaTypeOf(header, false) ?? onlyAccepted(acceptedTypes);
+  });
+  const stream = cachedByHeader((header) => {
+    const first = whole(header);
+    if (first instanceof Error) return first;
+    return mediaTypeOf(header, true) ?? onlyAccepted([contentTypes.json, contentTypes.protobuf]);
+  });
+  return { whole: orThrow(whole), stream: orThrow(stream) };
+}
+
+const orThrow =
+  (find: (header: string) => MediaType | Error) =>
+  (header: string): MediaType => {
+    const found = find(header);
+    if (found instanceof Error) throw found;
+    return found;
+  };
+
+const onlyAccepted = (types: readonly string[]): Error =>
+  notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);
+
+/** Only called with conversions that `isConversionAllowed` let pass. */
+function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
+  const conversion =
+    as === "Table" || as === "PartialObjectMetadata" || as === "PartialObjectMetadataList"
+      ? { kind: as, version: version === "v1beta1" ? ("v1beta1" as const) : ("v1" as const) }
+      : undefined;
+  return Object.freeze({ format, contentType: contentTypes[format], isPretty, ...(conversion && { conversion }) });
+}
+
+const statusMediaType = cachedByHeader((header) =>
+  mediaType(agree(header, {}) ?? { format: "json", as: "", version: "", group: "", isPretty: false }),
+);
+
+const endpointKey = ({ isCollection, allowsTable }: Endpoint): "both" | "collection" | "table" | "neither" =>
+  isCollection ? (allowsTable ? "both" : "collection") : allowsTable ? "table" : "neither";
+
+const endpointNegotiators: Readonly<Record<ReturnType<typeof endpointKey>, EndpointNegotiator>> = {
+  both: endpointNegotiator({ isCollection: true, allowsTable: true }),
+  collection: endpointNegotiator({ isCollection: true, allowsTable: false }),
+  table: endpointNegotiator({ isCollection: false, allowsTable: true }),
+  neither: endpointNegotiator({ isCollection: false, allowsTable: false }),
+};
+
+/** "" stands for a missing header. */
+function acceptHeader(headers: Headers): string {
+  const value = headers["accept"];
+  return value === undefined ? "" : typeof value === "string" ? value : value.join(",");
+}
+
+function cachedByHeader<T>(compute: (header: string) => T): (header: string) => T {
+  const cache = new Map<string, T>();
+  return (header) => {
+    const known = cache.get(header);
+    if (known !== undefined) return known;
+    const computed = compute(header);
+    // A flood of different headers empties the cache now and then; it never grows.
+    if (cache.size >= maximumCachedHeaders) cache.clear();
+    if (header.length <= 1024) cache.set(header, computed);
+    return computed;
+  };
+}

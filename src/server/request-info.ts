@@ -1,0 +1,102 @@
+import type { Verb } from "../api/attributes.ts";
+import type { PathRequestInfo, ResourceRequestInfo } from "../api/request-info.ts";
+import { badRequest } from "../api/api-error.ts";
+
+/**
+ * A resource request by a method that no resource serves. It is authorized as upstream does (HEAD as `get`, a `/watch/`
+ * path as `watch`, other words with an empty verb) and refused afterwards.
+ */
+export interface UnservedRequestInfo extends Omit<ResourceRequestInfo, "kind" | "verb"> {
+  readonly kind: "unserved";
+  readonly verb: "get" | "watch" | "";
+}
+
+export type ParsedRequestInfo = ResourceRequestInfo | UnservedRequestInfo | PathRequestInfo;
+
+const verbOfMethod: ReadonlyMap<string, Verb> = new Map([
+  ["GET", "get"],
+  ["POST", "create"],
+  ["PUT", "update"],
+  ["PATCH", "patch"],
+  ["DELETE", "delete"],
+]);
+
+const collectionVerbs: ReadonlyMap<Verb, Verb> = new Map([["delete", "deletecollection"]]);
+
+/** The paths below a namespace that belong to the Namespace itself. */
+const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
+
+/**
+ * What a request is about (upstream: `RequestInfoFactory.NewRequestInfo`). The path is percent-decoded as a whole before
+ * it is split, so an escaped slash separates segments too and no later reader sees another path than this one.
+ * Throws a 400 for escapes that are malformed or no UTF-8.
+ */
+export function requestInfo(method: string, path: string, query: string): ParsedRequestInfo {
+  const decodedPath = path.includes("%") ? decodePath(path) : path;
+  const segments = splitPath(decodedPath);
+  const prefix = segments[0];
+  const isGrouped = prefix === "apis";
+  const start = isGrouped ? 3 : 2;
+  if ((!isGrouped && prefix !== "api") || segments.length <= start) {
+    return { kind: "path", path: decodedPath, verb: method.toLowerCase() };
+  }
+
+  const isWatchPath = segments[start] === "watch" && segments.length > start + 1;
+  let at = isWatchPath ? start + 1 : start;
+  let namespace = "";
+  if (segments[at] === "namespaces" && segments.length > at + 1) {
+    namespace = segments[at + 1] ?? "";
+    if (segments.length > at + 2 && !namespaceSubresources.has(segments[at + 2] ?? "")) at += 2;
+  }
+  const name = segments[at + 1] ?? "";
+  const target = {
+    path: decodedPath,
+    group: isGrouped ? (segments[1] ?? "") : "",
+    version: segments[start - 1] ?? "",
+    namespace,
+    resource: segments[at] ?? "",
+    subresource: isWatchPath ? "" : (segments[at + 2] ?? ""),
+    name,
+    rest:
+      segments.length > at + 3 || (isWatchPath && segments.length > at + 2)
+        ? segments.slice(at + (isWatchPath ? 2 : 3))
+        : [],
+    isWatchPath,
+  };
+
+  const verb = verbOfMethod.get(method);
+  if (isWatchPath) {
+    return method === "GET"
+      ? { kind: "resource", verb: "watch", ...target }
+      : { kind: "unserved", verb: "watch", ...target };
+  }
+  if (verb === undefined) return { kind: "unserved", verb: method === "HEAD" ? "get" : "", ...target };
+  if (name !== "") return { kind: "resource", verb, ...target };
+  if (verb === "get") return { kind: "resource", verb: isWatchQuery(query) ? "watch" : "list", ...target };
+  return { kind: "resource", verb: collectionVerbs.get(verb) ?? verb, ...target };
+}
+
+/** Whether a collection's GET is a watch: any value of the first `watch` but `false` and `0` turns it on. */
+function isWatchQuery(query: string): boolean {
+  // Most requests have no such word at all: they pay for one search only.
+  if (!query.includes("watch")) return false;
+  const value = new URLSearchParams(query).get("watch");
+  return value !== null && value !== "0" && value.toLowerCase() !== "false";
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    throw badRequest("the path has a malformed percent-escape");
+  }
+}
+
+/** The segments between the outer slashes; empty ones inside are kept, so that they match nothing. */
+function splitPath(path: string): string[] {
+  let start = 0;
+  let end = path.length;
+  while (start < end && path.charCodeAt(start) === 47) start++;
+  while (end > start && path.charCodeAt(end - 1) === 47) end--;
+  return start === end ? [] : path.slice(start, end).split("/");
+}

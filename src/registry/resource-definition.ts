@@ -44,9 +44,10 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
 
   /**
    * Returns the object to keep in place of a removal (graceful deletion: a Namespace that terminates), or undefined to
-   * remove it. deletionTimestamp and finalizers of metadata are the registry's own work.
+   * remove it. metadata.finalizers are the registry's own work; so is deletionTimestamp, unless this has set it. It is
+   * asked again whenever an update empties metadata.finalizers of an object that is being deleted.
    */
-  prepareForDelete?(object: T, context: HookContext): T | undefined;
+  prepareForDelete?(object: T, context: DeleteContext): T | undefined;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Field selectors besides metadata.name and metadata.namespace. */
@@ -68,6 +69,11 @@ export interface HookContext extends DefaultsContext {
   readonly user: UserInfo;
   readonly namespace: string;
   readonly isDryRun: boolean;
+}
+
+export interface DeleteContext extends HookContext {
+  /** As the request asked for it; absent when it did not, and when an update finishes a deletion. */
+  readonly gracePeriodSeconds?: number;
 }
 
 export type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;

@@ -1,11 +1,27 @@
-export type MergePatch = Readonly<Record<string, unknown>>;
+import { badRequest } from "../../api/api-error.ts";
+import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth, setMember } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
+import { undecodablePatch } from "./patch-error.ts";
 
-/** Checks the parsed body of a merge patch: an object. Throws a 400 ApiError. */
+export type MergePatch = Readonly<JsonObject>;
+
+/** Reads the parsed body of a merge patch: an object. Throws a 400 ApiError. */
 export function parseMergePatch(body: unknown): MergePatch {
-  return body as MergePatch;
+  if (body === null) throw badRequest("Invalid JSON Patch");
+  if (!isJsonObject(body)) {
+    throw undecodablePatch(`json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`);
+  }
+  if (isDeeperThan(maximumDepth, body)) throw undecodablePatch("exceeded max depth");
+  return body;
 }
 
-/** RFC 7386. Changes nothing that it is given: the result shares what stays. */
-export function applyMergePatch(document: unknown, patch: MergePatch): unknown {
-  return [document, patch];
+/** Applies a merge patch (RFC 7386). Changes nothing that it is given: the result shares what stays. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isJsonObject(patch)) return patch;
+  const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete merged[key];
+    else setMember(merged, key, applyMergePatch(Object.hasOwn(merged, key) ? merged[key] : undefined, value));
+  }
+  return merged;
 }

@@ -1,0 +1,99 @@
+import { isJsonObject, memberOf, setMember } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
+import { parseArrayIndex } from "./json-pointer.ts";
+import { operationFailed } from "./patch-error.ts";
+
+type Container = JsonObject | unknown[];
+
+/**
+ * A JSON document under change. The original stays as it is: a container is copied before its first change and changed
+ * in place from then on, so that thousands of operations on one big container copy it once. Throws a 422 ApiError for a
+ * place that does not exist.
+ */
+export class PatchedDocument {
+  root: unknown;
+  /** Containers that this document made and nobody else sees. */
+  readonly #own = new WeakSet<object>();
+
+  constructor(original: unknown) {
+    this.root = original;
+  }
+
+  /** The value at the pointer; undefined for a missing member of an object. */
+  get(tokens: readonly string[]): unknown {
+    let value = this.root;
+    for (const [depth, token] of tokens.entries()) {
+      if (Array.isArray(value)) {
+        value = value[existingIndex(value, token)];
+      } else if (isJsonObject(value)) {
+        value = memberOf(value, token);
+        if (value === undefined && depth < tokens.length - 1) throw operationFailed();
+      } else {
+        throw operationFailed();
+      }
+    }
+    return value;
+  }
+
+  add(tokens: readonly string[], value: unknown): void {
+    const { container, last } = this.#writable(tokens);
+    if (Array.isArray(container)) {
+      const index = last === "-" ? container.length : parseArrayIndex(last);
+      if (index === undefined || index > container.length) throw operationFailed();
+      container.splice(index, 0, value);
+    } else {
+      setMember(container, last, value);
+    }
+  }
+
+  /** Returns the removed value. */
+  remove(tokens: readonly string[]): unknown {
+    const { container, last } = this.#writable(tokens);
+    if (Array.isArray(container)) return container.splice(existingIndex(container, last), 1)[0];
+    if (!Object.hasOwn(container, last)) throw operationFailed();
+    const removed = container[last];
+    delete container[last];
+    return removed;
+  }
+
+  replace(tokens: readonly string[], value: unknown): void {
+    if (tokens.length === 0) {
+      if (typeof value !== "object" || value === null) throw operationFailed();
+      this.root = value;
+      return;
+    }
+    const { container, last } = this.#writable(tokens);
+    if (Array.isArray(container)) container[existingIndex(container, last)] = value;
+    else setMember(container, last, value);
+  }
+
+  /** The container that the last token is in, ready to be changed. */
+  #writable(tokens: readonly string[]): { readonly container: Container; readonly last: string } {
+    const last = tokens.at(-1);
+    if (last === undefined) throw operationFailed();
+    let container = this.#owned(this.root);
+    this.root = container;
+    for (const token of tokens.slice(0, -1)) {
+      const key = Array.isArray(container) ? existingIndex(container, token) : token;
+      const child = this.#owned(Array.isArray(container) ? container[Number(key)] : memberOf(container, token));
+      if (Array.isArray(container)) container[Number(key)] = child;
+      else setMember(container, token, child);
+      container = child;
+    }
+    return { container, last };
+  }
+
+  #owned(value: unknown): Container {
+    if (!Array.isArray(value) && !isJsonObject(value)) throw operationFailed();
+    if (this.#own.has(value)) return value;
+    const copy = Array.isArray(value) ? [...(value as unknown[])] : { ...value };
+    this.#own.add(copy);
+    return copy;
+  }
+}
+
+function existingIndex(array: readonly unknown[], token: string): number {
+  const index = parseArrayIndex(token);
+  if (index === undefined || index >= array.length) throw operationFailed();
+  return index;
+}

@@ -1,0 +1,43 @@
+import type { TokenClaims, ObjectClaim } from "./token-claims.ts";
+import type { FoundObject, TokenObjects } from "./token-objects.ts";
+
+/** How far clocks may be apart, and how long a deleted object still counts (upstream: go-jose's default leeway). */
+export const leewaySeconds = 60;
+
+const invalidated = "service account token has been invalidated";
+
+/**
+ * Why the objects that a token is bound to make it void now, or undefined (upstream: `serviceaccount.validator`): each
+ * must exist under the uid of the claim, and not be in deletion for longer than the leeway. Of a Pod's token only the
+ * Pod is checked, not its node. Runs on every use of a token.
+ */
+export function boundObjectFault(claims: TokenClaims, objects: TokenObjects, now: number): string | undefined {
+  const { namespace, serviceAccount, secret, pod, node } = claims;
+  const account = objects.findServiceAccount(namespace, serviceAccount.name);
+  if (account === undefined) return `serviceaccounts ${JSON.stringify(serviceAccount.name)} not found`;
+  if (account.uid !== serviceAccount.uid) {
+    return `service account UID (${account.uid}) does not match claim (${serviceAccount.uid ?? ""})`;
+  }
+  if (isGone(account, now)) return invalidated;
+  return (
+    (secret && objectFault("secret", { claim: secret, found: objects.findSecret(namespace, secret.name), now })) ??
+    (pod && objectFault("pod", { claim: pod, found: objects.findPod(namespace, pod.name), now })) ??
+    (node && pod === undefined
+      ? objectFault("node", { claim: node, found: objects.findNode(node.name), now })
+      : undefined)
+  );
+}
+
+function objectFault(
+  kind: string,
+  { claim, found, now }: { readonly claim: ObjectClaim; readonly found: FoundObject | undefined; readonly now: number },
+): string | undefined {
+  if (found === undefined) return invalidated;
+  if (found.uid !== claim.uid) {
+    return `${kind} UID (${found.uid}) does not match service account ${kind} ref claim (${claim.uid ?? ""})`;
+  }
+  return isGone(found, now) ? invalidated : undefined;
+}
+
+const isGone = ({ deletionTimestamp }: FoundObject, now: number): boolean =>
+  deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < now - leewaySeconds * 1000;

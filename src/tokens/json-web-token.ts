@@ -1,0 +1,78 @@
+import { decodeBase64url } from "./base64url.ts";
+import type { SigningKey, VerificationKey } from "./token-key.ts";
+
+/** A longer text is no token of ours: nothing of it is decoded. */
+const maximumTokenCharacters = 64 * 1024;
+/** Headers are the same for every token of a key: a few are kept decoded. */
+const maximumKnownHeaders = 64;
+
+/** A JWT in compact form whose parts are well-formed; nothing of it is trusted yet. */
+export interface ParsedToken {
+  readonly header: TokenHeader;
+  readonly payload: unknown;
+  readonly signature: Buffer;
+  /** What the signature is over: header and payload as they were sent. */
+  readonly signedPart: string;
+}
+
+export interface TokenHeader {
+  readonly algorithm: string;
+  readonly kid: string | undefined;
+}
+
+/** Makes a function that signs claims as a compact JWS (RFC 7515 section 7.1). */
+export function tokenSigner(key: SigningKey): (payload: object) => string {
+  const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
+  return (payload) => {
+    const signedPart = `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}`;
+    return `${signedPart}.${key.sign(Buffer.from(signedPart)).toString("base64url")}`;
+  };
+}
+
+const knownHeaders = new Map<string, TokenHeader>();
+
+/**
+ * Takes a compact JWS apart. Undefined for anything that is not one in canonical base64url, and for a header with `crit`
+ * (no extension is understood here, and an empty list is malformed: RFC 7515 section 4.1.11) or without `alg`.
+ */
+export function parseToken(token: string): ParsedToken | undefined {
+  if (token.length > maximumTokenCharacters) return undefined;
+  const firstDot = token.indexOf(".");
+  const secondDot = token.indexOf(".", firstDot + 1);
+  if (firstDot < 0 || secondDot < 0 || token.includes(".", secondDot + 1)) return undefined;
+
+  const header = headerOf(token.slice(0, firstDot));
+  const payload = jsonOf(token.slice(firstDot + 1, secondDot));
+  const signature = decodeBase64url(token.slice(secondDot + 1));
+  if (header === undefined || payload === undefined || signature === undefined) return undefined;
+  return { header, payload, signature, signedPart: token.slice(0, secondDot) };
+}
+
+/** Whether one of the keys signed the token: the algorithm is the key's, never the token's choice. */
+export function isSignedBy(token: ParsedToken, keys: readonly VerificationKey[]): boolean {
+  const data = Buffer.from(token.signedPart);
+  return keys.some((key) => key.algorithm === token.header.algorithm && key.verifies(data, token.signature));
+}
+
+function headerOf(part: string): TokenHeader | undefined {
+  const known = knownHeaders.get(part);
+  if (known !== undefined) return known;
+  const decoded = jsonOf(part);
+  if (typeof decoded !== "object" || decoded === null || Array.isArray(decoded)) return undefined;
+  const { alg, kid, crit } = Object.assign(Object.create(null), decoded) as Record<string, unknown>; // any JSON object
+  if (typeof alg !== "string" || crit !== undefined || (kid !== undefined && typeof kid !== "string")) return undefined;
+  const header = { algorithm: alg, kid };
+  if (knownHeaders.size >= maximumKnownHeaders) knownHeaders.clear();
+  knownHeaders.set(part, header);
+  return header;
+}
+
+function jsonOf(part: string): unknown {
+  const bytes = decodeBase64url(part);
+  if (bytes === undefined) return undefined;
+  try {
+    return JSON.parse(bytes.toString("utf8")) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,117 @@
+/** The claims of a service account token (RFC 7519 section 4.1, and upstream's private claim). Times are in seconds. */
+export interface TokenClaims {
+  readonly issuer: string;
+  readonly subject: string;
+  /** Empty when the token names none: then it is for the API audiences. */
+  readonly audiences: readonly string[];
+  readonly issuedAtSeconds?: number;
+  readonly notBeforeSeconds?: number;
+  readonly expirationSeconds?: number;
+  readonly tokenId?: string;
+  readonly namespace: string;
+  readonly serviceAccount: ObjectClaim;
+  readonly pod?: ObjectClaim;
+  readonly secret?: ObjectClaim;
+  readonly node?: ObjectClaim;
+  /** After this time the use of a token with an extended lifetime deserves a warning. */
+  readonly warnAfterSeconds?: number;
+}
+
+/** An object that a token names. A node may lack its uid: the pod was there before it. */
+export interface ObjectClaim {
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** Claims as they are in the payload; `claimName` is the profile's private claim. */
+export function encodeClaims(claims: TokenClaims, claimName: string): object {
+  return {
+    ...(claims.audiences.length > 0 && { aud: claims.audiences }),
+    exp: claims.expirationSeconds,
+    iat: claims.issuedAtSeconds,
+    iss: claims.issuer,
+    jti: claims.tokenId,
+    [claimName]: {
+      namespace: claims.namespace,
+      node: claims.node,
+      pod: claims.pod,
+      secret: claims.secret,
+      serviceaccount: claims.serviceAccount,
+      warnafter: claims.warnAfterSeconds,
+    },
+    nbf: claims.notBeforeSeconds,
+    sub: claims.subject,
+  };
+}
+
+/** Reads a payload. Undefined when a claim has the wrong type, or the private claim does not name an account. */
+export function decodeClaims(payload: unknown, claimName: string): TokenClaims | undefined {
+  if (!isRecord(payload)) return undefined;
+  const own = member(payload, claimName);
+  if (!isRecord(own)) return undefined;
+  try {
+    return {
+      issuer: text(payload, "iss") ?? "",
+      subject: text(payload, "sub") ?? "",
+      audiences: audiencesOf(member(payload, "aud")),
+      ...optional("issuedAtSeconds", seconds(payload, "iat")),
+      ...optional("notBeforeSeconds", seconds(payload, "nbf")),
+      ...optional("expirationSeconds", seconds(payload, "exp")),
+      ...optional("tokenId", text(payload, "jti")),
+      namespace: required(text(own, "namespace")),
+      serviceAccount: required(reference(own, "serviceaccount")),
+      ...optional("pod", reference(own, "pod")),
+      ...optional("secret", reference(own, "secret")),
+      ...optional("node", reference(own, "node")),
+      ...optional("warnAfterSeconds", seconds(own, "warnafter")),
+    };
+  } catch (error) {
+    if (error instanceof MalformedClaim) return undefined;
+    throw error;
+  }
+}
+
+class MalformedClaim extends Error {}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Own members only: `constructor` is no claim. */
+const member = (record: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
+
+const optional = <K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } =>
+  value === undefined ? {} : ({ [name]: value } as { [P in K]?: T }); // a computed key widens to string
+
+function required<T>(value: T | undefined): T {
+  if (value === undefined || value === "") throw new MalformedClaim();
+  return value;
+}
+
+function text(record: Record<string, unknown>, name: string): string | undefined {
+  const value = member(record, name);
+  if (value === undefined || typeof value === "string") return value;
+  throw new MalformedClaim();
+}
+
+/** A NumericDate: finite and whole; a fraction is cut off. */
+function seconds(record: Record<string, unknown>, name: string): number | undefined {
+  const value = member(record, name);
+  if (value === undefined) return undefined;
+  if (typeof value !== "number" || !Number.isFinite(value)) throw new MalformedClaim();
+  return Math.trunc(value);
+}
+
+function reference(record: Record<string, unknown>, name: string): ObjectClaim | undefined {
+  const value = member(record, name);
+  if (value === undefined || value === null) return undefined;
+  if (!isRecord(value)) throw new MalformedClaim();
+  return { name: required(text(value, "name")), ...optional("uid", text(value, "uid")) };
+}
+
+function audiencesOf(value: unknown): string[] {
+  if (value === undefined || value === null) return [];
+  const list = typeof value === "string" ? [value] : value;
+  if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) throw new MalformedClaim();
+  return list;
+}

@@ -59,7 +59,8 @@ export function parseVerificationKeys(pem: string): VerificationKey[] {
 
 /** The keys without repetitions, in order of their first appearance. */
 export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[] {
-  return [...new Map(keys.toReversed().map((key) => [key.kid, key])).values()].toReversed();
+  const seen = new Set<string>();
+  return keys.filter(({ kid }) => !seen.has(kid) && seen.add(kid));
 }
 
 function verificationKey(publicKey: KeyObject): VerificationKey {

@@ -1,11 +1,179 @@
-import type { ObjectSchema } from "./schema.ts";
+import { DecodeContext, jsonTypeOf, MapKey } from "./decode-context.ts";
+import type { Decoder } from "./decode-scalar.ts";
+import { scalarDecoder } from "./decode-scalar.ts";
+import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
+
+export { TypeMismatch } from "./type-mismatch.ts";
 
 export interface Decoded<T> {
   readonly value: T;
-  /** Paths of the members that the schema does not name, in document order, at most 100. */
+  /** Paths of the members that the schema does not name, as `secrets[0].y`: in document order, at most 100. */
   readonly unknownFields: string[];
 }
 
+/**
+ * Checks the JSON types of a value, prunes what the schema does not name, applies defaults and makes the value canonical:
+ * fields in the schema's order, maps in key order, presence as Go's decoding and encoding would leave it, times in UTC,
+ * base64 padded. Parts of the result may be parts of the given value; neither is ever changed.
+ *
+ * Throws a TypeMismatch for the first fault in document order, worded as Go does.
+ */
 export function decode<T>(schema: ObjectSchema<T>, value: unknown): Decoded<T> {
-  throw new Error(`unwritten ${schema.goType} ${String(value)}`);
+  const context = new DecodeContext();
+  const decoded = decoderOf(schema)(value ?? {}, context) as T; // the schema's decoder makes the schema's type
+  return { value: decoded, unknownFields: context.unknownFields };
 }
+
+const decoders = new WeakMap<Schema, Decoder>();
+
+function decoderOf(schema: Schema): Decoder {
+  let decoder = decoders.get(schema);
+  if (decoder === undefined) {
+    decoder = makeDecoder(schema);
+    decoders.set(schema, decoder);
+  }
+  return decoder;
+}
+
+function makeDecoder(schema: Schema): Decoder {
+  if (schema.type === "any") return (value) => value;
+  if (schema.type === "object") return objectDecoder(schema);
+  if (schema.type === "array") return arrayDecoder(schema);
+  if (schema.type === "map") return mapDecoder(schema);
+  return scalarDecoder(schema);
+}
+
+interface FieldDecoder {
+  readonly name: string;
+  readonly decode: Decoder;
+  /** Makes the field's final value of a decoded one; undefined: the field is absent. */
+  settle(value: unknown): unknown;
+}
+
+function objectDecoder(schema: ObjectSchema): Decoder {
+  const fields = Object.entries(schema.fields).map(([name, field]) => fieldDecoder(name, field));
+  const indexes = new Map(fields.map(({ name }, index) => [name, index]));
+  const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
+  return (value, context) => {
+    if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    const outerStruct = context.struct;
+    context.struct = struct;
+    const values: unknown[] = fields.map(absent);
+    let openFields: [string, unknown][] | undefined;
+    for (const key of Object.keys(value)) {
+      const index = indexes.get(key);
+      const field = index === undefined ? undefined : fields[index];
+      const member = value[key];
+      if (index === undefined || field === undefined) {
+        if (schema.isOpen === true) (openFields ??= []).push([key, member]);
+        else context.addUnknownField(key);
+      } else if (member !== null && member !== undefined) {
+        context.path.push(key);
+        context.container = value;
+        values[index] = field.decode(member, context);
+        context.path.pop();
+      }
+    }
+    context.struct = outerStruct;
+    const object: Record<string, unknown> = {};
+    for (let index = 0; index < fields.length; index += 1) {
+      const settled = fields[index]?.settle(values[index]);
+      if (settled !== undefined) object[fields[index]?.name ?? ""] = settled;
+    }
+    // fromEntries makes own members of names like __proto__.
+    return openFields === undefined ? object : { ...object, ...Object.fromEntries(openFields) };
+  };
+}
+
+const absent = (): undefined => undefined;
+
+function fieldDecoder(name: string, field: Field): FieldDecoder {
+  const { schema } = field;
+  const presence = field.presence ?? "omitEmpty";
+  const isCollection = schema.type === "array" || schema.type === "map";
+  const withoutValue = (): unknown => {
+    if (field.default !== undefined) return structuredClone(field.default);
+    return presence === "always" ? emptyValue(schema) : undefined;
+  };
+  const keepsEmpty = presence === "pointer" && !isCollection;
+  const keepsEmptyCollection = presence === "always" && isCollection;
+  return {
+    name,
+    decode: decoderOf(schema),
+    settle: (value) => {
+      if (value === undefined || value === null) return withoutValue();
+      if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;
+      return keepsEmptyCollection ? value : withoutValue();
+    },
+  };
+}
+
+function arrayDecoder(schema: ArraySchema): Decoder {
+  const decodeItem = decoderOf(schema.items);
+  return (value, context) => {
+    if (!Array.isArray(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    const items: unknown[] = [];
+    for (let index = 0; index < value.length; index += 1) {
+      const item: unknown = value[index];
+      context.path.push(index);
+      context.container = value;
+      items.push(item === null || item === undefined ? emptyValue(schema.items) : decodeItem(item, context));
+      context.path.pop();
+    }
+    return items;
+  };
+}
+
+function mapDecoder(schema: MapSchema): Decoder {
+  const decodeValue = decoderOf(schema.values);
+  return (value, context) => {
+    if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    const entries: [string, unknown][] = [];
+    let isCanonical = true;
+    let previousKey = "";
+    for (const key of Object.keys(value)) {
+      const member = value[key];
+      context.path.push(new MapKey(key));
+      context.container = value;
+      const decoded =
+        member === null || member === undefined ? emptyValue(schema.values) : decodeValue(member, context);
+      context.path.pop();
+      entries.push([key, decoded]);
+      isCanonical &&= decoded === member && previousKey <= key;
+      previousKey = key;
+    }
+    if (isCanonical) return value;
+    // fromEntries makes own members of names like __proto__.
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
+}
+
+/** What Go encodes for a value that was never set. */
+function emptyValue(schema: Schema): unknown {
+  if (schema.type === "object") return decode(schema, {}).value;
+  if (schema.type === "any" || schema.type === "array" || schema.type === "map") return null;
+  return emptyScalars[schema.type];
+}
+
+const emptyScalars: Readonly<Record<ScalarType, unknown>> = {
+  string: "",
+  boolean: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+  bytes: "",
+  time: null,
+  microTime: null,
+  quantity: "0",
+  intOrString: 0,
+};
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value === "" || value === 0 || value === false;
+  if (Array.isArray(value)) return value.length === 0;
+  for (const _ in value) return false;
+  return true;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

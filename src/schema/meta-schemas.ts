@@ -91,7 +91,7 @@ export const statusSchema: ObjectSchema<Status> = object({
     details: { number: 5, schema: statusDetails, presence: "pointer", description: "What the status is about." },
     code: { number: 6, schema: int32, description: "The HTTP status code." },
   },
-}) as ObjectSchema<unknown> as ObjectSchema<Status>; // the hand-written type narrows the words that we answer
+}) as ObjectSchema as ObjectSchema<Status>; // the hand-written type narrows the words that we answer
 
 const preconditions = object({
   goType: "v1.Preconditions",

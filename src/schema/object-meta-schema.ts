@@ -13,11 +13,22 @@ const ownerReference = object({
   description: "Identifies an owning object in the same namespace, or a cluster-scoped one.",
   isAtomic: true,
   fields: {
-    apiVersion: { number: 5, schema: string, presence: "always", isRequired: true, description: "API version of the owner." },
+    apiVersion: {
+      number: 5,
+      schema: string,
+      presence: "always",
+      isRequired: true,
+      description: "API version of the owner.",
+    },
     kind: { number: 1, schema: string, presence: "always", isRequired: true, description: "Kind of the owner." },
     name: { number: 3, schema: string, presence: "always", isRequired: true, description: "Name of the owner." },
     uid: { number: 4, schema: string, presence: "always", isRequired: true, description: "UID of the owner." },
-    controller: { number: 6, schema: boolean, presence: "pointer", description: "Whether the owner is the managing controller." },
+    controller: {
+      number: 6,
+      schema: boolean,
+      presence: "pointer",
+      description: "Whether the owner is the managing controller.",
+    },
     blockOwnerDeletion: {
       number: 7,
       schema: boolean,
@@ -37,7 +48,12 @@ const managedFieldsEntry = object({
     apiVersion: { number: 3, schema: string, description: "The version of the resource that the fields are of." },
     time: { number: 4, schema: time, presence: "pointer", description: "When the set of fields last changed." },
     fieldsType: { number: 6, schema: string, description: "The format of the fields: FieldsV1." },
-    fieldsV1: { number: 7, schema: fieldsV1, presence: "pointer", description: "The fields, as nested maps of path elements." },
+    fieldsV1: {
+      number: 7,
+      schema: fieldsV1,
+      presence: "pointer",
+      description: "The fields, as nested maps of path elements.",
+    },
     subresource: { number: 8, schema: string, description: "The subresource through which they were written." },
   },
 });
@@ -54,7 +70,11 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
       schema: string,
       description: "A prefix from which the server makes a unique name when `name` is empty.",
     },
-    namespace: { number: 3, schema: string, description: "The space within which the name is unique. Cannot be changed." },
+    namespace: {
+      number: 3,
+      schema: string,
+      description: "The space within which the name is unique. Cannot be changed.",
+    },
     selfLink: { number: 4, schema: string, description: "Deprecated: no longer set." },
     uid: { number: 5, schema: string, description: "Unique in time and space. Set by the server." },
     resourceVersion: {

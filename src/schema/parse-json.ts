@@ -1,4 +1,6 @@
-import { JsonReader } from "./json-reader.ts";
+import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
+
+export { JsonSyntaxError, maximumJsonDepth, numberLiteralAt } from "./json-reader.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
@@ -7,17 +9,78 @@ export interface ParsedJson {
 }
 
 /**
- * Reads JSON at JSON.parse speed and finds duplicate members besides: the last one wins, as in Go, but two objects are
- * merged. Throws a JsonSyntaxError worded as Go's encoding/json does. Nesting is bounded by `maximumJsonDepth`.
+ * Reads JSON at JSON.parse speed and finds duplicate members besides: the last one wins and objects are merged, as in Go.
+ * Nesting is bounded by `maximumJsonDepth`. Throws a JsonSyntaxError worded as Go's encoding/json does.
  */
 export function parseJson(text: string): ParsedJson {
-  let value: unknown;
+  const value = parsePlainJson(text);
+  return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [] };
+}
+
+/** The value when the text is JSON without duplicate members, unusual numbers or deep nesting; else undefined. */
+function parsePlainJson(text: string): unknown {
+  const memberCount = countMembersOfText(text);
+  if (memberCount === undefined) return undefined;
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    // Duplicate members are more in the text than in the value.
+    return countMembers(value) === memberCount ? value : undefined;
   } catch {
-    return new JsonReader(text).read();
+    return undefined;
   }
-  const memberCount = countPlainMembers(text);
-  if (memberCount === undefined || memberCount !== countMembers(value)) return new JsonReader(text).read();
-  return { value, duplicateFields: [] };
+}
+
+/** The number of `:` outside strings, or undefined where the reader must look closer. */
+function countMembersOfText(text: string): number | undefined {
+  let members = 0;
+  let depth = 0;
+  for (let position = 0; position < text.length; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === quote) {
+      position = endOfString(text, position);
+      if (position < 0) return undefined;
+    } else if (code === colon) members += 1;
+    else if (code === openBrace || code === openBracket) {
+      depth += 1;
+      if (depth > maximumJsonDepth) return undefined;
+    } else if (code === closeBrace || code === closeBracket) depth -= 1;
+    else if (isDigit(code)) {
+      const start = position;
+      while (isDigit(text.charCodeAt(position + 1))) position += 1;
+      const next = text.charCodeAt(position + 1) | 0x20; // lower case
+      if (position - start >= 15 || next === period || next === lowerE) return undefined;
+    }
+  }
+  return members;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const colon = 0x3a;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const period = 0x2e;
+const lowerE = 0x65;
+
+/** The position of the quote that ends the string which begins at `start`, or -1. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return -1;
+}
+
+function countMembers(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) members += countMembers(item);
+    return members;
+  }
+  for (const key in value) members += 1 + countMembers((value as Record<string, unknown>)[key]); // own keys only
+  return members;
 }

@@ -7,16 +7,7 @@ export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | Any
 
 /** `bytes` are base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` in microseconds; all stay strings. */
 export type ScalarType =
-  | "string"
-  | "boolean"
-  | "int32"
-  | "int64"
-  | "double"
-  | "bytes"
-  | "time"
-  | "microTime"
-  | "quantity"
-  | "intOrString";
+  "string" | "boolean" | "int32" | "int64" | "double" | "bytes" | "time" | "microTime" | "quantity" | "intOrString";
 
 declare const typed: unique symbol;
 

@@ -1,0 +1,74 @@
+import type { ScalarType, Schema } from "./schema.ts";
+import { TypeMismatch } from "./type-mismatch.ts";
+
+/** As upstream: more are not listed. */
+const maximumUnknownFields = 100;
+
+/** A step into a value: a struct's field, a list's index, or a map's key. Go's type errors name only the fields. */
+export type PathElement = string | number | MapKey;
+
+export class MapKey {
+  readonly key: string;
+  constructor(key: string) {
+    this.key = key;
+  }
+}
+
+/** Where a decoding stands, and what it has found so far. */
+export class DecodeContext {
+  readonly path: PathElement[] = [];
+  readonly unknownFields: string[] = [];
+  /** The Go type that the innermost field belongs to. */
+  struct = "";
+  /** The object or list that holds the value which is decoded now. */
+  container: object = this.path;
+
+  addUnknownField(name: string): void {
+    if (this.unknownFields.length < maximumUnknownFields) this.unknownFields.push(strictPath([...this.path, name]));
+  }
+
+  /** `found` is what Go calls the JSON value: `string`, `number 3600.5`. */
+  mismatch(found: string, schema: Schema): TypeMismatch {
+    const fields = this.path.filter((element) => typeof element === "string");
+    const target = this.struct === "" ? "Go value" : `Go struct field ${this.struct}.${fields.join(".")}`;
+    return new TypeMismatch(`json: cannot unmarshal ${found} into ${target} of type ${goTypeOf(schema)}`);
+  }
+}
+
+/** `secrets[0].name`, as strict decoding names fields. */
+function strictPath(path: readonly PathElement[]): string {
+  let text = "";
+  for (const element of path) {
+    if (typeof element === "number") text += `[${element}]`;
+    else text += `${text === "" ? "" : "."}${typeof element === "string" ? element : element.key}`;
+  }
+  return text;
+}
+
+const goScalarTypes: Readonly<Record<ScalarType, string>> = {
+  string: "string",
+  boolean: "bool",
+  int32: "int32",
+  int64: "int64",
+  double: "float64",
+  bytes: "[]uint8",
+  // These types decode themselves from a string.
+  time: "string",
+  microTime: "string",
+  quantity: "resource.Quantity",
+  intOrString: "int32",
+};
+
+function goTypeOf(schema: Schema): string {
+  if (schema.type === "any") return "interface {}";
+  if (schema.type === "map") return `map[string]${goTypeOf(schema.values)}`;
+  if (schema.type === "object") return schema.goType;
+  if (schema.type === "array") return schema.goType ?? `[]${goTypeOf(schema.items)}`;
+  return schema.goType ?? goScalarTypes[schema.type];
+}
+
+/** Go's word for the type of a JSON value. */
+export function jsonTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}

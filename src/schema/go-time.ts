@@ -1,0 +1,136 @@
+import { TypeMismatch } from "./type-mismatch.ts";
+
+const secondsLayout = "2006-01-02T15:04:05Z07:00";
+const microsecondsLayout = "2006-01-02T15:04:05.000000Z07:00";
+
+/** A moment as Go's `time.Time` holds it. */
+export interface GoTime {
+  /** Whole seconds since the epoch. */
+  readonly seconds: number;
+  readonly nanoseconds: number;
+}
+
+/** Reads an RFC 3339 time as Go's `time.Parse(time.RFC3339, text)`. Throws a TypeMismatch with Go's message. */
+export const parseTime = (text: string): GoTime => new LayoutReader(text, secondsLayout).read();
+
+/** As `parseTime`, for times with exactly six digits after the second (upstream: `metav1.RFC3339Micro`). */
+export const parseMicroTime = (text: string): GoTime => new LayoutReader(text, microsecondsLayout).read();
+
+/** RFC 3339 in UTC and whole seconds, as Kubernetes writes times. */
+export const formatTime = ({ seconds }: GoTime): string => `${isoSeconds(seconds)}Z`;
+
+/** RFC 3339 in UTC with six digits after the second. */
+export const formatMicroTime = ({ seconds, nanoseconds }: GoTime): string =>
+  `${isoSeconds(seconds)}.${String(Math.floor(nanoseconds / 1000)).padStart(6, "0")}Z`;
+
+const isoSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19);
+
+const canonicalTime = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$/;
+
+/** The same moment in canonical form: UTC, whole seconds. Throws a TypeMismatch with Go's message. */
+export const normalizeTime = (text: string): string =>
+  canonicalTime.test(text) && `${new Date(text).toJSON()?.slice(0, 19)}Z` === text ? text : formatTime(parseTime(text));
+
+/** The same moment in canonical form: UTC, microseconds. Throws a TypeMismatch with Go's message. */
+export const normalizeMicroTime = (text: string): string => formatMicroTime(parseMicroTime(text));
+
+/** Go's walk through a layout, kept to the elements of RFC 3339, because its errors name the element that failed. */
+class LayoutReader {
+  readonly #text: string;
+  readonly #layout: string;
+  #rest: string;
+
+  constructor(text: string, layout: string) {
+    this.#text = text;
+    this.#layout = layout;
+    this.#rest = text;
+  }
+
+  read(): GoTime {
+    const year = this.#year();
+    this.#literal("-");
+    const month = this.#number({ element: "01", minimum: 1, maximum: 12, word: "month" });
+    this.#literal("-");
+    const day = this.#number({ element: "02", minimum: 0, maximum: 99, word: "day" });
+    this.#literal("T");
+    const hour = this.#number({ element: "15", minimum: 0, maximum: 23, word: "hour", mayBeOneDigit: true });
+    this.#literal(":");
+    const minute = this.#number({ element: "04", minimum: 0, maximum: 59, word: "minute" });
+    this.#literal(":");
+    const second = this.#number({ element: "05", minimum: 0, maximum: 59, word: "second" });
+    const nanoseconds = this.#fraction();
+    const offsetSeconds = this.#zone();
+    if (this.#rest !== "") throw this.#fault(`: extra text: ${JSON.stringify(this.#rest)}`);
+    const date = new Date(0);
+    date.setUTCFullYear(year, month - 1, day);
+    if (day < 1 || date.getUTCMonth() !== month - 1) throw this.#fault(": day out of range");
+    const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - offsetSeconds;
+    return { seconds, nanoseconds };
+  }
+
+  #year(): number {
+    if (!/^\d{4}/.test(this.#rest)) throw this.#mismatch("2006");
+    return this.#take(4);
+  }
+
+  #number(element: {
+    readonly element: string;
+    readonly minimum: number;
+    readonly maximum: number;
+    readonly word: string;
+    readonly mayBeOneDigit?: boolean;
+  }): number {
+    const digits = /^\d{1,2}/.exec(this.#rest)?.[0] ?? "";
+    if (digits.length < (element.mayBeOneDigit === true ? 1 : 2)) throw this.#mismatch(element.element);
+    const value = this.#take(digits.length);
+    if (value < element.minimum || value > element.maximum) throw this.#fault(`: ${element.word} out of range`);
+    return value;
+  }
+
+  #fraction(): number {
+    const isRequired = this.#layout === microsecondsLayout;
+    const digits = (isRequired ? /^[.,](\d{6})/ : /^[.,](\d+)/).exec(this.#rest)?.[1];
+    if (digits === undefined) {
+      if (isRequired) throw this.#mismatch(".000000");
+      return 0;
+    }
+    this.#rest = this.#rest.slice(digits.length + 1);
+    return Number(digits.slice(0, 9).padEnd(9, "0"));
+  }
+
+  #zone(): number {
+    if (this.#rest.startsWith("Z")) {
+      this.#rest = this.#rest.slice(1);
+      return 0;
+    }
+    const zone = /^([+-])(\d\d):(\d\d)/.exec(this.#rest);
+    if (zone === null) throw this.#mismatch("Z07:00");
+    const [whole, sign, hours, minutes] = zone;
+    this.#rest = this.#rest.slice(whole.length);
+    if (Number(hours) > 24) throw this.#fault(": time zone offset hour out of range");
+    if (Number(minutes) > 60) throw this.#fault(": time zone offset minute out of range");
+    return (Number(hours) * 3600 + Number(minutes) * 60) * (sign === "-" ? -1 : 1);
+  }
+
+  #literal(character: string): void {
+    if (!this.#rest.startsWith(character)) throw this.#mismatch(character);
+    this.#rest = this.#rest.slice(1);
+  }
+
+  #take(length: number): number {
+    const value = Number(this.#rest.slice(0, length));
+    this.#rest = this.#rest.slice(length);
+    return value;
+  }
+
+  #mismatch(element: string): TypeMismatch {
+    return new TypeMismatch(
+      `parsing time ${JSON.stringify(this.#text)} as ${JSON.stringify(this.#layout)}: ` +
+        `cannot parse ${JSON.stringify(this.#rest)} as ${JSON.stringify(element)}`,
+    );
+  }
+
+  #fault(message: string): TypeMismatch {
+    return new TypeMismatch(`parsing time ${JSON.stringify(this.#text)}${message}`);
+  }
+}

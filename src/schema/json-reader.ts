@@ -1,0 +1,238 @@
+/** Text that is not JSON. The message is worded as Go's encoding/json does. */
+export class JsonSyntaxError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "JsonSyntaxError";
+  }
+}
+
+/** How deep arrays and objects may nest: far more than any object needs, far less than a call stack holds. */
+export const maximumJsonDepth = 1000;
+
+/** As upstream: more are not listed. */
+const maximumDuplicateFields = 100;
+
+type Container = Record<string, unknown> | unknown[];
+
+const numberLiterals = new WeakMap<object, Map<string, string>>();
+
+/**
+ * The text of a number that was not a plain integer (`3600.0`, `36e2`, more than 15 digits) where the reader found
+ * one: Go's integers refuse such literals, and JavaScript numbers no longer tell them apart.
+ */
+export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
+  numberLiterals.get(container)?.get(String(key));
+
+/** A plain reader of JSON for what JSON.parse cannot tell: Go's words for errors, duplicate members, number literals. */
+export class JsonReader {
+  readonly #text: string;
+  #position = 0;
+  #depth = 0;
+  readonly #path: string[] = [];
+  readonly #duplicateFields = new Set<string>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  read(): { value: unknown; duplicateFields: string[] } {
+    const holder: unknown[] = [];
+    this.#readValueInto(holder, 0);
+    this.#skipSpace();
+    if (this.#position < this.#text.length) throw this.#fault("after top-level value");
+    return { value: holder[0], duplicateFields: [...this.#duplicateFields] };
+  }
+
+  #readValueInto(container: Container, key: string | number): void {
+    this.#skipSpaceBeforeToken();
+    const value = this.#readValue(container, key);
+    if (Array.isArray(container)) container[key as number] = value;
+    else if (key === "__proto__") defineOwn(container, value);
+    else container[key] = value;
+  }
+
+  #readValue(container: Container, key: string | number): unknown {
+    switch (this.#character()) {
+      case "{":
+        return this.#nested(() => this.#readObject(previousObject(container, key)));
+      case "[":
+        return this.#nested(() => this.#readArray());
+      case '"':
+        return this.#readString();
+      case "t":
+        return this.#readWord("true", true);
+      case "f":
+        return this.#readWord("false", false);
+      case "n":
+        return this.#readWord("null", null);
+      default:
+        return this.#readNumber(container, key);
+    }
+  }
+
+  #nested<T>(read: () => T): T {
+    this.#depth += 1;
+    if (this.#depth > maximumJsonDepth) throw this.#fault("exceeded max depth");
+    this.#position += 1;
+    const value = read();
+    this.#depth -= 1;
+    return value;
+  }
+
+  #readObject(object: Record<string, unknown>): Record<string, unknown> {
+    const seen = new Set<string>();
+    this.#skipSpaceBeforeToken();
+    if (this.#take("}")) return object;
+    for (;;) {
+      this.#skipSpaceBeforeToken();
+      if (this.#character() !== '"') throw this.#fault("looking for beginning of object key string");
+      const key = this.#readString();
+      this.#skipSpaceBeforeToken();
+      if (!this.#take(":")) throw this.#fault("after object key");
+      this.#path.push(this.#path.length === 0 ? key : `.${key}`);
+      if (seen.has(key) && this.#duplicateFields.size < maximumDuplicateFields) {
+        this.#duplicateFields.add(this.#path.join(""));
+      }
+      seen.add(key);
+      this.#readValueInto(object, key);
+      this.#path.pop();
+      this.#skipSpaceBeforeToken();
+      if (this.#take("}")) return object;
+      if (!this.#take(",")) throw this.#fault("after object key:value pair");
+    }
+  }
+
+  #readArray(): unknown[] {
+    const array: unknown[] = [];
+    this.#skipSpaceBeforeToken();
+    if (this.#take("]")) return array;
+    for (;;) {
+      this.#path.push(`[${array.length}]`);
+      this.#readValueInto(array, array.length);
+      this.#path.pop();
+      this.#skipSpaceBeforeToken();
+      if (this.#take("]")) return array;
+      if (!this.#take(",")) throw this.#fault("after array element");
+    }
+  }
+
+  #readString(): string {
+    const start = this.#position;
+    this.#position += 1;
+    for (;;) {
+      if (this.#position >= this.#text.length) throw unexpectedEnd();
+      const code = this.#text.charCodeAt(this.#position);
+      if (code < 0x20) throw this.#fault("in string literal");
+      this.#position += 1;
+      if (code === 0x22) break;
+      if (code === 0x5c) this.#skipEscape();
+    }
+    return JSON.parse(this.#text.slice(start, this.#position)) as string; // a checked string literal
+  }
+
+  #skipEscape(): void {
+    if (this.#position >= this.#text.length) throw this.#fault("in string escape code");
+    const escape = this.#character();
+    if (!'bfnrt\\/"u'.includes(escape)) throw this.#fault("in string escape code");
+    this.#position += 1;
+    for (let digits = escape === "u" ? 4 : 0; digits > 0; digits -= 1) {
+      if (!/^[0-9a-fA-F]$/.test(this.#character())) throw this.#fault("in \\u hexadecimal character escape");
+      this.#position += 1;
+    }
+  }
+
+  #readWord<T>(word: string, value: T): T {
+    for (const character of word) {
+      if (!this.#take(character)) throw this.#fault(`in literal ${word} (expecting '${character}')`);
+    }
+    return value;
+  }
+
+  #readNumber(container: Container, key: string | number): number {
+    const start = this.#position;
+    const isNegative = this.#take("-");
+    if (!this.#take("0") && !this.#takeDigits()) {
+      throw this.#fault(isNegative ? "in numeric literal" : "looking for beginning of value");
+    }
+    if (this.#take(".") && !this.#takeDigits()) throw this.#fault("after decimal point in numeric literal");
+    if (this.#take("e") || this.#take("E")) {
+      if (!this.#take("+")) this.#take("-");
+      if (!this.#takeDigits()) throw this.#fault("in exponent of numeric literal");
+    }
+    const literal = this.#text.slice(start, this.#position);
+    if (!/^-?\d{1,15}$/.test(literal)) keepLiteral(container, key, literal);
+    return Number(literal);
+  }
+
+  #takeDigits(): boolean {
+    const start = this.#position;
+    while (isDigit(this.#text.charCodeAt(this.#position))) this.#position += 1;
+    return this.#position > start;
+  }
+
+  #take(character: string): boolean {
+    if (this.#text[this.#position] !== character) return false;
+    this.#position += 1;
+    return true;
+  }
+
+  /** Past the end it is a space: so Go words the end of the text inside a literal. */
+  #character(): string {
+    return this.#text[this.#position] ?? " ";
+  }
+
+  #skipSpace(): void {
+    while (this.#position < this.#text.length && " \t\r\n".includes(this.#character())) this.#position += 1;
+  }
+
+  #skipSpaceBeforeToken(): void {
+    this.#skipSpace();
+    if (this.#position >= this.#text.length) throw unexpectedEnd();
+  }
+
+  #fault(context: string): JsonSyntaxError {
+    return new JsonSyntaxError(`invalid character ${quoteFirstByte(this.#text, this.#position)} ${context}`);
+  }
+}
+
+const unexpectedEnd = (): JsonSyntaxError => new JsonSyntaxError("unexpected end of JSON input");
+
+export const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+function defineOwn(object: Record<string, unknown>, value: unknown): void {
+  Object.defineProperty(object, "__proto__", { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** The object that a duplicate member is merged into, or a new one. */
+function previousObject(container: Container, key: string | number): Record<string, unknown> {
+  const previous = Object.hasOwn(container, key) ? (container as Record<string, unknown>)[key] : undefined;
+  return typeof previous === "object" && previous !== null && !Array.isArray(previous)
+    ? (previous as Record<string, unknown>) // an object that this reader made
+    : {};
+}
+
+function keepLiteral(container: Container, key: string | number, literal: string): void {
+  const literals = numberLiterals.get(container) ?? new Map<string, string>();
+  numberLiterals.set(container, literals.set(String(key), literal));
+}
+
+const controlEscapes = new Map([
+  [0x07, "\\a"],
+  [0x08, "\\b"],
+  [0x09, "\\t"],
+  [0x0a, "\\n"],
+  [0x0b, "\\v"],
+  [0x0c, "\\f"],
+  [0x0d, "\\r"],
+  [0x27, "\\'"],
+  [0x5c, "\\\\"],
+]);
+
+/** Go reads bytes: it quotes the first byte of a character as if it were Latin-1. */
+function quoteFirstByte(text: string, position: number): string {
+  const byte = Buffer.from(String.fromCodePoint(text.codePointAt(position) ?? 0x20))[0] ?? 0x20;
+  const hex = byte.toString(16).padStart(2, "0");
+  const isUnprintable = byte < 0x20 || (byte >= 0x7f && byte <= 0xa0) || byte === 0xad;
+  const escaped = controlEscapes.get(byte) ?? (byte < 0x80 ? `\\x${hex}` : `\\u00${hex}`);
+  return `'${controlEscapes.has(byte) || isUnprintable ? escaped : String.fromCharCode(byte)}'`;
+}

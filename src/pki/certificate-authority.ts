@@ -1,0 +1,91 @@
+import type { KeyObject } from "node:crypto";
+import { parseCertificate, type Certificate } from "./certificate.ts";
+import { encodeTbsCertificate, type CertificateTemplate } from "./certificate-template.ts";
+import { encodeBitString, encodeSequence } from "./der-writer.ts";
+import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
+import { keyIdentifier, parsePrivateKeyPem, publicKeyInfoOf } from "./keys.ts";
+import { PkiError } from "./pki-error.ts";
+import { signData, signatureSchemeOf } from "./sign.ts";
+import { noSubjectAltNames } from "./subject-alt-names.ts";
+import { parseCertificatesPem } from "./trust-anchors.ts";
+
+/** A key that signs certificates, and the certificate that says so. */
+export interface CertificateAuthority {
+  readonly certificate: Certificate;
+  /** A secret. */
+  readonly privateKey: KeyObject;
+}
+
+/** Signs a template and returns the certificate's DER. Synchronous: its cost is the signature's. */
+export function signCertificate(template: CertificateTemplate, authority: CertificateAuthority): Buffer {
+  const { certificate, privateKey } = authority;
+  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
+  const tbsCertificate = encodeTbsCertificate(template, {
+    rawSubject: certificate.rawSubject,
+    authorityKeyId: certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey),
+    algorithmIdentifier,
+  });
+  return encodeSequence(tbsCertificate, algorithmIdentifier, encodeBitString(signData(tbsCertificate, privateKey)));
+}
+
+export interface SelfSignedOptions {
+  readonly subject: DistinguishedNameParts;
+  readonly privateKey: KeyObject;
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
+  /** How many intermediate CAs it may have below it; any number when left out. */
+  readonly maxPathLength?: number;
+}
+
+/** A new root: a CA that vouches for itself. */
+export function createCertificateAuthority(options: SelfSignedOptions): CertificateAuthority {
+  const { subject, privateKey, notBefore, notAfter, maxPathLength } = options;
+  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
+  const publicKey = publicKeyInfoOf(privateKey);
+  const tbsCertificate = encodeTbsCertificate(
+    {
+      subject,
+      publicKey,
+      notBefore,
+      notAfter,
+      isCA: true,
+      ...(maxPathLength !== undefined && { maxPathLength }),
+      keyUsages: ["digitalSignature", "keyEncipherment", "certSign"],
+      extendedKeyUsages: [],
+      subjectAltNames: noSubjectAltNames,
+    },
+    {
+      rawSubject: encodeDistinguishedName(subject),
+      authorityKeyId: keyIdentifier(publicKey),
+      algorithmIdentifier,
+    },
+  );
+  const der = encodeSequence(
+    tbsCertificate,
+    algorithmIdentifier,
+    encodeBitString(signData(tbsCertificate, privateKey)),
+  );
+  return { certificate: parseCertificate(der), privateKey };
+}
+
+/**
+ * A CA from its files: the first certificate of one PEM text and the first key of the other. Throws PkiError when they do
+ * not belong together or the certificate may not sign certificates.
+ */
+export function loadCertificateAuthority(pem: {
+  readonly certificate: string | Uint8Array;
+  readonly privateKey: string | Uint8Array;
+}): CertificateAuthority {
+  const [certificate] = parseCertificatesPem(pem.certificate);
+  if (certificate === undefined) throw new PkiError("the CA file holds no certificate");
+  const privateKey = parsePrivateKeyPem(pem.privateKey);
+  if (!publicKeyInfoOf(privateKey).spki.equals(certificate.publicKey.spki)) {
+    throw new PkiError("the CA's private key does not belong to its certificate");
+  }
+  if (!certificate.isCA || (certificate.keyUsages !== undefined && !certificate.keyUsages.includes("certSign"))) {
+    throw new PkiError("the certificate may not sign certificates: it is no CA");
+  }
+  return { certificate, privateKey };
+}

@@ -1,0 +1,155 @@
+import { contextTag, DerReader, tags } from "./der.ts";
+import type { Extension } from "./extension.ts";
+import { parseNameConstraints, type NameConstraints } from "./name-constraints.ts";
+import { oids } from "./object-identifiers.ts";
+import { PkiError } from "./pki-error.ts";
+import {
+  hasSubjectAltNames,
+  noSubjectAltNames,
+  parseSubjectAltNames,
+  type SubjectAltNames,
+} from "./subject-alt-names.ts";
+
+/** RFC 5280 4.2.1.3, in the order of their bits. */
+export const keyUsageNames = [
+  "digitalSignature",
+  "contentCommitment",
+  "keyEncipherment",
+  "dataEncipherment",
+  "keyAgreement",
+  "certSign",
+  "crlSign",
+  "encipherOnly",
+  "decipherOnly",
+] as const;
+export type KeyUsageName = (typeof keyUsageNames)[number];
+
+/** What the extensions of a certificate say. */
+export interface CertificateExtensions {
+  readonly isCA: boolean;
+  readonly hasBasicConstraints: boolean;
+  /** How many intermediate certificates may follow below this CA. */
+  readonly maxPathLength?: number;
+  /** Undefined when the extension is absent: then every use is allowed. */
+  readonly keyUsages?: readonly KeyUsageName[];
+  /** Dotted object identifiers; undefined when the extension is absent: then every use is allowed. */
+  readonly extendedKeyUsages?: readonly string[];
+  readonly subjectAltNames: SubjectAltNames;
+  readonly subjectKeyId?: Buffer;
+  readonly authorityKeyId?: Buffer;
+  readonly nameConstraints?: NameConstraints;
+  /** Object identifiers of critical extensions that nothing here understands: such a certificate is not to be trusted. */
+  readonly unhandledCriticalExtensions: readonly string[];
+}
+
+type Findings = { -readonly [name in keyof CertificateExtensions]: CertificateExtensions[name] };
+
+/** What Go reads without acting on it; a critical one is no reason to refuse. */
+const understoodByName = new Set<string>([
+  oids.crlDistributionPoints,
+  oids.certificatePolicies,
+  oids.policyMappings,
+  oids.policyConstraints,
+  oids.inhibitAnyPolicy,
+]);
+
+/** Reads every extension that matters. Throws PkiError with Go's text. */
+export function readCertificateExtensions(extensions: readonly Extension[]): CertificateExtensions {
+  const unhandled: string[] = [];
+  const findings: Findings = {
+    isCA: false,
+    hasBasicConstraints: false,
+    subjectAltNames: noSubjectAltNames,
+    unhandledCriticalExtensions: unhandled,
+  };
+  for (const extension of extensions) {
+    const isHandled = readExtension(extension, findings) || understoodByName.has(extension.id);
+    if (extension.isCritical && !isHandled) unhandled.push(extension.id);
+  }
+  return findings;
+}
+
+/** Adds what one extension says. Returns whether it was understood. */
+function readExtension({ id, isCritical, value }: Extension, findings: Findings): boolean {
+  switch (id) {
+    case oids.keyUsage:
+      findings.keyUsages = named("key usage", () => readKeyUsages(value));
+      return true;
+    case oids.basicConstraints: {
+      const constraints = named("basic constraints", () => readBasicConstraints(value));
+      findings.hasBasicConstraints = true;
+      findings.isCA = constraints.isCA;
+      if (constraints.maxPathLength !== undefined) findings.maxPathLength = constraints.maxPathLength;
+      return true;
+    }
+    case oids.subjectAltName:
+      findings.subjectAltNames = named("subject alternative names", () => parseSubjectAltNames(value));
+      return hasSubjectAltNames(findings.subjectAltNames);
+    case oids.extendedKeyUsage:
+      findings.extendedKeyUsages = named("extended key usages", () => readExtendedKeyUsages(value));
+      return true;
+    case oids.nameConstraints:
+      findings.nameConstraints = named("NameConstraints extension", () => parseNameConstraints(value));
+      return !findings.nameConstraints.hasUnknownKinds;
+    case oids.subjectKeyIdentifier:
+      if (isCritical) throw new PkiError("x509: subject key identifier incorrectly marked critical");
+      findings.subjectKeyId = named("subject key identifier", () => whole(value, tags.octetString));
+      return true;
+    case oids.authorityKeyIdentifier: {
+      if (isCritical) throw new PkiError("x509: authority key identifier incorrectly marked critical");
+      const keyId = named("authority key identifier", () => readAuthorityKeyId(value));
+      if (keyId !== undefined) findings.authorityKeyId = keyId;
+      return true;
+    }
+    case oids.authorityInfoAccess:
+      if (isCritical) throw new PkiError("x509: authority info access incorrectly marked critical");
+      return true;
+    default:
+      return false;
+  }
+}
+
+function named<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof PkiError && error.message.startsWith("asn1:")) throw new PkiError(`x509: invalid ${what}`);
+    throw error;
+  }
+}
+
+/** The content of a value that is all there is. */
+function whole(value: Buffer, tag: number): Buffer {
+  const reader = new DerReader(value);
+  const content = reader.read(tag, "");
+  reader.expectEnd();
+  return content;
+}
+
+function readKeyUsages(value: Buffer): KeyUsageName[] {
+  const reader = new DerReader(value);
+  const { bytes } = reader.readBitString();
+  reader.expectEnd();
+  return keyUsageNames.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
+}
+
+function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: number } {
+  const reader = new DerReader(whole(value, tags.sequence));
+  const isCA = reader.nextTag === tags.boolean ? reader.readBoolean() : false;
+  const maxPathLength = reader.isAtEnd ? undefined : reader.readSmallInteger();
+  reader.expectEnd();
+  if (maxPathLength === undefined) return { isCA };
+  if (maxPathLength < 0) throw new PkiError("x509: invalid basic constraints");
+  return { isCA, maxPathLength };
+}
+
+function readExtendedKeyUsages(value: Buffer): string[] {
+  const reader = new DerReader(whole(value, tags.sequence));
+  const usages: string[] = [];
+  while (!reader.isAtEnd) usages.push(reader.readObjectIdentifier());
+  return usages;
+}
+
+function readAuthorityKeyId(value: Buffer): Buffer | undefined {
+  return new DerReader(whole(value, tags.sequence)).readOptional(contextTag(0, "primitive"));
+}

@@ -1,0 +1,98 @@
+import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
+import { checkSignature } from "./check-signature.ts";
+import { contextTag, DerReader, tags } from "./der.ts";
+import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
+import { parseExtensions, type Extension } from "./extension.ts";
+import { oids } from "./object-identifiers.ts";
+import { decodeFirstPemBlock } from "./pem.ts";
+import { PkiError } from "./pki-error.ts";
+import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
+import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
+import { noSubjectAltNames, parseSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+
+/** A PKCS #10 request (RFC 2986). Never changed once made. */
+export interface CertificateRequest {
+  readonly subject: DistinguishedName;
+  readonly publicKey: PublicKeyInfo;
+  readonly subjectAltNames: SubjectAltNames;
+  /** Every requested extension, the subject alternative names included. */
+  readonly extensions: readonly Extension[];
+  /** Undefined: one that nothing here verifies. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
+  /** What the signature covers. */
+  readonly certificationRequestInfo: Buffer;
+  readonly signature: Buffer;
+}
+
+/**
+ * Reads the first PEM block, which must be a `CERTIFICATE REQUEST`; other blocks after it are ignored, as upstream does.
+ * The signature is not checked: that is `checkRequestSignature`. Throws PkiError with upstream's message.
+ */
+export function parseCertificateRequestPem(pem: string | Uint8Array): CertificateRequest {
+  const block = decodeFirstPemBlock(pem);
+  if (block?.type !== "CERTIFICATE REQUEST") throw new PkiError("PEM block type must be CERTIFICATE REQUEST");
+  return parseCertificateRequest(block.bytes);
+}
+
+/** Reads a request from its DER, with Go's `x509.ParseCertificateRequest` strictness or more. Throws PkiError. */
+export function parseCertificateRequest(der: Buffer): CertificateRequest {
+  const outer = new DerReader(der);
+  const request = outer.readSequence("certificateRequest");
+  outer.expectEnd();
+  const info = request.readExpected(tags.sequence, "tbsCertificateRequest");
+  const algorithm = parseAlgorithmIdentifier(request.read(tags.sequence, "AlgorithmIdentifier"));
+  const signature = request.readBitString();
+  request.expectEnd();
+  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
+
+  const reader = new DerReader(info.content);
+  reader.readSmallInteger();
+  const subject = reader.readElement();
+  const spki = reader.readExpected(tags.sequence, "publicKeyInfo");
+  const attributes = reader.readOptional(contextTag(0, "constructed"));
+  reader.expectEnd();
+
+  const publicKey = parsePublicKeyInfo(spki.bytes);
+  const extensions = attributes === undefined ? [] : requestedExtensions(attributes);
+  const names = extensions.find(({ id }) => id === oids.subjectAltName);
+  return {
+    subject: parseDistinguishedName(subject.bytes),
+    publicKey,
+    subjectAltNames: names === undefined ? noSubjectAltNames : parseSubjectAltNames(names.value),
+    extensions,
+    signatureAlgorithm: signatureAlgorithmOf(algorithm),
+    certificationRequestInfo: info.bytes,
+    signature: signature.bytes,
+  };
+}
+
+/** The extensions of every extensionRequest attribute (RFC 2985 5.4.2); attributes of other kinds are skipped. */
+function requestedExtensions(attributes: Buffer): Extension[] {
+  const reader = new DerReader(attributes);
+  const extensions: Extension[] = [];
+  while (!reader.isAtEnd) {
+    const attribute = reader.readSequence("Attribute");
+    const type = attribute.readObjectIdentifier();
+    const values = new DerReader(attribute.read(tags.set, ""));
+    attribute.expectEnd();
+    if (type !== oids.extensionRequest || values.isAtEnd) continue;
+    const list = values.read(tags.sequence, "");
+    values.expectEnd();
+    extensions.push(...parseExtensions(list, () => duplicateExtensions));
+  }
+  if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
+  return extensions;
+}
+
+const duplicateExtensions = "x509: certificate request contains duplicate requested extensions";
+
+/** Throws PkiError unless the request is signed with the key that it carries (RFC 2986 3: proof of possession). */
+export function checkRequestSignature(request: CertificateRequest): void {
+  checkSignature({
+    signed: request.certificationRequestInfo,
+    signature: request.signature,
+    algorithm: request.signatureAlgorithm,
+    publicKey: request.publicKey,
+    sha1: "allowed",
+  });
+}

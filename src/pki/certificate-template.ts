@@ -1,0 +1,123 @@
+import { randomBytes } from "node:crypto";
+import { keyUsageNames, type KeyUsageName } from "./certificate-extensions.ts";
+import { contextTag } from "./der.ts";
+import {
+  encodeBitString,
+  encodeBoolean,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeOctetString,
+  encodeSequence,
+  encodeSmallInteger,
+  encodeTime,
+  encodeUnsignedInteger,
+} from "./der-writer.ts";
+import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
+import { encodeExtension, type Extension } from "./extension.ts";
+import { extendedKeyUsages, oids, type ExtendedKeyUsageName } from "./object-identifiers.ts";
+import { keyIdentifier } from "./keys.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+
+/** What a certificate to be signed says. */
+export interface CertificateTemplate {
+  readonly subject: DistinguishedNameParts;
+  readonly publicKey: PublicKeyInfo;
+  /** Milliseconds since the epoch; seconds are what is kept. */
+  readonly notBefore: number;
+  /** Milliseconds since the epoch; seconds are what is kept. */
+  readonly notAfter: number;
+  readonly isCA: boolean;
+  /** Of a CA: how many intermediates may follow. */
+  readonly maxPathLength?: number;
+  /** Empty: no extension, every use allowed. */
+  readonly keyUsages: readonly KeyUsageName[];
+  /** Empty: no extension, every use allowed. */
+  readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
+  readonly subjectAltNames: SubjectAltNames;
+}
+
+/** What the issuer adds. */
+export interface IssuerFields {
+  /** The issuer's subject as encoded. */
+  readonly rawSubject: Buffer;
+  /** Left out for a self-signed certificate. */
+  readonly authorityKeyId?: Buffer;
+  /** The whole AlgorithmIdentifier of the signature to come. */
+  readonly algorithmIdentifier: Buffer;
+}
+
+/** The part of a certificate that is signed (RFC 5280 4.1.2), with a random positive serial number of 159 bits. */
+export function encodeTbsCertificate(template: CertificateTemplate, issuer: IssuerFields): Buffer {
+  const subject = encodeDistinguishedName(template.subject);
+  return encodeSequence(
+    encodeElement(contextTag(0, "constructed"), encodeSmallInteger(2)),
+    encodeUnsignedInteger(newSerialNumber()),
+    issuer.algorithmIdentifier,
+    issuer.rawSubject,
+    encodeSequence(encodeTime(template.notBefore), encodeTime(template.notAfter)),
+    subject,
+    template.publicKey.spki,
+    encodeElement(
+      contextTag(3, "constructed"),
+      encodeSequence(...extensionsOf(template, { issuer, hasSubject: subject.length > 2 }).map(encodeExtension)),
+    ),
+  );
+}
+
+/** 20 octets, the most that RFC 5280 4.1.2.2 allows; the first bit is 0 (positive) and the second 1 (full length). */
+function newSerialNumber(): Buffer {
+  const serialNumber = randomBytes(20);
+  serialNumber[0] = ((serialNumber[0] ?? 0) & 0x7f) | 0x40;
+  return serialNumber;
+}
+
+function extensionsOf(
+  template: CertificateTemplate,
+  { issuer, hasSubject }: { issuer: IssuerFields; hasSubject: boolean },
+): Extension[] {
+  const extensions: Extension[] = [];
+  if (template.keyUsages.length > 0) {
+    extensions.push({ id: oids.keyUsage, isCritical: true, value: encodeKeyUsages(template.keyUsages) });
+  }
+  if (template.extendedKeyUsages.length > 0) {
+    const usages = template.extendedKeyUsages.map((name) => encodeObjectIdentifier(extendedKeyUsages[name]));
+    extensions.push({ id: oids.extendedKeyUsage, isCritical: false, value: encodeSequence(...usages) });
+  }
+  extensions.push({ id: oids.basicConstraints, isCritical: true, value: encodeBasicConstraints(template) });
+  if (template.isCA) {
+    const keyId = encodeOctetString(keyIdentifier(template.publicKey));
+    extensions.push({ id: oids.subjectKeyIdentifier, isCritical: false, value: keyId });
+  }
+  if (issuer.authorityKeyId !== undefined) {
+    const keyId = encodeElement(contextTag(0, "primitive"), issuer.authorityKeyId);
+    extensions.push({ id: oids.authorityKeyIdentifier, isCritical: false, value: encodeSequence(keyId) });
+  }
+  if (hasSubjectAltNames(template.subjectAltNames)) {
+    // Critical when it is the only name (RFC 5280 4.2.1.6).
+    const value = encodeSubjectAltNames(template.subjectAltNames);
+    extensions.push({ id: oids.subjectAltName, isCritical: !hasSubject, value });
+  }
+  return extensions;
+}
+
+/** A named bit list: trailing zero bits are left out (X.690 11.2.2). */
+function encodeKeyUsages(usages: readonly KeyUsageName[]): Buffer {
+  let bits = 0;
+  let last = 0;
+  for (const usage of usages) {
+    const bit = keyUsageNames.indexOf(usage);
+    bits |= 0x8000 >> bit;
+    last = Math.max(last, bit);
+  }
+  const octets = Buffer.from([bits >> 8, bits & 0xff]).subarray(0, (last >> 3) + 1);
+  return encodeBitString(octets, 7 - (last & 7));
+}
+
+function encodeBasicConstraints({ isCA, maxPathLength }: CertificateTemplate): Buffer {
+  if (!isCA) return encodeSequence();
+  return encodeSequence(
+    encodeBoolean(true),
+    ...(maxPathLength === undefined ? [] : [encodeSmallInteger(maxPathLength)]),
+  );
+}

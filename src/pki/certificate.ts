@@ -1,0 +1,139 @@
+import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
+import { contextTag, DerReader, tags } from "./der.ts";
+import { readTime } from "./der-time.ts";
+import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
+import { parseExtensions, type Extension } from "./extension.ts";
+import { readCertificateExtensions, type CertificateExtensions } from "./certificate-extensions.ts";
+import { PkiError } from "./pki-error.ts";
+import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
+import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
+
+/** An X.509 certificate (RFC 5280 4.1). Never changed once made. */
+export interface Certificate extends CertificateExtensions {
+  readonly der: Buffer;
+  /** What the signature covers. */
+  readonly tbsCertificate: Buffer;
+  /** 1, 2 or 3. */
+  readonly version: number;
+  /** Big-endian two's complement, as encoded; never negative. */
+  readonly serialNumber: Buffer;
+  /** Undefined: one that nothing here verifies. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
+  readonly signature: Buffer;
+  readonly issuer: DistinguishedName;
+  readonly rawIssuer: Buffer;
+  readonly subject: DistinguishedName;
+  readonly rawSubject: Buffer;
+  /** Milliseconds since the epoch; the certificate is valid at this instant. */
+  readonly notBefore: number;
+  /** Milliseconds since the epoch; the certificate is valid at this instant. */
+  readonly notAfter: number;
+  readonly publicKey: PublicKeyInfo;
+  readonly extensions: readonly Extension[];
+}
+
+/** Reads exactly one certificate from its DER, with Go's `x509.ParseCertificate` strictness or more. Throws PkiError. */
+export function parseCertificate(der: Buffer): Certificate {
+  const outer = new DerReader(der);
+  const certificate = readCertificate(outer);
+  if (!outer.isAtEnd) throw new PkiError("x509: trailing data");
+  return certificate;
+}
+
+/** Reads certificates that follow each other without anything between them. Throws PkiError. */
+export function parseCertificates(der: Buffer): Certificate[] {
+  const outer = new DerReader(der);
+  const certificates: Certificate[] = [];
+  while (!outer.isAtEnd) certificates.push(readCertificate(outer));
+  return certificates;
+}
+
+/** A fault of the DER gets the name of the part that it is in, as Go words it. */
+function within<T>(part: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof PkiError && error.message.startsWith("asn1:")) throw new PkiError(`x509: malformed ${part}`);
+    throw error;
+  }
+}
+
+function readCertificate(outer: DerReader): Certificate {
+  const whole = within("certificate", () => outer.readExpected(tags.sequence, "certificate"));
+  const input = new DerReader(whole.content);
+  const tbsElement = within("tbs certificate", () => input.readExpected(tags.sequence, "tbsCertificate"));
+  const outerAlgorithm = within("algorithm identifier", () => input.read(tags.sequence, "AlgorithmIdentifier"));
+  const signature = within("signature", () => input.readBitString());
+  within("certificate", () => input.expectEnd());
+  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
+
+  const tbs = new DerReader(tbsElement.content);
+  const version = within("version", () => readVersion(tbs));
+  const serialNumber = within("serial number", () => tbs.readInteger());
+  if ((serialNumber[0] ?? 0) >= 0x80) throw new PkiError("x509: negative serial number");
+  const innerAlgorithm = within("signature algorithm identifier", () => tbs.read(tags.sequence, "AlgorithmIdentifier"));
+  if (!innerAlgorithm.equals(outerAlgorithm)) {
+    throw new PkiError("x509: inner and outer signature algorithm identifiers don't match");
+  }
+  const algorithm = within("algorithm identifier", () => parseAlgorithmIdentifier(outerAlgorithm));
+  const rawIssuer = within("issuer", () => tbs.readExpected(tags.sequence, "Name").bytes);
+  const issuer = within("issuer", () => parseDistinguishedName(rawIssuer));
+  const validity = within("validity", () => tbs.readSequence("validity"));
+  const notBefore = readTime(validity);
+  const notAfter = readTime(validity);
+  within("validity", () => validity.expectEnd());
+  const rawSubject = within("subject", () => tbs.readExpected(tags.sequence, "Name").bytes);
+  const subject = within("subject", () => parseDistinguishedName(rawSubject));
+  const spki = within("spki", () => tbs.readExpected(tags.sequence, "publicKeyInfo").bytes);
+  const publicKey = within("spki", () => parsePublicKeyInfo(spki));
+  const extensions = within("extensions", () => readExtensions(tbs, version));
+  within("tbs certificate", () => tbs.expectEnd());
+
+  return {
+    ...readCertificateExtensions(extensions),
+    der: whole.bytes,
+    tbsCertificate: tbsElement.bytes,
+    version,
+    serialNumber,
+    signatureAlgorithm: signatureAlgorithmOf(algorithm),
+    signature: signature.bytes,
+    issuer,
+    rawIssuer,
+    subject,
+    rawSubject,
+    notBefore,
+    notAfter,
+    publicKey,
+    extensions,
+  };
+}
+
+function readVersion(tbs: DerReader): number {
+  const explicit = tbs.readOptional(contextTag(0, "constructed"));
+  if (explicit === undefined) return 1;
+  const reader = new DerReader(explicit);
+  const version = reader.readSmallInteger() + 1;
+  reader.expectEnd();
+  if (version < 1 || version > 3) throw new PkiError("x509: invalid version");
+  return version;
+}
+
+function readExtensions(tbs: DerReader, version: number): Extension[] {
+  if (version > 1) {
+    tbs.readOptional(contextTag(1, "primitive"));
+    tbs.readOptional(contextTag(2, "primitive"));
+  }
+  const explicit = version === 3 ? tbs.readOptional(contextTag(3, "constructed")) : undefined;
+  if (explicit === undefined) return [];
+  const reader = new DerReader(explicit);
+  const content = reader.read(tags.sequence, "Extensions");
+  reader.expectEnd();
+  return parseExtensions(
+    content,
+    (id) => `x509: certificate contains duplicate extension with OID ${JSON.stringify(id)}`,
+  );
+}
+
+/** The serial number as lower-case hex without leading zeros. */
+export const serialNumberHex = (certificate: Certificate): string =>
+  certificate.serialNumber.toString("hex").replace(/^0+(?=.)/, "");

@@ -1,0 +1,143 @@
+import type { Certificate } from "./certificate.ts";
+import { checkSignature } from "./check-signature.ts";
+import { nameConstraintViolation } from "./name-constraints.ts";
+import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
+import { PkiError } from "./pki-error.ts";
+
+export interface ChainQuestion {
+  readonly leaf: Certificate;
+  /** What came along with the leaf, in any order; nothing here is trusted. */
+  readonly intermediates: readonly Certificate[];
+  readonly roots: readonly Certificate[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly requiredUsage: ExtendedKeyUsageName;
+}
+
+/** `chain` runs from the leaf to the root. `reason` is a sentence in the manner of Go's `x509` errors. */
+export type ChainAnswer =
+  | { readonly isValid: true; readonly chain: readonly Certificate[] }
+  | { readonly isValid: false; readonly reason: string };
+
+/** Signatures that one question may cost: certificates with the same names and keys could ask for very many. */
+const maximumSignatureChecks = 100;
+const maximumChainLength = 10;
+
+/**
+ * Whether a leaf is vouched for by a root (RFC 5280 6.1, as Go's `Certificate.Verify` without host names): validity of
+ * every certificate, CA flag, path length, certSign, name constraints, extended key usages nested from root to leaf, no
+ * critical extension that is not understood. The first good chain is returned.
+ */
+export function verifyChain(question: ChainQuestion): ChainAnswer {
+  const { leaf, intermediates, roots } = question;
+  const fault = certificateFault(leaf, question.now);
+  if (fault !== undefined) return { isValid: false, reason: fault };
+  const search: Search = { question, candidates: [...roots, ...intermediates], signatureChecks: 0, reason: undefined };
+  const chain = isAmong(roots, leaf) ? acceptable([leaf], search) : extend([leaf], search);
+  if (chain !== undefined) return { isValid: true, chain };
+  return { isValid: false, reason: search.reason ?? "x509: certificate signed by unknown authority" };
+}
+
+interface Search {
+  readonly question: ChainQuestion;
+  /** Roots first: the shortest chain is the cheapest. */
+  readonly candidates: readonly Certificate[];
+  signatureChecks: number;
+  /** Why the last candidate was refused. */
+  reason: string | undefined;
+}
+
+const isAmong = (certificates: readonly Certificate[], one: Certificate): boolean =>
+  certificates.some(({ der }) => der.equals(one.der));
+
+/** Looks for an issuer of the chain's end, depth first. */
+function extend(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
+  const child = chain.at(-1);
+  if (child === undefined || chain.length >= maximumChainLength) return undefined;
+  for (const issuer of search.candidates) {
+    if (!issuer.rawSubject.equals(child.rawIssuer) || !keyIdsMatch(child, issuer) || hasSameKeyAndName(chain, issuer))
+      continue;
+    if (++search.signatureChecks > maximumSignatureChecks) {
+      search.reason = "x509: signature check attempts limit reached while verifying certificate chain";
+      return undefined;
+    }
+    const fault =
+      issuerFault(child, issuer) ?? certificateFault(issuer, search.question.now) ?? pathFault(chain, issuer);
+    if (fault !== undefined) {
+      search.reason = fault;
+      continue;
+    }
+    const longer = [...chain, issuer];
+    const found = isAmong(search.question.roots, issuer) ? acceptable(longer, search) : extend(longer, search);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An authority key identifier that names another key rules an issuer out (RFC 5280 4.2.1.1). */
+const keyIdsMatch = (child: Certificate, issuer: Certificate): boolean =>
+  child.authorityKeyId === undefined ||
+  issuer.subjectKeyId === undefined ||
+  child.authorityKeyId.equals(issuer.subjectKeyId);
+
+/** The same entity twice would be a loop. */
+const hasSameKeyAndName = (chain: readonly Certificate[], one: Certificate): boolean =>
+  chain.some(
+    ({ rawSubject, publicKey }) => rawSubject.equals(one.rawSubject) && publicKey.spki.equals(one.publicKey.spki),
+  );
+
+function certificateFault(certificate: Certificate, now: number): string | undefined {
+  if (certificate.unhandledCriticalExtensions.length > 0) return "x509: unhandled critical extension";
+  if (now < certificate.notBefore || now > certificate.notAfter) {
+    return "x509: certificate has expired or is not yet valid";
+  }
+  return undefined;
+}
+
+function issuerFault(child: Certificate, issuer: Certificate): string | undefined {
+  if (!issuer.hasBasicConstraints || !issuer.isCA) {
+    return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
+  }
+  if (issuer.keyUsages !== undefined && !issuer.keyUsages.includes("certSign")) {
+    return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
+  }
+  try {
+    checkSignature({
+      signed: child.tbsCertificate,
+      signature: child.signature,
+      algorithm: child.signatureAlgorithm,
+      publicKey: issuer.publicKey,
+      sha1: "refused",
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof PkiError) return error.message;
+    throw error;
+  }
+}
+
+/** What an issuer limits below it: the number of intermediates and the names of everything. */
+function pathFault(chain: readonly Certificate[], issuer: Certificate): string | undefined {
+  if (issuer.maxPathLength !== undefined && chain.length - 1 > issuer.maxPathLength) {
+    return "x509: too many intermediates for path length constraint";
+  }
+  if (issuer.nameConstraints === undefined) return undefined;
+  for (const { subjectAltNames } of chain) {
+    const violation = nameConstraintViolation(issuer.nameConstraints, subjectAltNames);
+    if (violation !== undefined) return `x509: a name is not permitted: ${violation}`;
+  }
+  return undefined;
+}
+
+/** A CA that names usages passes on only those. */
+function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
+  const required = extendedKeyUsages[search.question.requiredUsage];
+  const allows = ({ extendedKeyUsages: usages }: Certificate): boolean =>
+    required === extendedKeyUsages.any ||
+    usages === undefined ||
+    usages.includes(required) ||
+    usages.includes(extendedKeyUsages.any);
+  if (chain.every(allows)) return chain;
+  search.reason = "x509: certificate specifies an incompatible key usage";
+  return undefined;
+}

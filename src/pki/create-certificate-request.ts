@@ -1,0 +1,45 @@
+import type { KeyObject } from "node:crypto";
+import { contextTag } from "./der.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSetOf,
+  encodeSmallInteger,
+} from "./der-writer.ts";
+import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
+import { encodeExtension } from "./extension.ts";
+import { publicKeyInfoOf } from "./keys.ts";
+import { oids } from "./object-identifiers.ts";
+import { encodePem } from "./pem.ts";
+import { signData, signatureSchemeOf } from "./sign.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+
+/** A PKCS #10 request in PEM, signed with the key that it asks a certificate for. */
+export function createCertificateRequestPem(options: {
+  readonly privateKey: KeyObject;
+  readonly subject: DistinguishedNameParts;
+  readonly subjectAltNames: SubjectAltNames;
+}): string {
+  const { privateKey, subject, subjectAltNames } = options;
+  const info = encodeSequence(
+    encodeSmallInteger(0),
+    encodeDistinguishedName(subject),
+    publicKeyInfoOf(privateKey).spki,
+    encodeElement(contextTag(0, "constructed"), ...attributesFor(subjectAltNames)),
+  );
+  const request = encodeSequence(
+    info,
+    signatureSchemeOf(privateKey).algorithmIdentifier,
+    encodeBitString(signData(info, privateKey)),
+  );
+  return encodePem("CERTIFICATE REQUEST", request);
+}
+
+function attributesFor(names: SubjectAltNames): Buffer[] {
+  if (!hasSubjectAltNames(names)) return [];
+  const value = encodeSubjectAltNames(names);
+  const extension = encodeExtension({ id: oids.subjectAltName, isCritical: false, value });
+  return [encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([encodeSequence(extension)]))];
+}

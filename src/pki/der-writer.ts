@@ -1,0 +1,73 @@
+import { tags } from "./der.ts";
+
+/** Encodes one value from the parts of its content, in their order. */
+export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const lengthOctets = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : 3;
+  const encoded = Buffer.allocUnsafe(2 + lengthOctets + length);
+  encoded[0] = tag;
+  if (lengthOctets === 0) encoded[1] = length;
+  else {
+    encoded[1] = 0x80 | lengthOctets;
+    encoded.writeUIntBE(length, 2, lengthOctets);
+  }
+  let offset = 2 + lengthOctets;
+  for (const part of parts) {
+    encoded.set(part, offset);
+    offset += part.length;
+  }
+  return encoded;
+}
+
+export const encodeSequence = (...parts: readonly Uint8Array[]): Buffer => encodeElement(tags.sequence, ...parts);
+
+/** A SET OF in DER's order (X.690 11.6). */
+export const encodeSetOf = (elements: readonly Buffer[]): Buffer =>
+  encodeElement(tags.set, ...elements.toSorted(Buffer.compare));
+
+/** A non-negative INTEGER from its big-endian octets, whatever their leading zeros. */
+export function encodeUnsignedInteger(magnitude: Uint8Array): Buffer {
+  let start = 0;
+  while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
+  const digits = magnitude.subarray(start);
+  if (digits.length === 0) return encodeElement(tags.integer, Uint8Array.of(0));
+  return (digits[0] ?? 0) >= 0x80
+    ? encodeElement(tags.integer, Uint8Array.of(0), digits)
+    : encodeElement(tags.integer, digits);
+}
+
+/** A non-negative INTEGER below 2^31. */
+export function encodeSmallInteger(value: number): Buffer {
+  const octets = Buffer.alloc(4);
+  octets.writeUInt32BE(value);
+  return encodeUnsignedInteger(octets);
+}
+
+export const encodeBoolean = (value: boolean): Buffer => encodeElement(tags.boolean, Uint8Array.of(value ? 0xff : 0));
+
+export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(tags.octetString, content);
+
+export const encodeBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
+  encodeElement(tags.bitString, Uint8Array.of(unusedBits), bytes);
+
+export function encodeObjectIdentifier(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
+  const octets: number[] = [];
+  for (const arc of [first * 40 + second, ...rest]) {
+    const digits = [arc & 0x7f];
+    for (let left = Math.floor(arc / 128); left > 0; left = Math.floor(left / 128))
+      digits.unshift((left & 0x7f) | 0x80);
+    octets.push(...digits);
+  }
+  return encodeElement(tags.objectIdentifier, Uint8Array.from(octets));
+}
+
+/** UTCTime through 2049, GeneralizedTime from 2050 on (RFC 5280 4.1.2.5); whole seconds, milliseconds cut off. */
+export function encodeTime(milliseconds: number): Buffer {
+  const digits = new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, "");
+  const year = Number(digits.slice(0, 4));
+  return year >= 1950 && year < 2050
+    ? encodeElement(tags.utcTime, Buffer.from(`${digits.slice(2)}Z`, "latin1"))
+    : encodeElement(tags.generalizedTime, Buffer.from(`${digits}Z`, "latin1"));
+}

@@ -1,0 +1,212 @@
+import { PkiError } from "./pki-error.ts";
+
+/** Identifier octets of the types that X.509 uses (X.690 8.1.2): universal class, `sequence` and `set` constructed. */
+export const tags = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  objectIdentifier: 0x06,
+  utf8String: 0x0c,
+  sequence: 0x30,
+  set: 0x31,
+  numericString: 0x12,
+  printableString: 0x13,
+  t61String: 0x14,
+  ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  generalString: 0x1b,
+  bmpString: 0x1e,
+} as const;
+
+/** A context-specific tag, such as `[0]`. */
+export const contextTag = (number: number, form: "primitive" | "constructed"): number =>
+  (form === "constructed" ? 0xa0 : 0x80) | number;
+
+/** One encoded value. All views share the input's memory. */
+export interface DerElement {
+  /** The identifier octet. */
+  readonly tag: number;
+  readonly content: Buffer;
+  /** Identifier and length included. */
+  readonly bytes: Buffer;
+}
+
+export interface BitString {
+  readonly bytes: Buffer;
+  readonly unusedBits: number;
+}
+
+interface Header {
+  readonly tag: number;
+  readonly contentStart: number;
+  readonly contentLength: number;
+}
+
+/** Lengths beyond this are refused before anything is sliced. */
+const maximumLength = 1 << 24;
+
+const syntaxError = (message: string): PkiError => new PkiError(`asn1: syntax error: ${message}`);
+const structureError = (message: string): PkiError => new PkiError(`asn1: structure error: ${message}`);
+
+/**
+ * Reads DER values one after the other, and nothing that is not DER: indefinite, over-long and non-minimal lengths and
+ * high tag numbers are refused. It never recurses; how deep a structure goes is up to its caller.
+ */
+export class DerReader {
+  readonly #bytes: Buffer;
+  #offset = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#offset >= this.#bytes.length;
+  }
+
+  /** The identifier octet of the next value, or undefined at the end. */
+  get nextTag(): number | undefined {
+    return this.#bytes[this.#offset];
+  }
+
+  /** The next value, whatever its type. */
+  readElement(): DerElement {
+    return this.#element(this.#header());
+  }
+
+  #element({ tag, contentStart, contentLength }: Header): DerElement {
+    const start = this.#offset;
+    const end = contentStart + contentLength;
+    if (end > this.#bytes.length) throw syntaxError("data truncated");
+    this.#offset = end;
+    return { tag, content: this.#bytes.subarray(contentStart, end), bytes: this.#bytes.subarray(start, end) };
+  }
+
+  /** The content of the next value, which must have this tag. `typeName` is what an error calls the structure. */
+  read(tag: number, typeName: string): Buffer {
+    return this.readExpected(tag, typeName).content;
+  }
+
+  readExpected(tag: number, typeName: string): DerElement {
+    const header = this.#header();
+    if (header.tag !== tag) throw tagMismatch(tag, typeName, header);
+    return this.#element(header);
+  }
+
+  /** The content of the next value when it has this tag; else nothing is read. */
+  readOptional(tag: number): Buffer | undefined {
+    return this.nextTag === tag ? this.readElement().content : undefined;
+  }
+
+  readSequence(typeName: string): DerReader {
+    return new DerReader(this.read(tags.sequence, typeName));
+  }
+
+  readObjectIdentifier(): string {
+    return decodeObjectIdentifier(this.read(tags.objectIdentifier, "ObjectIdentifier"));
+  }
+
+  /** The content of an INTEGER: big-endian two's complement in the fewest octets. */
+  readInteger(): Buffer {
+    const content = this.read(tags.integer, "Int");
+    checkInteger(content);
+    return content;
+  }
+
+  /** An INTEGER of at most six octets. */
+  readSmallInteger(): number {
+    const content = this.read(tags.integer, "int");
+    checkInteger(content);
+    if (content.length > 6) throw structureError("integer too large");
+    return content.readIntBE(0, content.length);
+  }
+
+  readBoolean(): boolean {
+    const content = this.read(tags.boolean, "bool");
+    if (content.length !== 1 || (content[0] !== 0 && content[0] !== 0xff)) throw syntaxError("invalid boolean");
+    return content[0] === 0xff;
+  }
+
+  readBitString(): BitString {
+    const content = this.read(tags.bitString, "BitString");
+    const unusedBits = content[0];
+    if (unusedBits === undefined) throw syntaxError("zero length BIT STRING");
+    const last = content[content.length - 1] ?? 0;
+    if (unusedBits > 7 || (content.length === 1 && unusedBits > 0) || (last & ((1 << unusedBits) - 1)) !== 0) {
+      throw syntaxError("invalid padding bits in BIT STRING");
+    }
+    return { bytes: content.subarray(1), unusedBits };
+  }
+
+  /** Refuses anything after the last value that was read. */
+  expectEnd(): void {
+    if (!this.isAtEnd) throw syntaxError("trailing data");
+  }
+
+  /** Identifier and length of the next value, which stays the next one. */
+  #header(): Header {
+    const bytes = this.#bytes;
+    const tag = bytes[this.#offset];
+    if (tag === undefined) throw syntaxError("sequence truncated");
+    if ((tag & 0x1f) === 0x1f) throw syntaxError("high tag number (not used by X.509)");
+    let offset = this.#offset + 1;
+    let length = bytes[offset++];
+    if (length === undefined) throw syntaxError("truncated tag or length");
+    if (length >= 0x80) {
+      let lengthOctets = length & 0x7f;
+      if (lengthOctets === 0) throw syntaxError("indefinite length found (not DER)");
+      length = 0;
+      while (lengthOctets-- > 0) {
+        const octet = bytes[offset++];
+        if (octet === undefined) throw syntaxError("truncated tag or length");
+        length = length * 256 + octet;
+        if (length === 0) throw structureError("superfluous leading zeros in length");
+        if (length > maximumLength) throw structureError("length too large");
+      }
+      if (length < 0x80) throw structureError("non-minimal length");
+    }
+    return { tag, contentStart: offset, contentLength: length };
+  }
+}
+
+/** Go's wording, with Go's view of the tag: upstream's clients see it when a request has another structure. */
+function tagMismatch(expected: number, typeName: string, { tag, contentStart, contentLength }: Header): PkiError {
+  const found = `{class:${tag >> 6} tag:${tag & 0x1f} length:${contentLength} isCompound:${(tag & 0x20) !== 0}}`;
+  const parameters =
+    "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}";
+  return structureError(`tags don't match (${expected & 0x1f} vs ${found}) ${parameters} ${typeName} @${contentStart}`);
+}
+
+function checkInteger(content: Buffer): void {
+  const first = content[0];
+  if (first === undefined) throw structureError("empty integer");
+  const second = content[1];
+  if (second === undefined) return;
+  if ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80)) {
+    throw structureError("integer not minimally-encoded");
+  }
+}
+
+/** The dotted form of an OBJECT IDENTIFIER's content; arcs must fit 31 bits. */
+export function decodeObjectIdentifier(content: Buffer): string {
+  if (content.length === 0) throw syntaxError("zero length OBJECT IDENTIFIER");
+  if (content.length > 64) throw structureError("OBJECT IDENTIFIER too long");
+  const arcs: number[] = [];
+  let value = 0;
+  let isInside = false;
+  for (const octet of content) {
+    if (!isInside && octet === 0x80) throw syntaxError("integer is not minimally encoded");
+    value = value * 128 + (octet & 0x7f);
+    if (value > 0x7fffffff) throw structureError("base 128 integer too large");
+    isInside = octet >= 0x80;
+    if (isInside) continue;
+    if (arcs.length === 0) arcs.push(Math.min(Math.floor(value / 40), 2), value < 80 ? value % 40 : value - 80);
+    else arcs.push(value);
+    value = 0;
+  }
+  if (isInside) throw syntaxError("truncated base 128 integer");
+  return arcs.join(".");
+}

@@ -1,0 +1,190 @@
+import { DerReader, tags } from "./der.ts";
+import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
+import { PkiError } from "./pki-error.ts";
+
+export interface NameAttribute {
+  /** Dotted object identifier. */
+  readonly type: string;
+  readonly value: string;
+}
+
+/**
+ * A distinguished name as Go's `pkix.Name` shows it: the common attributes by name (the last CommonName and
+ * SerialNumber win), and everything in its order.
+ */
+export interface DistinguishedName {
+  readonly commonName: string;
+  readonly serialNumber: string;
+  readonly countries: readonly string[];
+  readonly organizations: readonly string[];
+  readonly organizationalUnits: readonly string[];
+  readonly localities: readonly string[];
+  readonly provinces: readonly string[];
+  readonly streetAddresses: readonly string[];
+  readonly postalCodes: readonly string[];
+  /** The relative names in the order of the encoding. */
+  readonly relativeNames: readonly (readonly NameAttribute[])[];
+}
+
+/** What a new name is made of; attributes left out are empty. */
+export type DistinguishedNameParts = Partial<Omit<DistinguishedName, "relativeNames">>;
+
+const commonNameType = "2.5.4.3";
+const serialNumberType = "2.5.4.5";
+
+/** The attributes with several values, in the order that Go encodes them in. */
+const listAttributes = [
+  ["countries", "2.5.4.6"],
+  ["organizations", "2.5.4.10"],
+  ["organizationalUnits", "2.5.4.11"],
+  ["localities", "2.5.4.7"],
+  ["provinces", "2.5.4.8"],
+  ["streetAddresses", "2.5.4.9"],
+  ["postalCodes", "2.5.4.17"],
+] as const;
+
+/** Attribute names of RFC 4514, and a few that everyone uses. */
+const shortNames = new Map([
+  [commonNameType, "CN"],
+  [serialNumberType, "SERIALNUMBER"],
+  ["2.5.4.6", "C"],
+  ["2.5.4.7", "L"],
+  ["2.5.4.8", "ST"],
+  ["2.5.4.9", "STREET"],
+  ["2.5.4.10", "O"],
+  ["2.5.4.11", "OU"],
+  ["2.5.4.17", "POSTALCODE"],
+  ["0.9.2342.19200300.100.1.1", "UID"],
+  ["0.9.2342.19200300.100.1.25", "DC"],
+]);
+
+/** Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. */
+export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
+  const outer = new DerReader(encoded);
+  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RDNSequence");
+  const sequence = outer.readSequence("RDNSequence");
+  outer.expectEnd();
+  const relativeNames: NameAttribute[][] = [];
+  while (!sequence.isAtEnd) {
+    const set = new DerReader(sequence.read(tags.set, "RelativeDistinguishedNameSET"));
+    const attributes: NameAttribute[] = [];
+    while (!set.isAtEnd) {
+      const attribute = set.readSequence("AttributeTypeAndValue");
+      const type = attribute.readObjectIdentifier();
+      const value = attribute.readElement();
+      attribute.expectEnd();
+      attributes.push({ type, value: decodeString(value.tag, value.content) });
+    }
+    if (attributes.length === 0) throw new PkiError("x509: invalid RDNSequence");
+    relativeNames.push(attributes);
+  }
+  return viewOf(relativeNames);
+}
+
+function viewOf(relativeNames: readonly (readonly NameAttribute[])[]): DistinguishedName {
+  let commonName = "";
+  let serialNumber = "";
+  const lists = new Map<string, string[]>(listAttributes.map(([, type]) => [type, []]));
+  for (const { type, value } of relativeNames.flat()) {
+    if (type === commonNameType) commonName = value;
+    else if (type === serialNumberType) serialNumber = value;
+    else lists.get(type)?.push(value);
+  }
+  const list = (type: string): string[] => lists.get(type) ?? [];
+  return {
+    commonName,
+    serialNumber,
+    countries: list("2.5.4.6"),
+    organizations: list("2.5.4.10"),
+    organizationalUnits: list("2.5.4.11"),
+    localities: list("2.5.4.7"),
+    provinces: list("2.5.4.8"),
+    streetAddresses: list("2.5.4.9"),
+    postalCodes: list("2.5.4.17"),
+    relativeNames,
+  };
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
+
+/** The text of an ASN.1 string, with Go's tolerance (`*` and `&` in PrintableString, T61 as Latin-1). */
+function decodeString(tag: number, content: Buffer): string {
+  const invalid = (what: string): PkiError =>
+    new PkiError(`x509: invalid RDNSequence: invalid attribute value: ${what}`);
+  switch (tag) {
+    case tags.utf8String:
+      try {
+        return utf8.decode(content);
+      } catch {
+        throw invalid("invalid UTF-8 string");
+      }
+    case tags.printableString: {
+      const text = content.toString("latin1");
+      if (!printable.test(text.replace(/[*&]/g, ""))) throw invalid("invalid PrintableString");
+      return text;
+    }
+    case tags.ia5String: {
+      if (content.some((octet) => octet >= 0x80)) throw invalid("invalid IA5String");
+      return content.toString("latin1");
+    }
+    case tags.numericString: {
+      const text = content.toString("latin1");
+      if (!/^[0-9 ]*$/.test(text)) throw invalid("invalid NumericString");
+      return text;
+    }
+    case tags.t61String:
+      return content.toString("latin1");
+    case tags.bmpString:
+      return decodeBmpString(content, invalid);
+    default:
+      throw invalid(`unsupported string type: ${tag}`);
+  }
+}
+
+function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): string {
+  if (content.length % 2 !== 0) throw invalid("invalid BMPString");
+  const codes: number[] = [];
+  for (let index = 0; index < content.length; index += 2) codes.push(content.readUInt16BE(index));
+  if (codes.at(-1) === 0) codes.pop();
+  const isReserved = (code: number): boolean =>
+    code >= 0xfffe || (code >= 0xfdd0 && code <= 0xfdef) || (code >= 0xd800 && code <= 0xdfff);
+  if (codes.some(isReserved)) throw invalid("invalid BMPString");
+  return codes.map((code) => String.fromCharCode(code)).join("");
+}
+
+/**
+ * Encodes a name in Go's order: the values of one attribute form one relative name, CommonName and SerialNumber come
+ * last. PrintableString where the text allows it, else UTF8String.
+ */
+export function encodeDistinguishedName(parts: DistinguishedNameParts): Buffer {
+  const relativeNames: Buffer[] = [];
+  const add = (type: string, values: readonly string[]): void => {
+    if (values.length > 0) relativeNames.push(encodeSetOf(values.map((value) => encodeAttribute(type, value))));
+  };
+  for (const [name, type] of listAttributes) add(type, parts[name] ?? []);
+  if (parts.commonName) add(commonNameType, [parts.commonName]);
+  if (parts.serialNumber) add(serialNumberType, [parts.serialNumber]);
+  return encodeSequence(...relativeNames);
+}
+
+function encodeAttribute(type: string, value: string): Buffer {
+  const tag = printable.test(value) ? tags.printableString : tags.utf8String;
+  return encodeSequence(encodeObjectIdentifier(type), encodeElement(tag, Buffer.from(value, "utf8")));
+}
+
+/** The string form of RFC 4514: last relative name first, special characters escaped. */
+export function formatDistinguishedName(name: DistinguishedName): string {
+  return name.relativeNames
+    .map((attributes) =>
+      attributes.map(({ type, value }) => `${shortNames.get(type) ?? type}=${escapeValue(value)}`).join("+"),
+    )
+    .toReversed()
+    .join(",");
+}
+
+const escapeValue = (value: string): string =>
+  value
+    .replace(/[,+"\\<>;=]/g, "\\$&")
+    .replace(/^[ #]| $/g, "\\$&")
+    .replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString(16).padStart(2, "0")}`);

@@ -1,0 +1,96 @@
+/** An IP address as text: dotted for 4 octets and IPv4-mapped IPv6, RFC 5952 for other IPv6. */
+export function formatIpAddress(octets: Uint8Array): string {
+  if (octets.length === 4) return octets.join(".");
+  const isMapped = octets.subarray(0, 10).every((octet) => octet === 0) && octets[10] === 0xff && octets[11] === 0xff;
+  if (isMapped) return octets.subarray(12).join(".");
+  const groups: string[] = [];
+  for (let index = 0; index < 16; index += 2) {
+    groups.push((((octets[index] ?? 0) << 8) | (octets[index + 1] ?? 0)).toString(16));
+  }
+  const { start, length } = longestZeroRun(groups);
+  if (length < 2) return groups.join(":");
+  return `${groups.slice(0, start).join(":")}::${groups.slice(start + length).join(":")}`;
+}
+
+function longestZeroRun(groups: readonly string[]): { start: number; length: number } {
+  let longest = { start: 0, length: 0 };
+  for (let start = 0; start < groups.length; start++) {
+    let length = 0;
+    while (groups[start + length] === "0") length++;
+    if (length > longest.length) longest = { start, length };
+  }
+  return longest;
+}
+
+/** 4 octets (IPv4, and IPv4-mapped IPv6) or 16; undefined for anything that is not an address. No zones, no leading zeros. */
+export function parseIpAddress(text: string): Buffer | undefined {
+  if (!text.includes(":")) return parseIpv4(text);
+  if (text.length > 45) return undefined;
+  const halves = text.split("::");
+  const head = parseGroups(halves[0] ?? "", halves.length === 1);
+  const tail = parseGroups(halves[1] ?? "", true);
+  if (halves.length > 2 || head === undefined || tail === undefined) return undefined;
+  const gap = 16 - head.length - tail.length;
+  if (halves.length === 1 ? gap !== 0 : gap < 2) return undefined;
+  const octets = Buffer.from([...head, ...Array<number>(gap).fill(0), ...tail]);
+  const isMapped = octets.subarray(0, 10).every((octet) => octet === 0) && octets.readUInt16BE(10) === 0xffff;
+  return isMapped ? octets.subarray(12) : octets;
+}
+
+function parseIpv4(text: string): Buffer | undefined {
+  const parts = text.split(".");
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256))
+    return undefined;
+  return Buffer.from(parts.map(Number));
+}
+
+/** The octets of one side of `::`; only the last side may end in an IPv4 address. */
+function parseGroups(text: string, isLast: boolean): number[] | undefined {
+  if (text === "") return [];
+  const octets: number[] = [];
+  const groups = text.split(":");
+  for (const [index, group] of groups.entries()) {
+    if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
+      const value = Number.parseInt(group, 16);
+      octets.push(value >> 8, value & 0xff);
+      continue;
+    }
+    const ipv4 = isLast && index === groups.length - 1 ? parseIpv4(group) : undefined;
+    if (ipv4 === undefined) return undefined;
+    octets.push(...ipv4);
+  }
+  return octets;
+}
+
+/** An address range; `mask` is as long as `address`. */
+export interface IpRange {
+  readonly address: Uint8Array;
+  readonly mask: Uint8Array;
+}
+
+/** A range in CIDR notation, such as `10.0.0.0/8`, or a single address. */
+export function parseIpRange(text: string): IpRange | undefined {
+  const slash = text.indexOf("/");
+  const address = parseIpAddress(slash < 0 ? text : text.slice(0, slash));
+  if (address === undefined) return undefined;
+  const bits = address.length * 8;
+  const prefixText = slash < 0 ? String(bits) : text.slice(slash + 1);
+  if (!/^(0|[1-9]\d{0,2})$/.test(prefixText) || Number(prefixText) > bits) return undefined;
+  const prefix = Number(prefixText);
+  const mask = Buffer.alloc(address.length);
+  for (let index = 0; index < mask.length; index++) {
+    mask[index] = 0xff << (8 - Math.max(0, Math.min(8, prefix - index * 8)));
+  }
+  return { address, mask };
+}
+
+/** Whether an address lies in a range; families never mix. */
+export function isInIpRange(address: Uint8Array, range: IpRange): boolean {
+  return (
+    address.length === range.address.length &&
+    address.every((octet, index) => {
+      const mask = range.mask[index] ?? 0;
+      return (octet & mask) === ((range.address[index] ?? 0) & mask);
+    })
+  );
+}

@@ -1,0 +1,44 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { decodePemBlocks, encodePem } from "./pem.ts";
+import { PkiError } from "./pki-error.ts";
+import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
+
+export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
+
+/** A new private key. RSA takes a good part of a second. */
+export function generatePrivateKey(type: KeyType): KeyObject {
+  const [family, detail = ""] = type.split(" ");
+  if (family === "ECDSA") return generateKeyPairSync("ec", { namedCurve: detail }).privateKey;
+  if (family === "RSA") return generateKeyPairSync("rsa", { modulusLength: Number(detail) }).privateKey;
+  return generateKeyPairSync("ed25519").privateKey;
+}
+
+const privateKeyTypes = new Set(["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]);
+
+/**
+ * The first private key of a PEM text: PKCS #8, PKCS #1 or SEC 1, not encrypted; other blocks (EC PARAMETERS,
+ * certificates) are skipped. Throws PkiError, which never says anything of the key.
+ */
+export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
+  const block = decodePemBlocks(pem).find(({ type }) => privateKeyTypes.has(type));
+  if (block === undefined) throw new PkiError("data does not contain a valid RSA, ECDSA or Ed25519 private key");
+  try {
+    return createPrivateKey(encodePem(block.type, block.bytes));
+  } catch {
+    throw new PkiError("data does not contain a valid RSA, ECDSA or Ed25519 private key");
+  }
+}
+
+/** PKCS #8. A secret: write it with mode 0600. */
+export const encodePrivateKeyPem = (key: KeyObject): string => key.export({ format: "pem", type: "pkcs8" });
+
+/** The SubjectPublicKeyInfo of a private or public key. */
+export function publicKeyInfoOf(key: KeyObject): PublicKeyInfo {
+  const publicKey = key.type === "private" ? createPublicKey(key) : key;
+  return parsePublicKeyInfo(publicKey.export({ format: "der", type: "spki" }));
+}
+
+/** RFC 7093 2(1), as Go makes it: the first 160 bits of the SHA-256 of the key's BIT STRING. */
+export const keyIdentifier = (publicKey: PublicKeyInfo): Buffer =>
+  createHash("sha256").update(publicKey.keyBytes).digest().subarray(0, 20);

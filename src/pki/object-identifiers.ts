@@ -1,0 +1,68 @@
+/** Object identifiers by the names that their RFCs give them. */
+export const oids = {
+  // RFC 3279, 4055, 5480, 8410: keys and curves
+  rsaEncryption: "1.2.840.113549.1.1.1",
+  ecPublicKey: "1.2.840.10045.2.1",
+  ed25519: "1.3.101.112",
+  x25519: "1.3.101.110",
+  dsa: "1.2.840.10040.4.1",
+  p224: "1.3.132.0.33",
+  p256: "1.2.840.10045.3.1.7",
+  p384: "1.3.132.0.34",
+  p521: "1.3.132.0.35",
+
+  // Signatures
+  md5WithRsa: "1.2.840.113549.1.1.4",
+  sha1WithRsa: "1.2.840.113549.1.1.5",
+  isoSha1WithRsa: "1.3.14.3.2.29",
+  rsassaPss: "1.2.840.113549.1.1.10",
+  sha256WithRsa: "1.2.840.113549.1.1.11",
+  sha384WithRsa: "1.2.840.113549.1.1.12",
+  sha512WithRsa: "1.2.840.113549.1.1.13",
+  dsaWithSha1: "1.2.840.10040.4.3",
+  dsaWithSha256: "2.16.840.1.101.3.4.3.2",
+  ecdsaWithSha1: "1.2.840.10045.4.1",
+  ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  ecdsaWithSha384: "1.2.840.10045.4.3.3",
+  ecdsaWithSha512: "1.2.840.10045.4.3.4",
+  mgf1: "1.2.840.113549.1.1.8",
+  sha256: "2.16.840.1.101.3.4.2.1",
+  sha384: "2.16.840.1.101.3.4.2.2",
+  sha512: "2.16.840.1.101.3.4.2.3",
+
+  // RFC 5280: extensions
+  subjectKeyIdentifier: "2.5.29.14",
+  keyUsage: "2.5.29.15",
+  subjectAltName: "2.5.29.17",
+  basicConstraints: "2.5.29.19",
+  nameConstraints: "2.5.29.30",
+  crlDistributionPoints: "2.5.29.31",
+  certificatePolicies: "2.5.29.32",
+  policyMappings: "2.5.29.33",
+  authorityKeyIdentifier: "2.5.29.35",
+  policyConstraints: "2.5.29.36",
+  extendedKeyUsage: "2.5.29.37",
+  inhibitAnyPolicy: "2.5.29.54",
+  authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
+
+  // RFC 2985: the attribute of a request that carries extensions
+  extensionRequest: "1.2.840.113549.1.9.14",
+} as const;
+
+/** Extended key usages (RFC 5280 4.2.1.12 and vendors' own) by the names that Go gives them. */
+export const extendedKeyUsages = {
+  any: "2.5.29.37.0",
+  serverAuth: "1.3.6.1.5.5.7.3.1",
+  clientAuth: "1.3.6.1.5.5.7.3.2",
+  codeSigning: "1.3.6.1.5.5.7.3.3",
+  emailProtection: "1.3.6.1.5.5.7.3.4",
+  ipsecEndSystem: "1.3.6.1.5.5.7.3.5",
+  ipsecTunnel: "1.3.6.1.5.5.7.3.6",
+  ipsecUser: "1.3.6.1.5.5.7.3.7",
+  timeStamping: "1.3.6.1.5.5.7.3.8",
+  ocspSigning: "1.3.6.1.5.5.7.3.9",
+  microsoftServerGatedCrypto: "1.3.6.1.4.1.311.10.3.3",
+  netscapeServerGatedCrypto: "2.16.840.1.113730.4.1",
+} as const;
+
+export type ExtendedKeyUsageName = keyof typeof extendedKeyUsages;

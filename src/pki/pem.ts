@@ -1,0 +1,102 @@
+/** One encapsulated message (RFC 7468). */
+export interface PemBlock {
+  /** The label, such as `CERTIFICATE`. */
+  readonly type: string;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly bytes: Buffer;
+}
+
+const beginMark = "-----BEGIN ";
+const endMark = "\n-----END ";
+const dashes = "-----";
+
+/**
+ * The blocks of a text, in order, with the semantics of Go's `pem.Decode`: text around blocks is skipped, a damaged
+ * block counts as text, markers must start their line (so an indented block, or one right behind a byte order mark, is
+ * text), and what follows an unfinished block is lost. Time is linear in the input.
+ */
+export function decodePemBlocks(input: string | Uint8Array): PemBlock[] {
+  let text = asLatin1(input);
+  const blocks: PemBlock[] = [];
+  for (;;) {
+    const found = decodePem(text);
+    if (found === undefined) return blocks;
+    blocks.push(found.block);
+    text = found.rest;
+  }
+}
+
+/** The first block of a text, or undefined. */
+export const decodeFirstPemBlock = (input: string | Uint8Array): PemBlock | undefined =>
+  decodePem(asLatin1(input))?.block;
+
+/** The octets as characters 0 to 255, so that indices are octets. */
+function asLatin1(input: string | Uint8Array): string {
+  const octets =
+    typeof input === "string" ? Buffer.from(input, "utf8") : Buffer.from(input.buffer, input.byteOffset, input.length);
+  return octets.toString("latin1");
+}
+
+function decodePem(text: string): { block: PemBlock; rest: string } | undefined {
+  let rest = text;
+  let afterEndMark = 0;
+  for (;;) {
+    rest = rest.slice(afterEndMark);
+    // The first END line, then the last BEGIN line before it: BEGIN lines without an end of their own are text.
+    const endIndex = rest.indexOf(endMark);
+    if (endIndex < 0) return undefined;
+    afterEndMark = endIndex + endMark.length;
+    const beginIndex = rest.slice(0, endIndex).lastIndexOf(beginMark);
+    if (beginIndex < 0 || (beginIndex > 0 && rest[beginIndex - 1] !== "\n")) continue;
+
+    const typeLine = lineAt(rest, beginIndex + beginMark.length);
+    if (!typeLine.text.endsWith(dashes)) continue;
+    const type = typeLine.text.slice(0, -dashes.length);
+
+    const headers = new Map<string, string>();
+    let bodyStart = typeLine.next;
+    for (;;) {
+      if (bodyStart >= rest.length) return undefined;
+      const line = lineAt(rest, bodyStart);
+      const colon = line.text.indexOf(":");
+      if (colon < 0) break;
+      headers.set(line.text.slice(0, colon).trim(), line.text.slice(colon + 1).trim());
+      bodyStart = line.next;
+    }
+    // With headers, a line break must stand between them and the END line.
+    if (headers.size > 0 && endIndex < bodyStart) continue;
+
+    const endOfLabel = afterEndMark + type.length + dashes.length;
+    if (rest.slice(afterEndMark, endOfLabel) !== type + dashes) continue;
+    const endLine = lineAt(rest, endOfLabel);
+    if (endLine.text !== "") continue;
+
+    const bytes = endIndex > bodyStart ? decodeBase64(rest.slice(bodyStart, endIndex)) : Buffer.alloc(0);
+    if (bytes === undefined) continue;
+    return { block: { type, headers, bytes }, rest: rest.slice(endLine.next) };
+  }
+}
+
+/** A line without its break and trailing blanks, and where the next one starts. */
+function lineAt(text: string, start: number): { text: string; next: number } {
+  const lineBreak = text.indexOf("\n", start);
+  const next = lineBreak < 0 ? text.length : lineBreak + 1;
+  let end = lineBreak < 0 ? text.length : lineBreak;
+  if (lineBreak > start && text[end - 1] === "\r") end--;
+  while (end > start && (text[end - 1] === " " || text[end - 1] === "\t")) end--;
+  return { text: text.slice(start, end), next };
+}
+
+/** Standard base64 with padding; blanks and line breaks are allowed anywhere. */
+function decodeBase64(text: string): Buffer | undefined {
+  const digits = text.replace(/[ \t\r\n]+/g, "");
+  if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits)) return undefined;
+  return Buffer.from(digits, "base64");
+}
+
+/** A block without headers, 64 digits a line. */
+export function encodePem(type: string, bytes: Uint8Array): string {
+  const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+  const lines = digits.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${type}-----\n${lines.map((line) => `${line}\n`).join("")}-----END ${type}-----\n`;
+}

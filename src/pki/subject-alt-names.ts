@@ -1,0 +1,82 @@
+import { contextTag, DerReader, tags } from "./der.ts";
+import { encodeElement, encodeSequence } from "./der-writer.ts";
+import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
+import { PkiError } from "./pki-error.ts";
+
+/** The subject alternative names that are understood; other kinds are left out (and so never issued). */
+export interface SubjectAltNames {
+  readonly dnsNames: readonly string[];
+  readonly emailAddresses: readonly string[];
+  /** As text; an IPv4-mapped IPv6 address is shown as IPv4. */
+  readonly ipAddresses: readonly string[];
+  readonly uris: readonly string[];
+}
+
+export const noSubjectAltNames: SubjectAltNames = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] };
+
+export const hasSubjectAltNames = (names: SubjectAltNames): boolean =>
+  names.dnsNames.length + names.emailAddresses.length + names.ipAddresses.length + names.uris.length > 0;
+
+// The GeneralName choices of RFC 5280 4.2.1.6.
+const emailTag = contextTag(1, "primitive");
+const dnsTag = contextTag(2, "primitive");
+const uriTag = contextTag(6, "primitive");
+const ipTag = contextTag(7, "primitive");
+
+/** Reads the value of a subjectAltName extension. Throws PkiError. */
+export function parseSubjectAltNames(value: Buffer): SubjectAltNames {
+  const names = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] } as {
+    [kind in keyof SubjectAltNames]: string[];
+  };
+  const outer = new DerReader(value);
+  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
+  const sequence = outer.readSequence("GeneralNames");
+  outer.expectEnd();
+  while (!sequence.isAtEnd) {
+    const { tag, content } = sequence.readElement();
+    if (tag === emailTag) names.emailAddresses.push(ia5(content, "rfc822Name"));
+    else if (tag === dnsTag) names.dnsNames.push(ia5(content, "dNSName"));
+    else if (tag === uriTag) names.uris.push(checkedUri(ia5(content, "uniformResourceIdentifier")));
+    else if (tag === ipTag) {
+      if (content.length !== 4 && content.length !== 16) {
+        throw new PkiError(`x509: cannot parse IP address of length ${content.length}`);
+      }
+      names.ipAddresses.push(formatIpAddress(content));
+    }
+  }
+  return names;
+}
+
+function ia5(content: Buffer, kind: string): string {
+  if (content.some((octet) => octet >= 0x80)) throw new PkiError(`x509: SAN ${kind} is malformed`);
+  return content.toString("latin1");
+}
+
+/** RFC 3986 as far as names need it: no controls or blanks, whole escapes, and a host that can be a domain name. */
+function checkedUri(uri: string): string {
+  const fault = (why: string): PkiError => new PkiError(`x509: cannot parse URI ${JSON.stringify(uri)}: ${why}`);
+  if (/[\p{Cc} ]/u.test(uri)) throw fault("invalid character in URL");
+  if (/%(?![0-9a-fA-F]{2})/.test(uri)) throw fault("invalid URL escape");
+  const host = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(uri)?.[1] ?? "";
+  if (host !== "" && host.split(".").includes("")) throw fault("invalid domain");
+  return uri;
+}
+
+/** The value of a subjectAltName extension. Throws PkiError for a name that cannot be encoded. */
+export function encodeSubjectAltNames(names: SubjectAltNames): Buffer {
+  const ascii = (tag: number, value: string): Buffer => {
+    if (!/^\p{ASCII}*$/u.test(value))
+      throw new PkiError(`x509: ${JSON.stringify(value)} cannot be encoded as an IA5String`);
+    return encodeElement(tag, Buffer.from(value, "latin1"));
+  };
+  return encodeSequence(
+    ...names.dnsNames.map((name) => ascii(dnsTag, name)),
+    ...names.emailAddresses.map((address) => ascii(emailTag, address)),
+    ...names.ipAddresses.map((address) => {
+      const octets = parseIpAddress(address);
+      if (octets === undefined) throw new PkiError(`x509: ${JSON.stringify(address)} is not an IP address`);
+      return encodeElement(ipTag, octets);
+    }),
+    ...names.uris.map((uri) => ascii(uriTag, uri)),
+  );
+}

@@ -1,0 +1,80 @@
+import { required } from "../../api/field-error.ts";
+import type { FieldError } from "../../api/field-error.ts";
+import type { Names } from "../../api/names.ts";
+import { defineResource } from "../../registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { typeMetaFields } from "../../schema/meta-schemas.ts";
+import { objectMeta } from "../../schema/object-meta-schema.ts";
+import { atomicList, object } from "../../schema/schema.ts";
+import type { Infer } from "../../schema/schema.ts";
+import { createdAtColumn } from "../columns.ts";
+import { onlyNameAndNamespaceSelectable } from "../field-selectors.ts";
+import { labelSelector, validateLabelSelector } from "./label-selector.ts";
+import { policyRule, validatePolicyRule } from "./policy-rule.ts";
+import { validateRbacName } from "./roles.ts";
+
+const clusterRoleSchema = object({
+  goType: "v1.ClusterRole",
+  description: "Rules that a ClusterRoleBinding gives everywhere, and a RoleBinding in its namespace.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    rules: {
+      number: 2,
+      schema: atomicList(policyRule),
+      presence: "always",
+      isRequired: true,
+      description: "What the role allows.",
+    },
+    aggregationRule: {
+      number: 3,
+      presence: "pointer",
+      description: "Fills the rules from other cluster roles; rules given by hand are overwritten.",
+      schema: object({
+        goType: "v1.AggregationRule",
+        description: "Which cluster roles another one is made of.",
+        fields: {
+          clusterRoleSelectors: {
+            number: 1,
+            schema: atomicList(labelSelector),
+            description: "Cluster roles that any of these select are included.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type ClusterRole = Infer<typeof clusterRoleSchema>;
+
+export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
+  defineResource({
+    group: names.group("rbac.authorization"),
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    singular: "clusterrole",
+    scope: "Cluster",
+    schema: clusterRoleSchema,
+    validateName: validateRbacName,
+    validate,
+    validateUpdate: validate,
+    allowsCreateOnUpdate: true,
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: [createdAtColumn()],
+  });
+
+const validate = ({ rules, aggregationRule }: ClusterRole): FieldError[] => [
+  ...(rules ?? []).flatMap((rule, index) =>
+    validatePolicyRule(rule, { field: `rules[${index}]`, isNamespaced: false }),
+  ),
+  ...(aggregationRule === undefined ? [] : validateAggregation(aggregationRule.clusterRoleSelectors ?? [])),
+];
+
+function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]): FieldError[] {
+  const field = "aggregationRule.clusterRoleSelectors";
+  if (selectors.length === 0) {
+    return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+}

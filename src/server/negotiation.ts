@@ -179,9 +179,9 @@ const onlyAccepted = (types: readonly string[]): Error =>
 
 /** Only called with conversions that `isConversionAllowed` let pass. */
 function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
-  const conversion =
+  const conversion: Conversion | undefined =
     as === "Table" || as === "PartialObjectMetadata" || as === "PartialObjectMetadataList"
-      ? { kind: as, version: version === "v1beta1" ? ("v1beta1" as const) : ("v1" as const) }
+      ? { kind: as, version: version === "v1beta1" ? "v1beta1" : "v1" }
       : undefined;
   return Object.freeze({ format, contentType: contentTypes[format], isPretty, ...(conversion && { conversion }) });
 }

@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { badRequest, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
+import type { HttpResponse } from "../api/http-message.ts";
+import { Exchange, noBytes } from "./exchange.ts";
+import type { ExchangeContext } from "./exchange.ts";
+import { bodyTooLarge, headersOf } from "./http2-exchange.ts";
+import type { TlsConnection } from "./tls-connection.ts";
+
+export class Http1Exchange extends Exchange {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+
+  constructor(
+    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
+  ) {
+    super({
+      context,
+      connection,
+      method: request.method ?? "",
+      target: request.url ?? "",
+      headers: headersOf(request.rawHeaders),
+    });
+    this.#request = request;
+    this.#response = response;
+    connection.openExchanges++;
+    response.on("close", () => {
+      connection.openExchanges--;
+      connection.activeAtSecond = context.tick.seconds;
+      this.closed();
+    });
+    response.on("error", () => this.destroy());
+  }
+
+  readBody(): Promise<Buffer> {
+    const request = this.#request;
+    const { "content-length": length, "transfer-encoding": coding } = this.headers;
+    if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
+    const { maximumBodyBytes } = this.context;
+    if (Number(length) > maximumBodyBytes) return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let received = 0;
+      request.on("data", (chunk: Buffer) => {
+        received += chunk.length;
+        if (received > maximumBodyBytes) {
+          request.pause();
+          reject(bodyTooLarge(maximumBodyBytes));
+        } else chunks.push(chunk);
+      });
+      request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, received)));
+      request.on("error", () => reject(badRequest("the request's body broke off")));
+      request.on("close", () => reject(badRequest("the request's body broke off")));
+    });
+  }
+
+  protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    headers["content-length"] = String(Buffer.byteLength(body));
+    if (!this.#request.complete && !this.#hasNoBody()) headers["connection"] = "close";
+    response.writeHead(status, headers);
+    response.end(this.method === "HEAD" ? undefined : body);
+  }
+
+  protected override sendHead({ status, headers }: HttpResponse): void {
+    if (this.#response.destroyed) return;
+    this.#response.writeHead(status, headers);
+    this.#response.flushHeaders();
+  }
+
+  #hasNoBody(): boolean {
+    return this.headers["content-length"] === undefined && this.headers["transfer-encoding"] === undefined;
+  }
+
+  override write(bytes: Uint8Array): void {
+    if (this.#response.writable) this.#response.write(bytes);
+  }
+
+  override bufferedBytes(): number {
+    return this.#response.writableLength;
+  }
+
+  protected override endBody(): void {
+    this.#response.end();
+  }
+
+  override destroy(): void {
+    this.#request.socket.destroy();
+  }
+}
+
+/**
+ * Answers bytes that are no request, and closes. A connection with an answer still to come gets none for the garbage: it
+ * would be taken for that answer.
+ */
+export function refuseMalformed(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  connection: TlsConnection | undefined,
+): void {
+  if (!socket.writable || error.code === "ECONNRESET" || (connection?.openExchanges ?? 0) > 0) {
+    socket.destroy();
+    return;
+  }
+  const { code, text, body } = refusalOf(error.code);
+  socket.end(
+    `HTTP/1.1 ${code} ${text}\r\nConnection: close\r\nContent-Type: ${body.startsWith("{") ? "application/json" : "text/plain; charset=utf-8"}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function refusalOf(errorCode: string | undefined): {
+  readonly code: number;
+  readonly text: string;
+  readonly body: string;
+} {
+  switch (errorCode) {
+    case "HPE_INVALID_METHOD":
+      // The parser knows a list of methods; upstream takes any word and says that no resource serves it.
+      return { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` };
+    case "HPE_HEADER_OVERFLOW":
+      return { code: 431, text: "Request Header Fields Too Large", body: "431 Request Header Fields Too Large" };
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { code: 408, text: "Request Timeout", body: "408 Request Timeout" };
+    default:
+      return { code: 400, text: "Bad Request", body: "400 Bad Request" };
+  }
+}

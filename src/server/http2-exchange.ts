@@ -1,0 +1,151 @@
+import { constants } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { badRequest, tooLarge } from "../api/api-error.ts";
+import type { Headers, HttpResponse } from "../api/http-message.ts";
+import { Exchange, noBytes } from "./exchange.ts";
+import type { ExchangeContext } from "./exchange.ts";
+import type { TlsConnection } from "./tls-connection.ts";
+
+/** Answers the streams of a session. */
+export function serveSession(session: ServerHttp2Session, connection: TlsConnection, context: ExchangeContext): void {
+  session.on(
+    "stream",
+    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
+      // A reset or a broken connection: `close` follows and ends the exchange.
+      stream.on("error", ignore);
+      const { ":path": path, ":method": method } = headers;
+      if (path === undefined || method === undefined || !path.startsWith("/")) {
+        stream.respond({ ":status": 400 }, { endStream: true });
+        return;
+      }
+      new Http2Exchange(stream, {
+        context,
+        method,
+        target: path,
+        headers: withRepeatedHeaders(headers, rawHeaders),
+        connection,
+      }).run();
+    },
+  );
+}
+
+const ignore = (): void => undefined;
+
+interface Http2ExchangeOptions {
+  readonly context: ExchangeContext;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Headers;
+  readonly connection: TlsConnection;
+}
+
+class Http2Exchange extends Exchange {
+  readonly #stream: ServerHttp2Stream;
+  readonly #tlsConnection: TlsConnection;
+
+  constructor(stream: ServerHttp2Stream, options: Http2ExchangeOptions) {
+    super(options);
+    this.#stream = stream;
+    this.#tlsConnection = options.connection;
+    this.#tlsConnection.openExchanges++;
+    stream.on("close", () => {
+      this.#tlsConnection.openExchanges--;
+      this.#tlsConnection.activeAtSecond = this.context.tick.seconds;
+      this.closed();
+    });
+  }
+
+  readBody(): Promise<Buffer> {
+    const stream = this.#stream;
+    if (stream.endAfterHeaders) return Promise.resolve(noBytes);
+    const { maximumBodyBytes } = this.context;
+    if (Number(this.headers["content-length"]) > maximumBodyBytes)
+      return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      stream.on("data", (chunk: Buffer) => {
+        length += chunk.length;
+        if (length > maximumBodyBytes) {
+          stream.pause();
+          reject(bodyTooLarge(maximumBodyBytes));
+        } else chunks.push(chunk);
+      });
+      stream.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, length)));
+      stream.on("close", () => reject(badRequest("the request's body broke off")));
+    });
+  }
+
+  protected override sendWhole(response: HttpResponse, body: Buffer | string): void {
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    const headers = this.#head(response);
+    if (this.method === "HEAD" || response.status === 204 || response.status === 304) {
+      stream.respond(headers, { endStream: true });
+    } else {
+      headers["content-length"] = String(Buffer.byteLength(body));
+      stream.respond(headers);
+      stream.end(body);
+    }
+    this.#leaveBody();
+  }
+
+  protected override sendHead(response: HttpResponse): void {
+    if (this.#stream.destroyed) return;
+    this.#stream.respond(this.#head(response));
+    this.#leaveBody();
+  }
+
+  #head(response: HttpResponse): Record<string, string | string[] | number> {
+    const headers: Record<string, string | string[] | number> = response.headers;
+    headers[":status"] = response.status;
+    return headers;
+  }
+
+  /** A stream ends only when both sides have: what is left of the request's body is not waited for. */
+  #leaveBody(): void {
+    const stream = this.#stream;
+    if (stream.endAfterHeaders || stream.readableEnded) stream.resume();
+    else if (!this.isStream) stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+  }
+
+  override write(bytes: Uint8Array): void {
+    if (this.#stream.writable) this.#stream.write(bytes);
+  }
+
+  override bufferedBytes(): number {
+    return this.#stream.writableLength;
+  }
+
+  protected override endBody(): void {
+    this.#stream.end();
+  }
+
+  override destroy(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+}
+
+export const bodyTooLarge = (maximumBodyBytes: number): Error =>
+  tooLarge(`Request entity too large: limit is ${maximumBodyBytes}`);
+
+/** Node joins repeated headers with commas, which could not be told from commas inside: here they become arrays. */
+function withRepeatedHeaders(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Headers {
+  let count = 0;
+  for (const _name in headers) count++;
+  return count * 2 === rawHeaders.length ? (headers as Headers) : headersOf(rawHeaders);
+}
+
+/** Headers from their wire form, in lower case; repeated ones as arrays in order of arrival. */
+export function headersOf(rawHeaders: readonly string[]): Headers {
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? "").toLowerCase();
+    const value = rawHeaders[at + 1] ?? "";
+    const known = headers[name];
+    if (known === undefined) headers[name] = value;
+    else if (typeof known === "string") headers[name] = [known, value];
+    else known.push(value);
+  }
+  return headers;
+}

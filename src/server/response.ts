@@ -1,0 +1,78 @@
+import { promisify } from "node:util";
+import { constants, gzip } from "node:zlib";
+import { statusOf } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
+import type { MediaType } from "./negotiation.ts";
+import { toYaml } from "./yaml.ts";
+
+/** JSON as upstream writes it: one line and a line feed, or indented by two spaces without one. */
+export const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>
+  options.isPretty ? JSON.stringify(value, undefined, 2) : `${JSON.stringify(value)}\n`;
+
+/** A value in the agreed text format. Protobuf needs the kind's schema: its caller encodes it; here it falls back to JSON. */
+export function textResponse(
+  value: unknown,
+  {
+    request,
+    status,
+    mediaType,
+  }: { readonly request: HttpRequest; readonly status: number; readonly mediaType: MediaType },
+): HttpResponse {
+  return mediaType.format === "yaml"
+    ? { status, headers: { "content-type": contentTypes.yaml }, body: toYaml(value) }
+    : {
+        status,
+        headers: { "content-type": contentTypes.json },
+        body: encodeJson(value, { isPretty: isPretty(request, mediaType) }),
+      };
+}
+
+/** A failure as a Status in the format that the request accepts, else in JSON. */
+export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
+  const response = textResponse(statusOf(error), { request, status: error.code, mediaType: negotiateStatus(request) });
+  if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
+  return response;
+}
+
+export const plainText = (status: number, text: string): HttpResponse => ({
+  status,
+  headers: { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" },
+  body: text,
+});
+
+/** The answer of a path that belongs to no API group (upstream: Go's `http.NotFound`). */
+export const pageNotFound = (): HttpResponse => plainText(404, "404 page not found\n");
+
+/** Smaller answers cost less to send than to compress (upstream's threshold). */
+const minimumCompressedBytes = 128 * 1024;
+const compress = promisify(gzip);
+
+/** Compresses a large whole answer when the client takes gzip; any other answer is returned as it is. */
+export async function compressed(request: HttpRequest, response: HttpResponse): Promise<HttpResponse> {
+  const { body } = response;
+  const isText = typeof body === "string";
+  if (!(isText || Buffer.isBuffer(body)) || body.length < minimumCompressedBytes || !acceptsGzip(request))
+    return response;
+  const packed = await compress(body, { level: constants.Z_BEST_SPEED });
+  return {
+    status: response.status,
+    headers: { ...response.headers, "content-encoding": "gzip", vary: "Accept-Encoding" },
+    body: packed,
+  };
+}
+
+/** Whether `compressed` may have work to do: lets the request path go on without waiting. */
+export const isCompressible = ({ body }: HttpResponse): boolean =>
+  "length" in Object(body) && (body as Buffer | string).length >= minimumCompressedBytes;
+
+function acceptsGzip(request: HttpRequest): boolean {
+  const value = request.headers["accept-encoding"];
+  return (
+    value !== undefined &&
+    String(value)
+      .split(",")
+      .some((coding) => /^gzip(?!.*;\s*q=0(?:\.0*)?$)/.test(coding.trim()))
+  );
+}

@@ -9,7 +9,9 @@ export type MergePatch = Readonly<JsonObject>;
 export function parseMergePatch(body: unknown): MergePatch {
   if (body === null) throw badRequest("Invalid JSON Patch");
   if (!isJsonObject(body)) {
-    throw undecodablePatch(`json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`);
+    throw undecodablePatch(
+      `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`,
+    );
   }
   if (isDeeperThan(maximumDepth, body)) throw undecodablePatch("exceeded max depth");
   return body;

@@ -1,19 +1,158 @@
-import type { ObjectSchema } from "../../schema/schema.ts";
+import { badRequest } from "../../api/api-error.ts";
+import type { ObjectSchema, Schema } from "../../schema/schema.ts";
+import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth, memberOf, setMember } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
+import { mergeList, orderList } from "./merge-list.ts";
+import { hasDirective, patchDirective, withoutDirectives } from "./patch-directives.ts";
+import { unfitPatch } from "./patch-error.ts";
+import { listStrategy, memberSchema } from "./patch-schema.ts";
 
-export type StrategicMergePatch = Readonly<Record<string, unknown>>;
+export type StrategicMergePatch = Readonly<JsonObject>;
 
-/** Checks the parsed body of a strategic merge patch: an object; `null` is an empty one (as upstream). Throws a 400 ApiError. */
+/** Reads the parsed body of a strategic merge patch: an object; `null` is an empty one (as upstream). Throws a 400 ApiError. */
 export function parseStrategicMergePatch(body: unknown): StrategicMergePatch {
-  return body as StrategicMergePatch;
+  if (body === null) return {};
+  if (!isJsonObject(body)) {
+    throw badRequest(`json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`);
+  }
+  if (isDeeperThan(maximumDepth, body)) throw badRequest("exceeded max depth");
+  return body;
 }
 
 export interface StrategicMergeOptions {
-  readonly document: Readonly<Record<string, unknown>>;
+  readonly document: Readonly<JsonObject>;
   readonly patch: StrategicMergePatch;
   readonly schema: ObjectSchema;
 }
 
-/** Changes nothing that it is given. Throws 400 and 422 ApiErrors for a patch that does not fit the schema. */
-export function applyStrategicMergePatch({ document }: StrategicMergeOptions): Record<string, unknown> {
-  return document;
+/**
+ * Applies a strategic merge patch, upstream's extension of RFC 7386: lists with a merge key are merged by it, others are
+ * replaced; the directives are `$patch`, `$retainKeys`, `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
+ * Changes nothing that it is given. Throws ApiErrors: 400 for a misshapen directive, 422 for a patch that does not fit.
+ */
+export function applyStrategicMergePatch({ document, patch, schema }: StrategicMergeOptions): JsonObject {
+  return mergeObject({ original: document, patch, schema, path: "" });
+}
+
+interface ObjectMerge {
+  readonly original: Readonly<JsonObject>;
+  readonly patch: Readonly<JsonObject>;
+  readonly schema: Schema | undefined;
+  /** Of the merged object, for faults. */
+  readonly path: string;
+}
+
+const retainKeysDirective = "$retainKeys";
+const deletePrefix = "$deleteFromPrimitiveList";
+const orderPrefix = "$setElementOrder";
+
+function mergeObject(merge: ObjectMerge): JsonObject {
+  const { original, patch, path } = merge;
+  if (hasDirective(patch)) return replaceObject(patch, path);
+  const merged = retained(original, patch);
+  mergeOrderedLists(merge, merged);
+  const ordered = new Set(
+    Object.keys(patch).flatMap((key) => (key.startsWith(orderPrefix) ? [listName(key, orderPrefix)] : [])),
+  );
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(deletePrefix)) {
+      deleteFromList(merged, listName(key, deletePrefix), value);
+    } else if (
+      key !== retainKeysDirective &&
+      !key.startsWith(orderPrefix) &&
+      !(ordered.has(key) && Array.isArray(value))
+    ) {
+      mergeMember(merge, merged, key, value);
+    }
+  }
+  return merged;
+}
+
+function replaceObject(patch: Readonly<JsonObject>, path: string): JsonObject {
+  const { [patchDirective]: directive, ...rest } = patch;
+  if (directive === "replace") return rest;
+  if (directive === "delete") return {};
+  throw unfitPatch(`unknown patch type ${JSON.stringify(directive)} in ${path === "" ? "the patch" : path}`);
+}
+
+/** A copy of the original, without the members that a `$retainKeys` directive does not list. */
+function retained(original: Readonly<JsonObject>, patch: Readonly<JsonObject>): JsonObject {
+  if (!Object.hasOwn(patch, retainKeysDirective)) return { ...original };
+  const list = patch[retainKeysDirective];
+  const faulty = badRequest("invalid patch format of retainKeys");
+  if (!Array.isArray(list)) throw faulty;
+  const keys = new Set<unknown>(list);
+  for (const [key, value] of Object.entries(patch)) {
+    const isDirective = key === retainKeysDirective || key.startsWith(deletePrefix) || key.startsWith(orderPrefix);
+    if (value !== null && !isDirective && !keys.has(key)) throw faulty;
+  }
+  const kept: JsonObject = {};
+  for (const [key, value] of Object.entries(original)) if (keys.has(key)) setMember(kept, key, value);
+  return kept;
+}
+
+const formatFaults = {
+  [deletePrefix]: "invalid patch format of primitive list",
+  [orderPrefix]: "invalid patch format of setElementOrder list",
+};
+
+function listName(key: string, prefix: keyof typeof formatFaults): string {
+  if (key.charAt(prefix.length) !== "/") throw badRequest(formatFaults[prefix]);
+  return key.slice(prefix.length + 1);
+}
+
+/** Merges the lists that come with a `$setElementOrder` directive, in the order that it gives. */
+function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObject): void {
+  for (const [directive, order] of Object.entries(patch)) {
+    if (!directive.startsWith(orderPrefix)) continue;
+    const key = listName(directive, orderPrefix);
+    if (!Array.isArray(order)) throw badRequest(formatFaults[orderPrefix]);
+    const original = memberOf(merged, key);
+    const patched = memberOf(patch, key);
+    if ((original !== undefined && !Array.isArray(original)) || (patched !== undefined && !Array.isArray(patched))) {
+      if (patched === null) continue;
+      throw badRequest(formatFaults[orderPrefix]);
+    }
+    if (original === undefined && patched === undefined) continue;
+    const strategy = listStrategy(memberSchema(schema, key));
+    const list = { original, patch: patched, order, strategy, mergeEntry: mergeObject, path: `${path}${key}` };
+    setMember(merged, key, orderList(list));
+  }
+}
+
+function deleteFromList(merged: JsonObject, key: string, values: unknown): void {
+  if (values === null) {
+    delete merged[key];
+    return;
+  }
+  if (!Array.isArray(values)) throw badRequest(formatFaults[deletePrefix]);
+  const original = memberOf(merged, key);
+  if (!Array.isArray(original)) return;
+  if ([...original, ...(values as unknown[])].some((item) => typeof item === "object")) {
+    throw badRequest(formatFaults[deletePrefix]);
+  }
+  const deleted = new Set<unknown>(values);
+  setMember(
+    merged,
+    key,
+    original.filter((item) => !deleted.has(item)),
+  );
+}
+
+function mergeMember({ schema, path }: ObjectMerge, merged: JsonObject, key: string, value: unknown): void {
+  const original = memberOf(merged, key);
+  if (value === null) {
+    delete merged[key];
+  } else if (isJsonObject(value) && isJsonObject(original)) {
+    const inner = { original, patch: value, schema: memberSchema(schema, key), path: `${path}${key}.` };
+    setMember(merged, key, mergeObject(inner));
+  } else if (Array.isArray(value) && Array.isArray(original)) {
+    const strategy = listStrategy(memberSchema(schema, key));
+    const list = { original, patch: value as unknown[], strategy, mergeEntry: mergeObject, path: `${path}${key}` };
+    setMember(merged, key, strategy.isMerged ? mergeList(list) : value);
+  } else {
+    const added = withoutDirectives(value);
+    if (added === undefined) delete merged[key];
+    else setMember(merged, key, added);
+  }
 }

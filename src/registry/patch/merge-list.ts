@@ -1,0 +1,188 @@
+import { badRequest } from "../../api/api-error.ts";
+import { isJsonObject, memberOf } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
+import { hasDirective, listWithoutDirectives, patchDirective } from "./patch-directives.ts";
+import { unfitPatch } from "./patch-error.ts";
+import type { Schema } from "../../schema/schema.ts";
+import type { ListStrategy } from "./patch-schema.ts";
+
+interface EntryMerge {
+  readonly original: Readonly<JsonObject>;
+  readonly patch: Readonly<JsonObject>;
+  readonly schema: Schema | undefined;
+  readonly path: string;
+}
+
+interface ListMerge {
+  readonly original: readonly unknown[];
+  readonly patch: readonly unknown[];
+  readonly strategy: ListStrategy;
+  readonly mergeEntry: (merge: EntryMerge) => JsonObject;
+  /** Of the list, for faults. */
+  readonly path: string;
+}
+
+/**
+ * Merges a list by its merge key, or by value where it has none. Entries of the patch come in the patch's order, the
+ * others in the original's; where the original says nothing of two entries, the patch's comes first.
+ */
+export function mergeList(merge: ListMerge): unknown[] {
+  const { original, patch } = merge;
+  if (original.length === 0 && patch.length === 0) return [];
+  requireOneKind(merge);
+  if (!isJsonObject(original[0] ?? patch[0])) {
+    return interleave({ merged: [...new Set([...original, ...patch])], order: patch, original, keyOf: identity });
+  }
+  const { mergeKey } = merge.strategy;
+  if (mergeKey === undefined)
+    throw unfitPatch(`${merge.path}: entries that are objects cannot be merged without a merge key`);
+  const { kept, entries } = withoutSpecialEntries(merge, mergeKey);
+  const merged = mergeEntries(merge, { kept, entries, mergeKey });
+  return interleave({ merged, order: entries, original: kept, keyOf: (item) => keyValue(item, mergeKey, merge.path) });
+}
+
+interface ListOrdering extends Omit<ListMerge, "original" | "patch"> {
+  readonly original: readonly unknown[] | undefined;
+  readonly patch: readonly unknown[] | undefined;
+  readonly order: readonly unknown[];
+}
+
+/** Merges a list whose patch comes with a `$setElementOrder` directive. At least one of the lists is there. */
+export function orderList({ original, patch, order, ...list }: ListOrdering): unknown[] {
+  const { strategy, path } = list;
+  const { mergeKey } = strategy;
+  const keyOf = mergeKey === undefined ? identity : (item: unknown) => keyValue(item, mergeKey, path);
+  requireSameOrder({ patch: patch ?? [], order, keyOf, path });
+  let merged: readonly unknown[];
+  if (original === undefined) merged = listWithoutDirectives(patch ?? []);
+  else if (patch === undefined) merged = original;
+  else merged = strategy.isMerged ? mergeList({ ...list, original, patch }) : patch;
+  return interleave({ merged, order, original: original ?? [], keyOf });
+}
+
+/** The entries of the patch must all be in the order, and in that order (deletions aside). */
+function requireSameOrder({
+  patch,
+  order,
+  keyOf,
+  path,
+}: Pick<Interleaving, "order" | "keyOf"> & { readonly patch: readonly unknown[]; readonly path: string }): void {
+  if (patch.length === 0 || order.length === 0) return;
+  let position = 0;
+  for (const entry of patch) {
+    if (hasDirective(entry)) continue;
+    const key = keyOf(entry);
+    while (position < order.length && keyOf(order[position]) !== key) position++;
+    if (position === order.length)
+      throw unfitPatch(`${path}: the order in the list does not match its $setElementOrder list`);
+    position++;
+  }
+}
+
+const identity = (item: unknown): unknown => item;
+
+function keyValue(item: unknown, mergeKey: string, path: string): unknown {
+  const key = isJsonObject(item) ? memberOf(item, mergeKey) : undefined;
+  if (key === undefined) throw unfitPatch(`${path}: an entry does not contain the declared merge key: ${mergeKey}`);
+  if (typeof key === "object" && key !== null) throw unfitPatch(`${path}: the merge key ${mergeKey} must be a scalar`);
+  return key;
+}
+
+function requireOneKind({ original, patch, path }: ListMerge): void {
+  const kinds = new Set(
+    [...original, ...patch].map((item) => (Array.isArray(item) ? "array" : item === null ? "null" : typeof item)),
+  );
+  if (kinds.has("array")) throw badRequest("lists of lists are not supported");
+  if (kinds.size > 1 || kinds.has("null")) throw unfitPatch(`${path}: list element types are not identical`);
+}
+
+/** Carries out the entries with a `$patch` directive: what stays of the original, and the plain entries of the patch. */
+function withoutSpecialEntries(
+  { original, patch, path }: ListMerge,
+  mergeKey: string,
+): { readonly kept: readonly JsonObject[]; readonly entries: readonly JsonObject[] } {
+  const entries: JsonObject[] = [];
+  const deleted = new Set<unknown>();
+  let isReplaced = false;
+  for (const entry of patch as readonly JsonObject[]) {
+    if (!hasDirective(entry)) entries.push(entry);
+    else if (entry[patchDirective] === "delete") deleted.add(keyValue(entry, mergeKey, path));
+    else if (entry[patchDirective] === "replace") isReplaced = true;
+    else if (entry[patchDirective] === "merge")
+      throw unfitPatch(`${path}: merging lists cannot yet be specified in the patch`);
+    else throw unfitPatch(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
+  }
+  if (isReplaced) return { kept: [], entries };
+  const objects = original as readonly JsonObject[]; // requireOneKind saw that all are objects
+  return {
+    kept: deleted.size === 0 ? objects : objects.filter((item) => !deleted.has(memberOf(item, mergeKey))),
+    entries,
+  };
+}
+
+/** Merges each entry into the first kept one with its key; entries with a new key are added. */
+function mergeEntries(
+  { strategy, mergeEntry, path }: ListMerge,
+  { kept, entries, mergeKey }: { kept: readonly JsonObject[]; entries: readonly JsonObject[]; mergeKey: string },
+): JsonObject[] {
+  const merged = [...kept];
+  const positions = new Map<unknown, number>();
+  merged.forEach((item, position) => {
+    const key = memberOf(item, mergeKey);
+    if (!positions.has(key)) positions.set(key, position);
+  });
+  for (const entry of entries) {
+    const key = keyValue(entry, mergeKey, path);
+    const position = positions.get(key);
+    if (position === undefined) {
+      positions.set(key, merged.length);
+      merged.push(entry);
+    } else {
+      const original = merged[position] ?? {};
+      const inner = `${path}[${mergeKey}=${JSON.stringify(key)}].`;
+      merged[position] = mergeEntry({ original, patch: entry, schema: strategy.items, path: inner });
+    }
+  }
+  return merged;
+}
+
+interface Interleaving {
+  readonly merged: readonly unknown[];
+  /** Whose entries come first and in which order. */
+  readonly order: readonly unknown[];
+  readonly original: readonly unknown[];
+  readonly keyOf: (item: unknown) => unknown;
+}
+
+/**
+ * Orders a merged list: the entries of `order` as they are there, the rest as in the original; an entry of the rest goes
+ * before the first ordered entry that it preceded in the original (upstream: mergeSortedSlice).
+ */
+function interleave({ merged, order, original, keyOf }: Interleaving): unknown[] {
+  const ordered = positionsOf(order, keyOf);
+  const before = positionsOf(original, keyOf);
+  const isBefore = (left: unknown, right: unknown): boolean => {
+    const [leftPosition, rightPosition] = [before.get(keyOf(left)), before.get(keyOf(right))];
+    return leftPosition !== undefined && rightPosition !== undefined && leftPosition < rightPosition;
+  };
+  const byPosition = (positions: ReadonlyMap<unknown, number>) => (left: unknown, right: unknown) =>
+    (positions.get(keyOf(left)) ?? -1) - (positions.get(keyOf(right)) ?? -1);
+  const first = merged.filter((item) => ordered.has(keyOf(item))).sort(byPosition(ordered));
+  const rest = merged.filter((item) => !ordered.has(keyOf(item))).sort(byPosition(before));
+  const result: unknown[] = [];
+  let next = 0;
+  for (const item of first) {
+    for (; next < rest.length && isBefore(rest[next], item); next++) result.push(rest[next]);
+    result.push(item);
+  }
+  return [...result, ...rest.slice(next)];
+}
+
+function positionsOf(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
+  const positions = new Map<unknown, number>();
+  list.forEach((item, position) => {
+    const key = keyOf(item);
+    if (!positions.has(key)) positions.set(key, position);
+  });
+  return positions;
+}

@@ -1,0 +1,26 @@
+import { isJsonObject, setMember } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
+
+/** The member that says what to do with the object it is in. */
+export const patchDirective = "$patch";
+
+export const hasDirective = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, patchDirective);
+
+/**
+ * A part of a patch that has nothing to merge with, as it is stored: without the nulls in objects and without what
+ * carries a `$patch` directive. undefined when nothing is left to store.
+ */
+export function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return listWithoutDirectives(value);
+  if (!isJsonObject(value)) return value;
+  if (hasDirective(value)) return undefined;
+  const kept: JsonObject = {};
+  for (const [key, member] of Object.entries(value)) {
+    const inner = member === null ? undefined : withoutDirectives(member);
+    if (inner !== undefined) setMember(kept, key, inner);
+  }
+  return kept;
+}
+
+export const listWithoutDirectives = (list: readonly unknown[]): unknown[] =>
+  list.filter((item) => !hasDirective(item)).map(withoutDirectives);

@@ -29,7 +29,7 @@ const answer = Buffer.from(
     },
   }),
 );
-server.on("stream", (stream, headers) => {
+server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
   const path = headers[":path"] ?? "/";
   const bytes = path.startsWith("/bytes/") ? Buffer.alloc(Number(path.slice(7)), 120) : answer;
   stream.resume();

@@ -1,6 +1,7 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "../client/informer-set.ts";
+import type { ResourceReferences } from "../client/resource-references.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -9,6 +10,7 @@ import type { Schedule } from "./work-queue.ts";
 /** What every loop is given. Loops speak to the server through the client alone. */
 export interface ControllerContext {
   readonly names: Names;
+  readonly references: ResourceReferences;
   readonly client: ApiClient;
   /** Local copies of resources, one for all loops. */
   readonly informers: InformerSet;

@@ -1,0 +1,191 @@
+/**
+ * Loads a server over HTTP/2 and TLS with h2load and prints one table, as shares of what a bare HTTPS server of this
+ * runtime does in the same run on the same machine.
+ *
+ *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--json FILE] [-- FLAGS OF serve]
+ */
+import { fork } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { h2load } from "./h2load.ts";
+import type { LoadResult } from "./h2load.ts";
+import { Http2Caller } from "./http2-caller.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
+
+const { values: options, positionals: serveFlags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: "string", default: "5" },
+    objects: { type: "string", default: "10000" },
+    watchers: { type: "string", default: "500" },
+    json: { type: "string" },
+  },
+});
+const seconds = Number(options.seconds);
+const scratch = mkdtempSync(join(tmpdir(), "signet-bench-"));
+const dataDirectory = join(scratch, "data");
+
+const first = await startServerProcess(dataDirectory, { flags: serveFlags });
+await first.stop();
+const server = await startServerProcess(dataDirectory, { flags: serveFlags });
+const bare = fork(join(import.meta.dirname, "bare-server.ts"));
+const bareUrl = `https://127.0.0.1:${await new Promise((resolve) => bare.once("message", resolve))}`;
+const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
+const results: Record<string, unknown> = {
+  readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
+};
+
+const serviceAccount = (metadata: Record<string, unknown>): unknown => ({ apiVersion: "v1", kind: "ServiceAccount", metadata });
+const authentication = "/apis/authentication.platform.io/v1";
+const accounts = "/api/v1/namespaces/bench/serviceaccounts";
+for (const name of ["bench", "bench-big"]) {
+  await caller.call("POST", "/api/v1/namespaces", { body: { apiVersion: "v1", kind: "Namespace", metadata: { name } } });
+}
+await caller.call("POST", accounts, { body: serviceAccount({ name: "bench" }) });
+const tokenRequest = (audiences: readonly string[]): unknown => ({
+  apiVersion: "authentication.platform.io/v1",
+  kind: "TokenRequest",
+  spec: { audiences, expirationSeconds: 3600 },
+});
+const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest([]) });
+const { token } = (JSON.parse(issued.text) as { status: { token: string } }).status;
+const idleMebibytes = server.residentMebibytes();
+
+const csrPem = readFileSync(join(import.meta.dirname, "../test/conformance/fixtures/csr-ecdsa.pem"));
+const workloads: readonly { name: string; path: string; body?: unknown; token?: string }[] = [
+  { name: "get", path: `${accounts}/bench` },
+  {
+    name: "selfsubjectreview",
+    path: `${authentication}/selfsubjectreviews`,
+    body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+    token,
+  },
+  {
+    name: "tokenreview",
+    path: `${authentication}/tokenreviews`,
+    body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } },
+  },
+  { name: "tokenrequest", path: `${accounts}/bench/token`, body: tokenRequest(["a"]) },
+  { name: "create", path: accounts, body: serviceAccount({ generateName: "made-" }) },
+  {
+    name: "csr-create",
+    path: "/apis/certificates.platform.io/v1/certificatesigningrequests",
+    body: {
+      apiVersion: "certificates.platform.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { generateName: "bench-", labels: { bench: "bench" } },
+      spec: { request: csrPem.toString("base64"), signerName: "example.com/bench", usages: ["client auth"] },
+    },
+  },
+];
+const loads: Record<string, LoadResult> = {};
+const ceiling = (loads["bare server"] = await h2load({ name: "bare", url: `${bareUrl}/`, token: adminToken, seconds, scratch }));
+for (const { name, path, body, token: workloadToken = adminToken } of workloads) {
+  loads[name] = await h2load({ name, url: server.url + path, token: workloadToken, body, seconds, scratch });
+}
+console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
+for (const [name, load] of Object.entries(loads)) {
+  const share = `${((100 * load.perSecond) / ceiling.perSecond).toFixed(0)} %`;
+  const cells = [load.perSecond, share, load.p50Milliseconds.toFixed(2), load.p99Milliseconds.toFixed(2), load.failed];
+  console.log(name.padEnd(18), ...cells.map((cell) => String(cell).padStart(8)));
+}
+results["loads"] = loads;
+
+// ---- big lists ------------------------------------------------------------------------------
+const big = "/api/v1/namespaces/bench-big/serviceaccounts";
+const objects = Number(options.objects);
+for (let from = 0; from < objects; from += 200) {
+  const batch = Array.from({ length: Math.min(200, objects - from) }, (_, offset) => from + offset);
+  await Promise.all(
+    batch.map((n) =>
+      caller.call("POST", big, {
+        body: {
+          ...(serviceAccount({
+            name: `account-${n}`,
+            labels: { team: `t${n % 50}`, app: "bench" },
+            annotations: { note: "x".repeat(120) },
+          }) as object),
+          secrets: [{ name: "one" }],
+        },
+      }),
+    ),
+  );
+}
+interface Timed {
+  readonly medianMilliseconds: number;
+  readonly bytes: number;
+}
+async function timed(via: Http2Caller, path: string): Promise<Timed> {
+  const samples: number[] = [];
+  let bytes = 0;
+  for (let round = 0; round < 9; round++) {
+    const start = performance.now();
+    bytes = (await via.call("GET", path)).text.length;
+    samples.push(performance.now() - start);
+  }
+  samples.sort((a, b) => a - b);
+  return { medianMilliseconds: samples[4] ?? 0, bytes };
+}
+const lists: Record<string, Timed> = {
+  "list at 0": await timed(caller, `${big}?resourceVersion=0`),
+  "list consistent": await timed(caller, big),
+  "page of 500": await timed(caller, `${big}?limit=500`),
+  "label selector": await timed(caller, `${big}?labelSelector=team%3Dt7`),
+};
+const bareCaller = new Http2Caller(bareUrl, { ca: undefined, token: "" });
+lists["bare, same bytes"] = await timed(bareCaller, `/bytes/${lists["list at 0"]?.bytes ?? 0}`);
+bareCaller.close();
+console.log("\nlist                 median ms      MiB");
+for (const [name, { medianMilliseconds, bytes }] of Object.entries(lists)) {
+  console.log(name.padEnd(18), medianMilliseconds.toFixed(1).padStart(10), (bytes / 1_048_576).toFixed(2).padStart(8));
+}
+results["lists"] = lists;
+const withObjectsMebibytes = server.residentMebibytes();
+
+// ---- watch fan-out --------------------------------------------------------------------------
+const watchers = Number(options.watchers);
+const writes = 100;
+const sessions = Array.from(
+  { length: Math.ceil(watchers / 50) },
+  () => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken }),
+);
+let delivered = 0;
+let lastDelivery = 0;
+const opened = sessions.flatMap((session, index) =>
+  Array.from({ length: Math.min(50, watchers - index * 50) }, () =>
+    session.watch(`${accounts}?watch=true&labelSelector=fan%3Dout`, (line) => {
+      if (!line.includes('"fan-')) return;
+      delivered++;
+      lastDelivery = performance.now();
+    }),
+  ),
+);
+await Promise.all(opened.map((stream) => new Promise((resolve) => stream.once("response", resolve))));
+const start = performance.now();
+for (let n = 0; n < writes; n++) {
+  await caller.call("POST", accounts, { body: serviceAccount({ name: `fan-${n}`, labels: { fan: "out" } }) });
+}
+for (const limit = Date.now() + 30_000; delivered < watchers * writes && Date.now() < limit; ) {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+}
+const fanOut = {
+  watchers,
+  writes,
+  delivered,
+  expected: watchers * writes,
+  deliveriesPerSecond: Math.round(delivered / ((lastDelivery - start) / 1000)),
+};
+console.log("\nwatch fan-out", JSON.stringify(fanOut));
+results["watch"] = fanOut;
+for (const session of sessions) session.close();
+
+results["residentMebibytes"] = { idle: idleMebibytes, withObjects: withObjectsMebibytes, end: server.residentMebibytes() };
+console.log("resident MiB", JSON.stringify(results["residentMebibytes"]));
+console.log("ready ms", JSON.stringify(results["readyMilliseconds"]));
+caller.close();
+bare.kill();
+await server.stop();
+rmSync(scratch, { recursive: true, force: true });
+if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(results, null, 1));

@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+import { namesFor } from "../api/names.ts";
+import type { Names } from "../api/names.ts";
+import { ApiClient } from "../client/api-client.ts";
+import { httpsTransport } from "../client/https-transport.ts";
+import type { HttpsTransportOptions } from "../client/https-transport.ts";
+import { readKubeconfig } from "../client/kubeconfig.ts";
+import { resourceReferences } from "../client/resource-references.ts";
+import type { ResourceReferences } from "../client/resource-references.ts";
+import { UsageError } from "./flag.ts";
+
+/** What a command needs to speak to a server. */
+export interface ServerConnection {
+  readonly client: ApiClient;
+  readonly transport: HttpsTransportOptions;
+  readonly names: Names;
+  readonly references: ResourceReferences;
+  /** Of `--namespace`, else of the kubeconfig's context, else `default`. */
+  readonly namespace: string;
+}
+
+export interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+  readonly token?: string;
+}
+
+/** The flags of every command that speaks to a server, by kubectl's names. */
+export const withConnectionFlags = (command: Command): Command =>
+  command
+    .option("--kubeconfig <file>", "the kubeconfig; default: $KUBECONFIG, else ~/.kube/config")
+    .option("--context <name>", "the kubeconfig's context; default: its current one")
+    .option("-n, --namespace <name>", "the namespace; default: the context's")
+    .option("--token <token>", "a bearer token in place of the kubeconfig's credentials");
+
+/** Connects as the flags say and finds out which names the server speaks. Throws UsageError or KubeconfigError. */
+export async function connect(flags: ConnectionFlags): Promise<ServerConnection> {
+  const { transport, namespace } = readKubeconfig({
+    ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
+    ...(flags.context !== undefined && { context: flags.context }),
+  });
+  const { token } = flags;
+  const { clientCertificate: _replaced, ...anonymous } = transport;
+  const credentials = token === undefined ? transport : { ...anonymous, bearerToken: () => token };
+  const client = new ApiClient(httpsTransport(credentials));
+  const names = await speltNames(client);
+  return { client, transport, names, references: resourceReferences(names), namespace: flags.namespace ?? namespace };
+}
+
+/** A server speaks one profile: its list of API groups says which. */
+async function speltNames(client: ApiClient): Promise<Names> {
+  const { groups } = await client.request<{ groups: readonly { name: string }[] }>("GET", "/apis");
+  const spelt = [namesFor("platform"), namesFor("kubernetes")].find((names) =>
+    groups.some(({ name }) => name === names.group("authentication")),
+  );
+  if (spelt === undefined) throw new UsageError("the server offers no authentication API: it is not a Signet server");
+  return spelt;
+}

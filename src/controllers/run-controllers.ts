@@ -1,0 +1,18 @@
+import type { Controller, ControllerContext } from "./controller.ts";
+
+/** Starts loops and their informers. What it returns stops them and resolves when the work in hand is done. */
+export function runControllers(
+  controllers: readonly Controller[],
+  context: ControllerContext,
+): { readonly synced: Promise<void>; stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const queues = controllers.map((controller) => controller.start(context).queue);
+  const synced = context.informers.start(stopping.signal);
+  return {
+    synced,
+    async stop() {
+      stopping.abort();
+      await Promise.all(queues.map((queue) => queue.stop()));
+    },
+  };
+}

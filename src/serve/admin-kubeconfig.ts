@@ -1,0 +1,60 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../api/clock.ts";
+import { mastersGroup } from "../api/user-info.ts";
+import { formatKubeconfig } from "../client/kubeconfig.ts";
+import { writePrivateFile } from "../files/atomic-file.ts";
+import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import type { ClusterAuthority } from "./cluster-authority.ts";
+import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
+import type { KeyPair } from "./issued-certificate.ts";
+import { parseKeyPair } from "./serving-certificate.ts";
+
+export interface AdminKubeconfigOptions {
+  readonly dataDirectory: string;
+  readonly authority: ClusterAuthority;
+  readonly clock: Clock;
+  /** The URL with the port that is really used. */
+  readonly server: string;
+  /** PEM of what verifies the serving certificate. */
+  readonly caCertificates: string;
+}
+
+/** Writes `admin.kubeconfig` (0600): everything that kubectl needs to be the administrator. Returns its path. */
+export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
+  const { dataDirectory, server, caCertificates } = options;
+  const file = join(dataDirectory, "admin.kubeconfig");
+  const { certificate, key } = adminCredentials(options);
+  const text = formatKubeconfig({
+    server,
+    caCertificates,
+    user: "admin",
+    credentials: { type: "certificate", certificate, key },
+  });
+  if (!existsSync(file) || readFileSync(file, "utf8") !== text) writePrivateFile(file, text);
+  return file;
+}
+
+/** The administrator's client certificate, renewed when the server starts in the last third of its life. */
+function adminCredentials({ dataDirectory, authority, clock }: AdminKubeconfigOptions): KeyPair {
+  const file = join(dataDirectory, "admin.pem");
+  const kept = existsSync(file) ? parseKeyPair(readFileSync(file, "utf8")) : undefined;
+  if (kept !== undefined) {
+    const [certificate] = parseCertificatesPem(kept.certificate);
+    const isOfAuthority = certificate?.rawIssuer.equals(authority.certificate.rawSubject) === true;
+    const leftMilliseconds = (certificate?.notAfter ?? 0) - clock.now();
+    if (isOfAuthority && leftMilliseconds > serverCertificateLifetimeMilliseconds / 3) return kept;
+  }
+  const made = issueCertificate(
+    {
+      subject: { commonName: "admin", organizations: [mastersGroup] },
+      extendedKeyUsages: ["clientAuth"],
+      subjectAltNames: noSubjectAltNames,
+    },
+    authority,
+    clock,
+  );
+  writePrivateFile(file, made.key + made.certificate);
+  return made;
+}

@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../api/clock.ts";
+import { writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
+import { createCertificateAuthority, loadCertificateAuthority } from "../pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../pki/keys.ts";
+import { encodePem } from "../pki/pem.ts";
+
+/** A CA and its certificate as PEM. */
+export interface ClusterAuthority extends CertificateAuthority {
+  readonly pem: string;
+}
+
+const lifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
+
+/** A certificate's start lies a little back, for clients whose clocks run behind. */
+export const clockSkewMilliseconds = 5 * 60_000;
+
+/** The data directory's CA (`ca.crt`, `ca.key`), made on first use. Throws PkiError when the files do not fit. */
+export function openClusterAuthority(dataDirectory: string, clock: Clock): ClusterAuthority {
+  const certificateFile = join(dataDirectory, "ca.crt");
+  const keyFile = join(dataDirectory, "ca.key");
+  if (!existsSync(certificateFile)) {
+    const now = clock.now();
+    const authority = createCertificateAuthority({
+      subject: { commonName: "signet-ca" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: now - clockSkewMilliseconds,
+      notAfter: now + lifetimeMilliseconds,
+    });
+    // The certificate comes last: where it is, the key that belongs to it is there too.
+    writePrivateFile(keyFile, encodePrivateKeyPem(authority.privateKey));
+    writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
+  }
+  const pem = readFileSync(certificateFile, "utf8");
+  return { ...loadCertificateAuthority({ certificate: pem, privateKey: readFileSync(keyFile) }), pem };
+}

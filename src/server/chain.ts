@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { ApiError, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
+import type { Authorize } from "../api/attributes.ts";
+import type { Handler, HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { ResourceRequestInfo } from "../api/request-info.ts";
+import { mastersGroup } from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import { attributesOf, denied } from "./authorization-check.ts";
+import type { FairQueue } from "./fairness.ts";
+import { routePath } from "./path-routes.ts";
+import type { PathRoutes } from "./path-routes.ts";
+import { requestInfo } from "./request-info.ts";
+import type { ParsedRequestInfo } from "./request-info.ts";
+import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
+import type { ServedResources } from "./served-resources.ts";
+
+type Eventually<T> = T | Promise<T>;
+
+/** What the steps of a request are, in the order in which they run. */
+export interface ChainOptions {
+  /** Finds out who asks; decides about anonymous callers. Throws `unauthorized()` for bad credentials. */
+  authenticate(request: HttpRequest): Eventually<UserInfo>;
+  /** The bounds on requests that run at once; watches and `system:masters` are outside them. */
+  readonly readOnlyQueue: FairQueue;
+  readonly mutatingQueue: FairQueue;
+  /** The user that the request is to be made as: the one given, or the one that its headers name. */
+  impersonate(request: HttpRequest, user: UserInfo): Eventually<UserInfo>;
+  readonly authorize: Authorize;
+  /** Called only with verbs that the resource, or subresource, has at this path. */
+  handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): Eventually<HttpResponse>;
+  readonly pathRoutes: PathRoutes;
+  readonly servedResources: ServedResources;
+  readonly log: ChainLog;
+  /** Sees each request when its answer is made; on the request path. */
+  readonly onAnswered?: (answered: AnsweredRequest) => void;
+}
+
+/** pino's shape, as far as it is used. */
+export interface ChainLog {
+  error(fields: object, message: string): void;
+}
+
+export interface AnsweredRequest {
+  readonly auditId: string;
+  readonly request: HttpRequest;
+  /** Undefined when the path could not be read. */
+  readonly info: ParsedRequestInfo | undefined;
+  /** Who was authenticated, and who it was in the end; undefined when the request did not get so far. */
+  readonly authenticatedUser: UserInfo | undefined;
+  readonly user: UserInfo | undefined;
+  readonly response: HttpResponse;
+  /** Whether its resource and verb are served: only then are they words of a bounded set. */
+  readonly isServed: boolean;
+  readonly seconds: number;
+}
+
+/**
+ * The way of every request: who asks, may he have a turn, whom does he act as, may that one do it, and only then what the
+ * request holds. Steps that have their answer at hand are not awaited. The handler never rejects.
+ */
+export function createRequestChain(options: ChainOptions): Handler {
+  return async (request) => {
+    const startedAt = performance.now();
+    const lifecycle: Lifecycle = {
+      auditId: randomUUID(),
+      info: undefined,
+      authenticatedUser: undefined,
+      user: undefined,
+      isServed: false,
+    };
+    let response: HttpResponse;
+    try {
+      response = await answer(options, request, lifecycle);
+      if (isCompressible(response)) response = await compressed(request, response);
+    } catch (error) {
+      response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
+    }
+    response.headers["audit-id"] = lifecycle.auditId;
+    response.headers["cache-control"] ??= "no-cache, private";
+    options.onAnswered?.({ ...lifecycle, request, response, seconds: (performance.now() - startedAt) / 1000 });
+    return response;
+  };
+}
+
+/** What is known of a request so far. */
+interface Lifecycle {
+  readonly auditId: string;
+  info: ParsedRequestInfo | undefined;
+  authenticatedUser: UserInfo | undefined;
+  user: UserInfo | undefined;
+  isServed: boolean;
+}
+
+async function answer(options: ChainOptions, request: HttpRequest, lifecycle: Lifecycle): Promise<HttpResponse> {
+  const info = requestInfo(request.method, request.path, request.query);
+  lifecycle.info = info;
+  const authenticating = options.authenticate(request);
+  const user = authenticating instanceof Promise ? await authenticating : authenticating;
+  lifecycle.authenticatedUser = user;
+
+  const queue = queueFor(options, info, user);
+  if (queue === undefined) return authorizedAnswer(options, request, lifecycle, user);
+  const turn = queue.enter(user.username);
+  if (turn !== undefined) await turn;
+  try {
+    return await authorizedAnswer(options, request, lifecycle, user);
+  } finally {
+    queue.leave();
+  }
+}
+
+async function authorizedAnswer(
+  options: ChainOptions,
+  request: HttpRequest,
+  lifecycle: Lifecycle,
+  authenticatedUser: UserInfo,
+): Promise<HttpResponse> {
+  const info = lifecycle.info as ParsedRequestInfo;
+  const impersonating = options.impersonate(request, authenticatedUser);
+  const user = impersonating instanceof Promise ? await impersonating : impersonating;
+  lifecycle.user = user;
+
+  const attributes = attributesOf(info, user, request.query);
+  const deciding = options.authorize(attributes);
+  const { decision, reason } = deciding instanceof Promise ? await deciding : deciding;
+  if (decision !== "allow") throw denied(attributes, reason);
+
+  if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
+  if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
+  const verbs = options.servedResources.verbsAt(info);
+  if (verbs.length === 0) throw pathNotFound();
+  if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
+  lifecycle.isServed = true;
+  return options.handleResource(request, info, user);
+}
+
+/** Watches, health checks and administrators always get their turn. */
+function queueFor(options: ChainOptions, info: ParsedRequestInfo, user: UserInfo): FairQueue | undefined {
+  if (info.verb === "watch" || user.groups.includes(mastersGroup)) return undefined;
+  if (info.kind === "path") return /^\/(?:healthz|livez|readyz)/.test(info.path) ? undefined : options.readOnlyQueue;
+  return info.verb === "get" || info.verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
+}
+
+/** Below `/api` and a served group the API answers; elsewhere nothing does. */
+function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {
+  const [, prefix, group] = path.split("/");
+  const isApi =
+    prefix === "api" || (prefix === "apis" && group !== undefined && servedResources.hasGroup(group) && group !== "");
+  if (isApi) throw pathNotFound();
+  return pageNotFound();
+}
+
+/** The log says everything, the answer nothing. */
+function bug(log: ChainLog, error: unknown, { auditId, info }: Lifecycle): ApiError {
+  log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
+  return internalError();
+}

@@ -1,0 +1,53 @@
+import { routeMethodNotAllowed, routeNotAcceptable } from "../api/api-error.ts";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { routeAccepts } from "./accept-header.ts";
+import { pageNotFound, textResponse } from "./response.ts";
+
+/** Answers a path outside the resource API. */
+export interface PathRoute {
+  /** `get`: other methods are a 405, and a slash may follow the path; `any`: every method is answered alike. */
+  readonly methods: "get" | "any";
+  /** The types that the Accept header must allow (406); absent: it is not looked at. */
+  readonly produces?: readonly string[];
+  handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
+}
+
+/** Routes by path, without a slash at the end. */
+export type PathRoutes = ReadonlyMap<string, PathRoute>;
+
+/** Answers a path, after authorization. Undefined when no route has it. */
+export function routePath(
+  routes: PathRoutes,
+  path: string,
+  request: HttpRequest,
+): HttpResponse | Promise<HttpResponse> | undefined {
+  const route = routes.get(path) ?? routeWithSlash(routes, path);
+  if (route === undefined) return undefined;
+  if (route.methods === "get" && request.method !== "GET") throw routeMethodNotAllowed();
+  const accept = request.headers["accept"];
+  if (route.produces && accept && !routeAccepts(String(accept), route.produces))
+    throw routeNotAcceptable(route.produces);
+  return route.handle(request);
+}
+
+function routeWithSlash(routes: PathRoutes, path: string): PathRoute | undefined {
+  if (path.length < 2 || !path.endsWith("/")) return undefined;
+  const route = routes.get(path.slice(0, -1));
+  return route?.methods === "get" ? route : undefined;
+}
+
+/** The list of all paths at `/`, and at `/index.html`. */
+export function withIndex(routes: PathRoutes): PathRoutes {
+  const paths = [...routes.keys()].sort();
+  const index: PathRoute = {
+    methods: "any",
+    handle: (request) =>
+      request.method === "GET" || request.method === "HEAD"
+        ? textResponse(
+            { paths },
+            { request, status: 200, mediaType: { format: "json", contentType: "", isPretty: true } },
+          )
+        : pageNotFound(),
+  };
+  return new Map([...routes, ["/", index], ["/index.html", index]]);
+}

@@ -23,7 +23,7 @@ export interface SigningKey extends VerificationKey {
 /** A new P-256 key as PKCS #8 PEM: what a server without a key of its own signs with. */
 export function generateSigningKeyPem(): string {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
 /** Reads a private key in PEM (PKCS #8, SEC 1 or PKCS #1). Throws an Error for anything else; it never quotes the text. */

@@ -210,7 +210,7 @@ describe("issuers and keys", () => {
 
   it("are read from one PEM file with private and public keys, each once", () => {
     const [one, other] = [newKeyPem.ES256(), newKeyPem.RS256()];
-    const publicPem = createPublicKey(other).export({ type: "spki", format: "pem" }).toString();
+    const publicPem = createPublicKey(other).export({ type: "spki", format: "pem" });
     const keys = distinctKeys(parseVerificationKeys(`${one}text between\n${publicPem}${one}`));
     assert.deepEqual(
       keys.map((key) => key.kid),

@@ -80,12 +80,12 @@ export const newKeyPem = {
   ES384: (): string => ecPem("P-384"),
   ES512: (): string => ecPem("P-521"),
   RS256: (): string =>
-    generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  EdDSA: (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }),
+  EdDSA: (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }),
 };
 
 const ecPem = (namedCurve: string): string =>
-  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" });
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 

@@ -1,0 +1,21 @@
+import { forbidden } from "./api-error.ts";
+import type { ApiError } from "./api-error.ts";
+import type { AuthorizationAttributes } from "./attributes.ts";
+
+/** The 403 that tells who may not do what (upstream: `responsewriters.Forbidden`). `reason` is the authorizer's. */
+export function accessDenied(attributes: AuthorizationAttributes, reason: string): ApiError {
+  const sentence = [whatIsDenied(attributes), reason].filter((part) => part !== "").join(": ");
+  return attributes.kind === "path"
+    ? forbidden({ group: "", resource: "" }, "", sentence)
+    : forbidden(attributes, attributes.name, sentence);
+}
+
+function whatIsDenied(attributes: AuthorizationAttributes): string {
+  const quote = JSON.stringify;
+  const who = `User ${quote(attributes.user.username)} cannot ${attributes.verb}`;
+  if (attributes.kind === "path") return `${who} path ${quote(attributes.path)}`;
+  const { group, resource, subresource, namespace } = attributes;
+  const what = subresource === "" ? resource : `${resource}/${subresource}`;
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${quote(namespace)}`;
+  return `${who} resource ${quote(what)} in API group ${quote(group)} ${where}`;
+}

@@ -1,0 +1,124 @@
+import { accessDenied } from "../api/access-denied.ts";
+import { badRequest } from "../api/api-error.ts";
+import type { Authorize, ResourceAttributes } from "../api/attributes.ts";
+import type { Headers } from "../api/http-message.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../api/name-validation.ts";
+import type { Names } from "../api/names.ts";
+import {
+  anonymousUsername,
+  serviceAccountGroups,
+  serviceAccountUsernamePrefix,
+  unauthenticatedGroup,
+} from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import { withAuthenticatedGroup } from "./authenticated-group.ts";
+import { extraOf, firstHeaderValue, headerValues } from "./header-values.ts";
+
+/**
+ * Answers who a request is made as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError for
+ * group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
+ */
+export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Promise<UserInfo>;
+
+const extraPrefix = "impersonate-extra-";
+
+/** Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. */
+export function createImpersonation(names: Names, authorize: Authorize): Impersonate {
+  const authenticationGroup = names.group("authentication");
+  return (headers, caller) => {
+    if (!hasImpersonationHeader(headers)) return caller;
+    return impersonate(requestedUser(headers), { caller, authorize, authenticationGroup });
+  };
+}
+
+function hasImpersonationHeader(headers: Headers): boolean {
+  for (const name in headers) {
+    if (name.startsWith("impersonate-")) return true;
+  }
+  return false;
+}
+
+interface RequestedUser {
+  readonly username: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Of a repeated user or uid the first counts; an empty one is as good as none. */
+const requestedUser = (headers: Headers): RequestedUser => ({
+  username: firstHeaderValue(headers, "impersonate-user"),
+  uid: firstHeaderValue(headers, "impersonate-uid"),
+  groups: headerValues(headers, "impersonate-group"),
+  extra: extraOf(headers, extraPrefix),
+});
+
+interface Permissions {
+  readonly caller: UserInfo;
+  readonly authorize: Authorize;
+  readonly authenticationGroup: string;
+}
+
+async function impersonate(requested: RequestedUser, permissions: Permissions): Promise<UserInfo> {
+  const { username, uid, groups, extra } = requested;
+  if (username === "") {
+    if (groups.length > 0 || uid !== "" || extra.size > 0) {
+      throw badRequest("requested a group, a uid or extra without impersonating a user");
+    }
+    return permissions.caller;
+  }
+  for (const attributes of permissionsFor(requested, permissions)) {
+    const { decision, reason } = await permissions.authorize(attributes);
+    if (decision !== "allow") throw accessDenied(attributes, reason);
+  }
+  const account = serviceAccountOf(username);
+  const ownGroups = groups.length > 0 || account === undefined ? groups : serviceAccountGroups(account.namespace);
+  return withStandardGroups({
+    username,
+    ...(uid !== "" && { uid }),
+    groups: ownGroups,
+    extra: Object.fromEntries(extra),
+  });
+}
+
+function* permissionsFor(requested: RequestedUser, permissions: Permissions): Generator<ResourceAttributes> {
+  const { caller, authenticationGroup } = permissions;
+  const permission = (what: Partial<ResourceAttributes>): ResourceAttributes => ({
+    kind: "resource",
+    user: caller,
+    verb: "impersonate",
+    group: "",
+    version: "v1",
+    resource: "users",
+    subresource: "",
+    namespace: "",
+    name: "",
+    ...what,
+  });
+  const account = serviceAccountOf(requested.username);
+  yield account === undefined
+    ? permission({ name: requested.username })
+    : permission({ resource: "serviceaccounts", ...account });
+  for (const name of requested.groups) yield permission({ resource: "groups", name });
+  for (const [subresource, values] of requested.extra) {
+    for (const name of values) {
+      yield permission({ group: authenticationGroup, resource: "userextras", subresource, name });
+    }
+  }
+  if (requested.uid !== "") yield permission({ group: authenticationGroup, resource: "uids", name: requested.uid });
+}
+
+/** The account of a service account's user name; anything that no account could have is a plain user. */
+function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
+  if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
+  const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");
+  const isAccount =
+    rest.length === 0 && dnsLabelFaults(namespace).length === 0 && dnsSubdomainFaults(name).length === 0;
+  return isAccount ? { namespace, name } : undefined;
+}
+
+function withStandardGroups(user: UserInfo): UserInfo {
+  if (user.username !== anonymousUsername) return withAuthenticatedGroup(user);
+  if (user.groups.includes(unauthenticatedGroup)) return user;
+  return { ...user, groups: [...user.groups, unauthenticatedGroup] };
+}

@@ -137,7 +137,7 @@ function validateOwnerReferences(references: readonly OwnerReference[]): FieldEr
 
 function validateOwnerReference(reference: OwnerReference): FieldError[] {
   const field = "metadata.ownerReferences";
-  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const { apiVersion, kind, name, uid } = reference;
   const faults: FieldError[] = [];
   // "a/b/c" has no version, and neither has "group/".
   const parts = apiVersion.split("/", 3);

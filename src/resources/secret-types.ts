@@ -7,7 +7,7 @@ import type { Secret } from "./secrets.ts";
 export function validateSecretType(secret: Secret, names: Names): FieldError[] {
   const { type, data = {}, metadata } = secret;
   const missing = (key: string): FieldError[] => (Object.hasOwn(data, key) ? [] : [required(`data[${key}]`, "")]);
-  switch (type) {
+  switch (type ?? "") {
     case names.key("service-account-token"): {
       const key = names.key("service-account.name");
       const isNamed = (metadata.annotations?.[key] ?? "") !== "";

@@ -5,9 +5,10 @@ import type { Verb } from "../api/attributes.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 
 /**
- * A stored kind as data and pure functions. Hooks run in upstream's order: on create decode, default, prepareForCreate,
- * admission, validate, warningsOnCreate, store; on update prepareForUpdate, admission, validateUpdate, warningsOnUpdate,
- * store. Hooks return values and change nothing that they are given.
+ * A stored kind as data and pure functions. Hooks run in upstream's order: on create decode, default, mutating admission,
+ * prepareForCreate, validate, warningsOnCreate, validating admission, store; on update mutating admission,
+ * prepareForUpdate, validateUpdate, warningsOnUpdate, validating admission, store. Hooks return values and change nothing
+ * that they are given.
  */
 export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** "" is the core group. */
@@ -48,6 +49,10 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * asked again whenever an update empties metadata.finalizers of an object that is being deleted.
    */
   prepareForDelete?(object: T, context: DeleteContext): T | undefined;
+  /** A removal answers the removed object instead of a Status (upstream: ReturnDeletedObject). Default false. */
+  readonly answersDeletedObject?: boolean;
+  /** A sentence for the Warning header of every answer about this version of the kind. */
+  readonly deprecationWarning?: string;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Field selectors besides metadata.name and metadata.namespace. */

@@ -1,0 +1,68 @@
+import { badRequest } from "./api-error.ts";
+
+export interface FieldTerm {
+  readonly field: string;
+  readonly operator: "=" | "!=";
+  readonly value: string;
+}
+
+/** All terms must hold; none selects everything. */
+export type FieldSelector = readonly FieldTerm[];
+
+/** Parses upstream's field selectors (apimachinery `fields.ParseSelector`), with its messages. Throws a 400 ApiError. */
+export function parseFieldSelector(text: string): FieldSelector {
+  const terms: FieldTerm[] = [];
+  for (const part of splitUnescaped(text)) {
+    if (part === "") continue;
+    // The first operator that no backslash precedes; everything after it is the value.
+    const match = /^((?:\\[^]|[^\\=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(part);
+    if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
+    const [, field = "", operator, value = ""] = match;
+    terms.push({ field, operator: operator === "!=" ? "!=" : "=", value: unescape(value) });
+  }
+  return terms;
+}
+
+/** The selector as text that parses to the same terms. */
+export const printFieldSelector = (selector: FieldSelector): string =>
+  selector.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`).join(",");
+
+/** `valueOf` gives a field's value; an absent one is "". */
+export const matchesFields = (selector: FieldSelector, valueOf: (field: string) => string): boolean =>
+  selector.every(({ field, operator, value }) => (valueOf(field) === value) === (operator === "="));
+
+/** The value that the selector demands of a field, if it demands one. */
+export const requiredFieldValue = (selector: FieldSelector, field: string): string | undefined =>
+  selector.find((term) => term.field === field && term.operator === "=")?.value;
+
+/** Splits at commas that no backslash precedes. */
+function splitUnescaped(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === ",") {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...parts, text.slice(start)];
+}
+
+function unescape(value: string): string {
+  let result = "";
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value.charAt(at);
+    if (character === "\\") {
+      at += 1;
+      const escaped = value.charAt(at);
+      if (!["\\", ",", "="].includes(escaped)) {
+        throw badRequest(`invalid field selector: invalid escape sequence: \\${escaped}`);
+      }
+      result += escaped;
+    } else if (character === "=") {
+      throw badRequest(`invalid field selector: unescaped character in value: ${character}`);
+    } else result += character;
+  }
+  return result;
+}

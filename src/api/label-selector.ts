@@ -1,0 +1,202 @@
+import { badRequest } from "./api-error.ts";
+import { invalidValue } from "./field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "./label-validation.ts";
+
+/** `exists` and `doesNotExist` have no values, the others but `in` and `notin` exactly one. Values are sorted and distinct. */
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: LabelOperator;
+  readonly values: readonly string[];
+}
+
+type LabelOperator = BinaryOperator | "exists" | "doesNotExist";
+type BinaryOperator = "in" | "notin" | "=" | "==" | "!=" | ">" | "<";
+
+/** All requirements must hold; none selects everything. */
+export type LabelSelector = readonly LabelRequirement[];
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Parses upstream's selector language (apimachinery `labels.Parse`), with its messages. Throws a 400 ApiError. */
+export const parseLabelSelector = (text: string): LabelSelector => new Parser(scan(text)).parse();
+
+/** The selector as text that parses to the same requirements. */
+export const printLabelSelector = (selector: LabelSelector): string => selector.map(printRequirement).join(",");
+
+function printRequirement({ key, operator, values }: LabelRequirement): string {
+  if (operator === "exists") return key;
+  if (operator === "doesNotExist") return `!${key}`;
+  return operator === "in" || operator === "notin"
+    ? `${key} ${operator} (${values.join(",")})`
+    : `${key}${operator}${values[0]}`;
+}
+
+export const matchesLabels = (selector: LabelSelector, labels: Labels = {}): boolean =>
+  selector.every((requirement) => isMet(requirement, labels));
+
+function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case "exists":
+      return value !== undefined;
+    case "doesNotExist":
+      return value === undefined;
+    case "in":
+    case "=":
+    case "==":
+      return value !== undefined && values.includes(value);
+    case "notin":
+    case "!=":
+      return value === undefined || !values.includes(value);
+    case ">":
+    case "<": {
+      const [left, right] = [parseInteger(value ?? ""), parseInteger(values[0] ?? "")];
+      if (left === undefined || right === undefined) return false;
+      return operator === ">" ? left > right : left < right;
+    }
+  }
+}
+
+/** A 64-bit integer as Go parses it. */
+function parseInteger(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,63}$/.test(text)) return undefined;
+  const value = text.startsWith("+") ? BigInt(text.slice(1)) : BigInt(text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+// ---- the language -------------------------------------------------------------------------------
+
+type Token = "identifier" | "end" | BinaryOperator | "!" | "(" | ")" | ",";
+
+interface ScannedToken {
+  readonly token: Token;
+  readonly literal: string;
+}
+
+const symbols = new Set<string>(["=", "==", "!=", "!", "(", ")", ",", ">", "<"] satisfies Token[]);
+const binaryOperators = new Set<string>(["in", "notin", "=", "==", "!=", ">", "<"] satisfies BinaryOperator[]);
+const isSymbol = (text: string): text is Token => symbols.has(text);
+const isBinaryOperator = (token: Token): token is BinaryOperator => binaryOperators.has(token);
+
+function scan(text: string): ScannedToken[] {
+  const tokens: ScannedToken[] = [];
+  for (const [literal] of text.matchAll(/==|!=|[=!(),<>]|[^=!(),<>\s]+/g)) {
+    const isWord = literal === "in" || literal === "notin";
+    tokens.push({ token: isWord || isSymbol(literal) ? literal : "identifier", literal });
+  }
+  return tokens;
+}
+
+const endOfText: ScannedToken = { token: "end", literal: "" };
+
+class Parser {
+  readonly #tokens: readonly ScannedToken[];
+  #position = 0;
+
+  constructor(tokens: readonly ScannedToken[]) {
+    this.#tokens = tokens;
+  }
+
+  parse(): LabelSelector {
+    const requirements: LabelRequirement[] = [];
+    if (this.#peek().token === "end") return requirements;
+    for (;;) {
+      const { token, literal } = this.#peek();
+      if (token !== "identifier" && token !== "!") {
+        throw badRequest(
+          requirements.length === 0
+            ? `found '${literal}', expected: !, identifier, or 'end of string'`
+            : `found '${literal}', expected: identifier after ','`,
+        );
+      }
+      requirements.push(this.#parseRequirement());
+      const next = this.#take();
+      if (next.token === "end") return requirements;
+      if (next.token !== ",") throw badRequest(`found '${next.literal}', expected: ',' or 'end of string'`);
+    }
+  }
+
+  /** `in` and `notin` are words like others but where an operator stands. */
+  #peek(): ScannedToken {
+    const found = this.#tokens[this.#position] ?? endOfText;
+    return found.token === "in" || found.token === "notin" ? { ...found, token: "identifier" } : found;
+  }
+
+  #take(): ScannedToken {
+    const found = this.#peek();
+    this.#position += 1;
+    return found;
+  }
+
+  #parseRequirement(): LabelRequirement {
+    let found = this.#take();
+    const isNegated = found.token === "!";
+    if (isNegated) found = this.#take();
+    if (found.token !== "identifier") throw unparsable(`found '${found.literal}', expected: identifier`);
+    const key = found.literal;
+    const keyFaults = qualifiedNameFaults(key);
+    if (keyFaults.length > 0) throw unparsable(`<nil>: ${invalidValue("", key, keyFaults.join("; ")).message}`);
+    if (isNegated) return { key, operator: "doesNotExist", values: [] };
+    const { token } = this.#peek();
+    if (token === "end" || token === ",") return { key, operator: "exists", values: [] };
+
+    const operator = this.#parseOperator();
+    const found2 = operator === "in" || operator === "notin" ? this.#parseValues() : [this.#parseExactValue()];
+    const values = [...new Set(found2)].sort();
+    checkValues({ key, operator, values });
+    return { key, operator, values };
+  }
+
+  #parseOperator(): BinaryOperator {
+    const { token, literal } = this.#tokens[this.#position] ?? endOfText;
+    this.#position += 1;
+    if (!isBinaryOperator(token)) throw unparsable(`found '${literal}', expected: in, notin, =, ==, !=, gt, lt`);
+    return token;
+  }
+
+  #parseExactValue(): string {
+    const { token, literal } = this.#peek();
+    if (token === "end" || token === ",") return "";
+    this.#position += 1;
+    if (token !== "identifier") throw unparsable(`found '${literal}', expected: identifier`);
+    return literal;
+  }
+
+  /** `(a,b)`; nothing before, between or after commas is the empty value. */
+  #parseValues(): string[] {
+    const open = this.#take();
+    if (open.token !== "(") throw unparsable(`found '${open.literal}' expected: '('`);
+    const values: string[] = [];
+    let isValueDue = true;
+    for (;;) {
+      const { token, literal } = this.#take();
+      if (token === ")") return isValueDue ? [...values, ""] : values;
+      if (token === ",") {
+        if (isValueDue) values.push("");
+        isValueDue = true;
+      } else if (token !== "identifier" || !isValueDue) {
+        throw unparsable(
+          `found '${literal}', expected: ${isValueDue ? (values.length === 0 ? "',', ')' or identifier" : "',', or identifier") : "',' or ')'"}`,
+        );
+      } else {
+        values.push(literal);
+        isValueDue = false;
+      }
+    }
+  }
+}
+
+const unparsable = (fault: string): Error => badRequest(`unable to parse requirement: ${fault}`);
+
+function checkValues({ key, operator, values }: LabelRequirement): void {
+  const faults: string[] = [];
+  if ((operator === ">" || operator === "<") && parseInteger(values[0] ?? "") === undefined) {
+    const detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+    faults.push(`values[0]: ${invalidValue("", values[0], detail).message}`);
+  }
+  for (const [index, value] of values.entries()) {
+    const fault = labelValueFaults(value).join("; ");
+    if (fault !== "") faults.push(`values[${index}][${key}]: ${invalidValue("", value, fault).message}`);
+  }
+  if (faults.length > 0) throw unparsable(faults.length === 1 ? String(faults[0]) : `[${faults.join(", ")}]`);
+}

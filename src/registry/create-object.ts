@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
+import { timestamp } from "../api/clock.ts";
+import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
+import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
+import { admit, validateAdmission } from "./admission.ts";
+import type { Caller } from "./admission.ts";
+import { trackUpdate } from "./apply/field-manager.ts";
+import { generateName } from "./generate-name.ts";
+import { inRequestNamespace } from "./object-namespace.ts";
+import type { HookContext } from "./resource-definition.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import { storageKey } from "./storage-key.ts";
+import { encodeStored } from "./stored-object.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+export interface CreateRequest<T extends ApiObject> {
+  /** Decoded and defaulted. */
+  readonly object: T;
+  readonly namespace: string;
+  /** Who manages the fields that the object sets. */
+  readonly manager: string;
+  readonly caller: Caller;
+}
+
+/** As often is another generated name tried when one is taken. */
+const maximumNameAttempts = 8;
+
+/** Creates an object, or shows what would be created. Throws 400, 409, 422 and what admission throws. */
+export async function createObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { object, namespace, manager, caller }: CreateRequest<T>,
+): Promise<StoredObject<T>> {
+  const { definition, clock } = registry;
+  const placed = inRequestNamespace(object, { scope: definition.scope, namespace });
+  const tracked = trackUpdate({
+    schema: definition.schema,
+    manager,
+    apiVersion: registry.apiVersion,
+    subresource: "",
+    now: clock.now(),
+    ...(definition.resetFields !== undefined && { resetFields: definition.resetFields }),
+    previous: undefined,
+    next: placed,
+  }) as T; // only managedFields are changed
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await createTracked(registry, { object: tracked, namespace, caller });
+    } catch (error) {
+      const isNameTaken = error instanceof ApiError && error.reason === "AlreadyExists";
+      const { name = "", generateName: prefix = "" } = tracked.metadata;
+      if (!isNameTaken || name !== "" || prefix === "") throw error;
+      if (attempt === maximumNameAttempts) {
+        throw new ApiError({
+          code: 409,
+          reason: "AlreadyExists",
+          message: `${error.message}, the server was not able to generate a unique name for the object`,
+          details: { ...error.details, retryAfterSeconds: 1 },
+        });
+      }
+    }
+  }
+}
+
+/** Creates an object whose managedFields are set already: the second half of a create, and of an apply that creates. */
+export async function createTracked<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { object, namespace, caller }: Omit<CreateRequest<T>, "manager">,
+): Promise<StoredObject<T>> {
+  const { definition, clock } = registry;
+  if ((object.metadata.resourceVersion ?? "") !== "") {
+    throw badRequest("resourceVersion should not be set on objects to be created");
+  }
+  const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
+  const admitted =
+    (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object;
+
+  const now = clock.now();
+  const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };
+  const initialized = { ...admitted, metadata: initialMetadata(admitted.metadata, now) };
+  const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
+  validateNew(registry, prepared, context);
+  for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
+  const name = prepared.metadata.name ?? "";
+  await validateAdmission(registry, { ...subject, name, object: prepared });
+
+  const key = storageKey(definition, { namespace: prepared.metadata.namespace ?? "", name });
+  if (key === undefined) throw badRequest(`an object cannot be named ${JSON.stringify(name)}`);
+  const value = encodeStored(prepared);
+  if (caller.isDryRun) {
+    await registry.catchUp();
+    const taken = registry.cache.get(key);
+    if (taken !== undefined) throw nameTaken(registry, { name, taken });
+    return registry.fromEntry({ key, value, modRevision: 0 });
+  }
+  const result = await registry.store.write({ key, value, expectedRevision: 0 });
+  if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });
+  throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
+}
+
+/** The server's own fields, whatever the client sent. */
+function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
+  const {
+    selfLink: _selfLink,
+    deletionTimestamp: _deletionTimestamp,
+    deletionGracePeriodSeconds: _deletionGracePeriodSeconds,
+    ...kept
+  } = metadata;
+  const { name = "", generateName: prefix = "" } = metadata;
+  return {
+    ...kept,
+    ...(name === "" && prefix !== "" && { name: generateName(prefix) }),
+    uid: randomUUID(),
+    creationTimestamp: timestamp(now),
+  };
+}
+
+function validateNew<T extends ApiObject>(registry: ResourceRegistry<T>, object: T, context: HookContext): void {
+  const { definition } = registry;
+  const faults = [
+    ...validateObjectMeta(object.metadata, {
+      isNamespaced: definition.scope === "Namespaced",
+      validateName: (name, options) => definition.validateName(name, { ...options, object }),
+    }),
+    ...(definition.validate?.(object, context) ?? []),
+  ];
+  const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
+  if (found.length > 0) throw invalid(registry.kind, object.metadata.name ?? "", found);
+}
+
+function nameTaken<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { name, taken }: { readonly name: string; readonly taken: StoredObject<T> | undefined },
+): Error {
+  const error = alreadyExists(registry.resource, name);
+  if (taken?.object.metadata.deletionTimestamp === undefined) return error;
+  return new ApiError({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `object is being deleted: ${error.message}`,
+    ...(error.details !== undefined && { details: error.details }),
+  });
+}

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from "node:util";
+import { conflict } from "../api/api-error.ts";
+import { timestamp } from "../api/clock.ts";
+import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
+import { admit, validateAdmission } from "./admission.ts";
+import type { Caller } from "./admission.ts";
+import type { DeleteOptions } from "./delete-options.ts";
+import type { DeleteContext } from "./resource-definition.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import { storageKey } from "./storage-key.ts";
+import type { ObjectName } from "./storage-key.ts";
+import { encodeStored } from "./stored-object.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+export interface DeleteRequest extends ObjectName {
+  readonly options: DeleteOptions;
+  readonly caller: Caller;
+}
+
+export interface Deletion<T extends ApiObject> {
+  /** The last state of a removed object at the deletion's revision, or the object that waits for its finalizers. */
+  readonly object: StoredObject<T>;
+  readonly isRemoved: boolean;
+}
+
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+
+/** Removes an object, or marks it while finalizers or the kind keep it. Throws 404, 409 and what admission throws. */
+export async function deleteObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  request: DeleteRequest,
+): Promise<Deletion<T>> {
+  const { namespace, name, options, caller } = request;
+  const key = storageKey(registry.definition, request);
+  if (key === undefined) throw registry.notFound(name);
+  await registry.catchUp();
+  let previous = registry.cache.get(key);
+  const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
+  await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
+  for (;;) {
+    if (previous === undefined) throw registry.notFound(name);
+    checkPreconditions(registry, { options, previous });
+    await validateAdmission(registry, { ...subject, oldObject: previous.object });
+    const kept = keptByDeletion(registry, { previous: previous.object, request });
+    if (kept === undefined) {
+      const removal = await removeObject(registry, { previous, isDryRun: caller.isDryRun });
+      if (removal.isRemoved) {
+        const object = caller.isDryRun ? previous : previous.at(removal.revision);
+        return { object, isRemoved: true };
+      }
+      previous = removal.current;
+      continue;
+    }
+    if (isDeepStrictEqual(kept, previous.object)) return { object: previous, isRemoved: false };
+    const value = encodeStored(kept);
+    if (caller.isDryRun) {
+      return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
+    }
+    const result = await registry.store.write({ key, value, expectedRevision: previous.revision });
+    if (result.isWritten) {
+      return { object: registry.written({ key, value, modRevision: result.revision }), isRemoved: false };
+    }
+    previous = result.current && registry.fromEntry(result.current);
+  }
+}
+
+export type Removal<T extends ApiObject> =
+  | { readonly isRemoved: true; readonly revision: number }
+  /** Somebody else wrote in between. */
+  | { readonly isRemoved: false; readonly current: StoredObject<T> | undefined };
+
+/** Removes a version of an object from the store; a dry run only says so. */
+export async function removeObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { previous, isDryRun }: { readonly previous: StoredObject<T>; readonly isDryRun: boolean },
+): Promise<Removal<T>> {
+  if (isDryRun) return { isRemoved: true, revision: previous.revision };
+  const { key, revision } = previous;
+  const result = await registry.store.write({ key, value: undefined, expectedRevision: revision });
+  return result.isWritten
+    ? { isRemoved: true, revision: result.revision }
+    : { isRemoved: false, current: result.current && registry.fromEntry(result.current) };
+}
+
+/**
+ * What an update means for an object that is being deleted: it is removed when nothing keeps it any longer, the object
+ * that the kind keeps in its place, or undefined when the update changes nothing about the deletion.
+ */
+export function finishedDeletion<T extends ApiObject>(
+  { definition, clock }: ResourceRegistry<T>,
+  { next, previous, caller }: { readonly next: T; readonly previous: T; readonly caller: Caller },
+): T | "remove" | undefined {
+  if (previous.metadata.deletionTimestamp === undefined || hasFinalizers(next)) return undefined;
+  const context: DeleteContext = {
+    user: caller.user,
+    namespace: previous.metadata.namespace ?? "",
+    isDryRun: caller.isDryRun,
+    now: clock.now(),
+  };
+  const wasKept = hasFinalizers(previous) || definition.prepareForDelete?.(previous, context) !== undefined;
+  if (!wasKept) return undefined;
+  const kept = definition.prepareForDelete?.(next, context);
+  return kept === undefined ? "remove" : kept;
+}
+
+const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
+
+function checkPreconditions<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { options, previous }: { readonly options: DeleteOptions; readonly previous: StoredObject<T> },
+): void {
+  const { name = "", uid = "" } = previous.object.metadata;
+  // Upstream names the kind here, not the resource.
+  if (options.uid !== undefined && options.uid !== uid) {
+    throw conflict(registry.kind, name, {
+      message: `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    });
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== previous.resourceVersion) {
+    throw conflict(registry.kind, name, {
+      message: `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${previous.resourceVersion}). The object might have been modified`,
+    });
+  }
+}
+
+/** The object to store in place of a removal, marked as being deleted; undefined: nothing keeps it. */
+function keptByDeletion<T extends ApiObject>(
+  { definition, clock }: ResourceRegistry<T>,
+  { previous, request }: { readonly previous: T; readonly request: DeleteRequest },
+): T | undefined {
+  const { options, caller, namespace } = request;
+  const now = clock.now();
+  const marked = { ...previous, metadata: withFinalizers(previous.metadata, options) };
+  const kept = definition.prepareForDelete?.(marked, {
+    user: caller.user,
+    namespace,
+    isDryRun: caller.isDryRun,
+    now,
+    ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
+  });
+  if (kept === undefined && !hasFinalizers(marked)) return undefined;
+  const result = kept ?? marked;
+  if (result.metadata.deletionTimestamp !== undefined) return result;
+  const { generation = 0 } = result.metadata;
+  return {
+    ...result,
+    metadata: {
+      ...result.metadata,
+      ...(generation > 0 && { generation: generation + 1 }),
+      deletionTimestamp: timestamp(now),
+      deletionGracePeriodSeconds: 0,
+    },
+  };
+}
+
+/** The finalizers for the garbage collector are as the policy says; without one they stay as they are. */
+function withFinalizers(metadata: ObjectMeta, { propagationPolicy }: DeleteOptions): ObjectMeta {
+  if (propagationPolicy === undefined) return metadata;
+  const others = (metadata.finalizers ?? []).filter(
+    (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
+  );
+  const finalizers = [
+    ...others,
+    ...(propagationPolicy === "Orphan" ? [orphanFinalizer] : []),
+    ...(propagationPolicy === "Foreground" ? [foregroundFinalizer] : []),
+  ];
+  const { finalizers: _finalizers, ...rest } = metadata;
+  return finalizers.length === 0 ? rest : { ...rest, finalizers };
+}

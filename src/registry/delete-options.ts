@@ -1,0 +1,94 @@
+import { badRequest } from "../api/api-error.ts";
+import { invalidValue, notSupported } from "../api/field-error.ts";
+import { decode } from "../schema/decode.ts";
+import { deleteOptions } from "../schema/meta-schemas.ts";
+import { TypeMismatch } from "../schema/type-mismatch.ts";
+import { parseBoolean, parseInteger } from "./query-values.ts";
+import { invalidOptions, validateDryRun } from "./write-options.ts";
+
+/** How an object is to be deleted; absent fields were not given. */
+export interface DeleteOptions {
+  readonly isDryRun: boolean;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** What becomes of dependents. */
+  readonly propagationPolicy?: PropagationPolicy;
+  readonly gracePeriodSeconds?: number;
+}
+
+export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
+
+/** The options as they were sent. */
+interface SentOptions {
+  readonly dryRun?: readonly string[];
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly orphanDependents?: boolean;
+  readonly propagationPolicy?: string;
+  readonly gracePeriodSeconds?: number;
+}
+
+/** Reads the query of a deletion without a body. Throws 400 and 422. */
+export function deleteOptionsOfQuery(query: string): DeleteOptions {
+  if (query === "") return { isDryRun: false };
+  const parameters = new URLSearchParams(query);
+  const gracePeriodSeconds = parseInteger(parameters, "gracePeriodSeconds");
+  const orphanDependents = parseBoolean(parameters, "orphanDependents");
+  const propagationPolicy = parameters.get("propagationPolicy");
+  const uid = parameters.get("uid");
+  const resourceVersion = parameters.get("resourceVersion");
+  return checked({
+    dryRun: parameters.getAll("dryRun"),
+    preconditions: { ...(uid !== null && { uid }), ...(resourceVersion !== null && { resourceVersion }) },
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+    ...(orphanDependents !== undefined && { orphanDependents }),
+    ...(propagationPolicy !== null && { propagationPolicy }),
+  });
+}
+
+/** Reads the parsed body of a deletion. Throws 400 and 422. */
+export function deleteOptionsOfBody(body: unknown): DeleteOptions {
+  const sent = decodeOptions(body);
+  if (sent.kind !== "" && sent.kind !== "DeleteOptions") {
+    throw badRequest("decoded object cannot be converted to DeleteOptions");
+  }
+  return checked(sent);
+}
+
+function decodeOptions(body: unknown): SentOptions & { readonly kind: string } {
+  try {
+    return decode(deleteOptions, body).value;
+  } catch (error) {
+    if (error instanceof TypeMismatch) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function checked(sent: SentOptions): DeleteOptions {
+  const { dryRun = [], preconditions = {}, orphanDependents, propagationPolicy, gracePeriodSeconds } = sent;
+  const faults = [
+    ...(orphanDependents !== undefined && propagationPolicy !== undefined
+      ? [
+          invalidValue(
+            "propagationPolicy",
+            propagationPolicy,
+            "orphanDependents and deletionPropagation cannot be both set",
+          ),
+        ]
+      : []),
+    ...(propagationPolicy === undefined || isPropagationPolicy(propagationPolicy)
+      ? []
+      : [notSupported("propagationPolicy", propagationPolicy, ["Foreground", "Background", "Orphan", "nil"])]),
+    ...validateDryRun(dryRun),
+  ];
+  if (faults.length > 0) throw invalidOptions("DeleteOptions", faults);
+  const policy = orphanDependents === undefined ? propagationPolicy : orphanDependents ? "Orphan" : "Background";
+  return {
+    isDryRun: dryRun.length > 0,
+    ...preconditions,
+    ...(policy !== undefined && isPropagationPolicy(policy) && { propagationPolicy: policy }),
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds: Math.max(0, gracePeriodSeconds) }),
+  };
+}
+
+const isPropagationPolicy = (text: string): text is PropagationPolicy =>
+  text === "Foreground" || text === "Background" || text === "Orphan";

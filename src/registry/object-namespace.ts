@@ -1,0 +1,32 @@
+import { badRequest } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+/** The object with the namespace of the request, when it names none. Throws a 400 when it names another. */
+export function inRequestNamespace<T extends ApiObject>(
+  object: T,
+  { scope, namespace }: { readonly scope: ResourceDefinition["scope"]; readonly namespace: string },
+): T {
+  const own = object.metadata.namespace ?? "";
+  const wanted = scope === "Cluster" ? "" : namespace;
+  if (own === wanted) return object;
+  if (wanted === "") {
+    const { namespace: _foreign, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+  if (own !== "") {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  return { ...object, metadata: { ...object.metadata, namespace: wanted } };
+}
+
+/** Throws a 400 unless the object has the name of the path. */
+export function checkName(object: ApiObject, name: string): void {
+  const own = object.metadata.name ?? "";
+  if (own === name) return;
+  throw badRequest(
+    own === ""
+      ? `the name of the object (${name} based on URL) was undeterminable: name must be provided`
+      : `the name of the object (${own}) does not match the name on the URL (${name})`,
+  );
+}

@@ -1,0 +1,19 @@
+import { badRequest } from "../api/api-error.ts";
+
+/** The first value as a 64-bit integer; undefined when the parameter is absent. Throws a 400 as Go's strconv words it. */
+export function parseInteger(parameters: URLSearchParams, name: string): number | undefined {
+  const text = parameters.get(name);
+  if (text === null) return undefined;
+  const refusal = (fault: string): Error => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${fault}`);
+  if (!/^[+-]?\d+$/.test(text)) throw refusal("invalid syntax");
+  if (text.length > 20 || BigInt.asIntN(64, BigInt(text.replace("+", ""))) !== BigInt(text.replace("+", ""))) {
+    throw refusal("value out of range");
+  }
+  return Number(text);
+}
+
+/** Any word but `false` and `0` is true; undefined when the parameter is absent. */
+export function parseBoolean(parameters: URLSearchParams, name: string): boolean | undefined {
+  const text = parameters.get(name);
+  return text === null ? undefined : text !== "0" && text.toLowerCase() !== "false";
+}

@@ -1,0 +1,35 @@
+import { qualified } from "../api/api-error.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { prefixEnd } from "../storage/store.ts";
+import type { KeyRange } from "../storage/watch-cache.ts";
+
+type Location = Pick<ResourceDefinition, "group" | "plural" | "scope">;
+
+/** `/registry/<plural[.group]>/`: what all keys of a resource begin with. */
+export const resourcePrefix = ({ group, plural }: Location): string =>
+  `/registry/${qualified({ group, resource: plural })}/`;
+
+export interface ObjectName {
+  /** "" for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** `/registry/<plural[.group]>/[<namespace>/]<name>`, or undefined when no object can have such a name. */
+export function storageKey(location: Location, { namespace, name }: ObjectName): string | undefined {
+  // A slash in a name would reach into another namespace.
+  if (name === "" || name.includes("/")) return undefined;
+  if (location.scope === "Cluster") return resourcePrefix(location) + name;
+  return namespace === "" || namespace.includes("/") ? undefined : `${resourcePrefix(location)}${namespace}/${name}`;
+}
+
+/** The keys of a namespace, or of all when `namespace` is "". */
+export function collectionRange(location: Location, namespace: string): KeyRange {
+  const prefix = resourcePrefix(location);
+  if (location.scope === "Cluster" || namespace === "") return { start: prefix, end: prefixEnd(prefix) };
+  if (namespace.includes("/")) return { start: prefix, end: prefix };
+  return { start: `${prefix}${namespace}/`, end: prefixEnd(`${prefix}${namespace}/`) };
+}
+
+/** The range that holds one key only. */
+export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: `${key}\0` });

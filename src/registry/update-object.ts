@@ -1,0 +1,244 @@
+import { isDeepStrictEqual } from "node:util";
+import { conflict, invalid } from "../api/api-error.ts";
+import { invalidValue } from "../api/field-error.ts";
+import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
+import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
+import { admit, validateAdmission } from "./admission.ts";
+import type { Caller } from "./admission.ts";
+import { trackUpdate } from "./apply/field-manager.ts";
+import type { FieldWrite } from "./apply/field-manager.ts";
+import { createTracked } from "./create-object.ts";
+import { finishedDeletion, removeObject } from "./delete-object.ts";
+import { checkName, inRequestNamespace } from "./object-namespace.ts";
+import type { HookContext, UpdateSubresource } from "./resource-definition.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import { parseResourceVersion } from "./resource-version.ts";
+import { encodeStored } from "./stored-object.ts";
+import type { StoredObject } from "./stored-object.ts";
+import { storageKey } from "./storage-key.ts";
+
+export interface Change<T extends ApiObject> {
+  readonly namespace: string;
+  readonly name: string;
+  /** "" for the object itself. */
+  readonly subresource: string;
+  readonly caller: Caller;
+  /**
+   * The wanted object with its managedFields, decoded and defaulted; `previous` is undefined when it would be created.
+   * Called again when somebody else was faster.
+   */
+  wanted(previous: T | undefined): T;
+  /** The object is created when there is none; this throws when the caller may not. */
+  readonly authorizeCreate?: () => Promise<void>;
+}
+
+export interface UpdateRequest<T extends ApiObject> extends Omit<Change<T>, "wanted" | "authorizeCreate"> {
+  /** The whole new object, decoded and defaulted. */
+  readonly object: T;
+  readonly manager: string;
+  /** Asked for before an update creates an object. */
+  authorizeCreate?(): Promise<void>;
+}
+
+export interface Changed<T extends ApiObject> {
+  readonly object: StoredObject<T>;
+  readonly isCreated: boolean;
+}
+
+/** Replaces an object (PUT). Throws 400, 404, 409, 422 and what admission throws. */
+export async function updateObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { object, manager, authorizeCreate, ...request }: UpdateRequest<T>,
+): Promise<Changed<T>> {
+  const { definition } = registry;
+  const placed = inRequestNamespace(object, { scope: definition.scope, namespace: request.namespace });
+  checkName(placed, request.name);
+  const wantedUid = placed.metadata.uid ?? "";
+  return changeObject(registry, {
+    ...request,
+    wanted(previous) {
+      const currentUid = previous?.metadata.uid ?? "";
+      if (wantedUid !== "" && wantedUid !== currentUid) {
+        throw conflict(registry.resource, request.name, {
+          message: `Precondition failed: UID in precondition: ${wantedUid}, UID in object meta: ${currentUid}`,
+        });
+      }
+      const write = fieldWrite(registry, { manager, subresource: request.subresource });
+      return trackUpdate({ ...write, previous, next: placed }) as T; // only managedFields are changed
+    },
+    ...(definition.allowsCreateOnUpdate === true &&
+      request.subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
+  });
+}
+
+/** What field management needs to know of a write. */
+export function fieldWrite<T extends ApiObject>(
+  { definition, apiVersion, clock }: ResourceRegistry<T>,
+  { manager, subresource }: { readonly manager: string; readonly subresource: string },
+): FieldWrite {
+  const found = subresource === "" ? definition : definition.subresources?.[subresource];
+  const resetFields = found !== undefined && "resetFields" in found ? found.resetFields : undefined;
+  return {
+    schema: definition.schema,
+    manager,
+    apiVersion,
+    subresource,
+    now: clock.now(),
+    ...(resetFields !== undefined && { resetFields }),
+  };
+}
+
+/**
+ * Reads, changes and writes an object until nobody else has written in between (upstream: `Store.Update`). A change
+ * that names a resourceVersion fails with 409 instead of being made again.
+ */
+export async function changeObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  change: Change<T>,
+): Promise<Changed<T>> {
+  const key = storageKey(registry.definition, change);
+  if (key === undefined) throw registry.notFound(change.name);
+  await registry.catchUp();
+  let previous = registry.cache.get(key);
+  for (;;) {
+    if (previous === undefined) {
+      if (change.authorizeCreate === undefined) throw registry.notFound(change.name);
+      const wanted = change.wanted(undefined);
+      await change.authorizeCreate();
+      const { namespace, caller } = change;
+      return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
+    }
+    const next = await nextVersion(registry, { change, previous });
+    const attempt = await writeVersion(registry, { change, previous, next });
+    if (attempt.isWritten) return { object: attempt.object, isCreated: false };
+    previous = attempt.current;
+  }
+}
+
+interface Step<T extends ApiObject> {
+  readonly change: Change<T>;
+  readonly previous: StoredObject<T>;
+}
+
+/** The whole way from the wanted object to the one to store, admission and validation included. */
+async function nextVersion<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { change, previous }: Step<T>,
+): Promise<T> {
+  const { definition } = registry;
+  const { caller, namespace, name, subresource } = change;
+  const oldObject = previous.object;
+  const subject = { operation: "UPDATE", caller, subresource, namespace, name, oldObject } as const;
+  const wanted = change.wanted(oldObject);
+  const admitted = (await admit(registry, { ...subject, object: wanted })) ?? wanted;
+
+  checkVersion(registry, { wanted: admitted, previous });
+  const placed = inRequestNamespace(admitted, { scope: definition.scope, namespace });
+  const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
+  const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now: registry.clock.now() };
+  const strategy = updateStrategy(registry, subresource);
+  const next = strategy.prepareForUpdate?.(merged, oldObject, context) ?? merged;
+
+  const faults = [
+    ...validateObjectMetaUpdate(next.metadata, oldObject.metadata, {
+      isNamespaced: definition.scope === "Namespaced",
+      validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
+    }),
+    ...(strategy.validateUpdate?.(next, oldObject, context) ?? []),
+  ];
+  if (faults.length > 0) throw invalid(registry.kind, next.metadata.name ?? "", faults);
+  for (const warning of strategy.warningsOnUpdate?.(next, oldObject) ?? []) caller.warn(warning);
+  await validateAdmission(registry, { ...subject, object: next });
+  return next;
+}
+
+type UpdateStrategy<T extends ApiObject> = Partial<
+  Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "warningsOnUpdate">
+>;
+
+function updateStrategy<T extends ApiObject>({ definition }: ResourceRegistry<T>, subresource: string): UpdateStrategy<T> {
+  if (subresource === "") return definition;
+  const found = definition.subresources?.[subresource];
+  return found?.type === "update" ? found : {};
+}
+
+/** Optimistic concurrency: the wanted object must be made from the stored version when it names one. */
+function checkVersion<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { wanted, previous }: { readonly wanted: T; readonly previous: StoredObject<T> },
+): void {
+  const name = previous.object.metadata.name ?? "";
+  const version = parseResourceVersion(wanted.metadata.resourceVersion ?? "");
+  if (version === 0) {
+    if (registry.definition.allowsUnconditionalUpdate !== false) return;
+    throw invalid(registry.resource, name, [
+      invalidValue("metadata.resourceVersion", 0, "must be specified for an update"),
+    ]);
+  }
+  if (version !== previous.revision) {
+    throw conflict(registry.resource, name, {
+      message: "the object has been modified; please apply your changes to the latest version and try again",
+    });
+  }
+}
+
+/** What an update cannot change, or need not repeat. */
+function updatedMetadata(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
+  const { selfLink: _selfLink, generation: _generation, ...kept } = next;
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation, resourceVersion } = previous;
+  return {
+    ...kept,
+    ...((kept.uid ?? "") === "" && uid !== undefined && { uid }),
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds !== undefined &&
+      kept.deletionGracePeriodSeconds === undefined && { deletionGracePeriodSeconds }),
+    ...(generation !== undefined && { generation }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+}
+
+type Attempt<T extends ApiObject> =
+  | { readonly isWritten: true; readonly object: StoredObject<T> }
+  | { readonly isWritten: false; readonly current: StoredObject<T> | undefined };
+
+async function writeVersion<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { change, previous, next }: Step<T> & { readonly next: T },
+): Promise<Attempt<T>> {
+  const { caller } = change;
+  const { key } = previous;
+  const finished = finishedDeletion(registry, { next, previous: previous.object, caller });
+  if (finished === "remove") {
+    const removal = await removeObject(registry, { previous, isDryRun: caller.isDryRun });
+    if (!removal.isRemoved) return { isWritten: false, current: removal.current };
+    const value = encodeStored(next);
+    return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
+  }
+  const kept = finished ?? next;
+  if (isUnchanged(kept, previous.object)) return { isWritten: true, object: previous };
+  const value = encodeStored(kept);
+  if (caller.isDryRun) {
+    return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
+  }
+  const result = await registry.store.write({ key, value, expectedRevision: previous.revision });
+  return result.isWritten
+    ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
+    : { isWritten: false, current: result.current && registry.fromEntry(result.current) };
+}
+
+/** A write that changes nothing but the times of managedFields is none: the object keeps its resourceVersion. */
+function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
+  if (next === previous) return true;
+  const encoded: unknown = JSON.parse(JSON.stringify(comparable(next)));
+  return isDeepStrictEqual(encoded, comparable(previous));
+}
+
+function comparable({ metadata, ...content }: ApiObject): unknown {
+  const { managedFields, resourceVersion: _resourceVersion, selfLink: _selfLink, ...compared } = metadata;
+  return {
+    content: { ...content },
+    metadata: compared,
+    managedFields: (managedFields ?? []).map(({ time: _time, ...entry }) => entry),
+  };
+}

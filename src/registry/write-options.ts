@@ -1,0 +1,81 @@
+import { invalid } from "../api/api-error.ts";
+import { forbiddenField, notSupported, required } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
+import { validateFieldManager } from "../api/object-meta-validation.ts";
+
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+/** The parameters of a create, update or patch. */
+export interface WriteOptions {
+  readonly isDryRun: boolean;
+  /** "" when it was not given. */
+  readonly fieldManager: string;
+  readonly fieldValidation: FieldValidation;
+  /** Of an apply: fields are taken over from other managers. */
+  readonly isForced: boolean;
+}
+
+export type WriteOptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
+
+const defaultOptions: WriteOptions = { isDryRun: false, fieldManager: "", fieldValidation: "Warn", isForced: false };
+
+/** Reads and checks the query of a write. Throws a 422 with every fault (upstream: `ValidateCreateOptions` and so on). */
+export function parseWriteOptions(
+  query: string,
+  { kind, isApply = false }: { readonly kind: WriteOptionsKind; readonly isApply?: boolean },
+): WriteOptions {
+  if (query === "" && !isApply) return defaultOptions;
+  const parameters = new URLSearchParams(query);
+  const fieldManager = parameters.get("fieldManager") ?? "";
+  const fieldValidation = parameters.get("fieldValidation") ?? "";
+  const dryRun = parameters.getAll("dryRun");
+  const force = parameters.get("force");
+
+  const faults = [
+    ...(kind === "PatchOptions" && force !== null && !isApply
+      ? [forbiddenField("force", "may not be specified for non-apply patch")]
+      : []),
+    ...(isApply && fieldManager === "" ? [required("fieldManager", "is required for apply patch")] : []),
+    ...validateFieldManager(fieldManager, "fieldManager"),
+    ...validateDryRun(dryRun),
+    ...(isFieldValidation(fieldValidation) || fieldValidation === ""
+      ? []
+      : [notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"])]),
+  ];
+  if (faults.length > 0) throw invalidOptions(kind, faults);
+  return {
+    isDryRun: dryRun.length > 0,
+    fieldManager,
+    fieldValidation: isFieldValidation(fieldValidation) ? fieldValidation : "Warn",
+    isForced: force !== null && force !== "0" && force.toLowerCase() !== "false",
+  };
+}
+
+const isFieldValidation = (text: string): text is FieldValidation =>
+  text === "Ignore" || text === "Warn" || text === "Strict";
+
+export const validateDryRun = (values: readonly string[]): FieldError[] =>
+  values.every((value) => value === "All") ? [] : [notSupported("dryRun", values, ["All"])];
+
+/** The 422 of bad parameters: it names the options' kind. */
+export const invalidOptions = (kind: string, faults: readonly FieldError[]): Error =>
+  invalid({ group: "meta.k8s.io", resource: kind }, "", faults);
+
+/** The manager of a write: the parameter, or the User-Agent up to its first slash (upstream: `managerOrUserAgent`). */
+export function managerName(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== "") return fieldManager;
+  const prefix = (userAgent.split("/", 1)[0] ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "");
+  return prefix.length <= 32 ? prefix : truncate(prefix);
+}
+
+/** To at most 128 bytes, between characters. */
+function truncate(text: string): string {
+  let bytes = 0;
+  let end = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > 128) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}

@@ -104,9 +104,10 @@ function requestedBy(spec: Spec, { username, uid = "", groups, extra }: UserInfo
   };
 }
 
-function withConditions({ conditions: _, ...status }: Status, conditions: Conditions): Status {
-  return conditions.length === 0 ? status : { ...status, conditions: [...conditions] };
-}
+const withConditions = ({ certificate }: Status, conditions: Conditions): Status => ({
+  ...(conditions.length > 0 && { conditions: [...conditions] }),
+  ...(certificate !== undefined && { certificate }),
+});
 
 /**
  * Through `status` an approval or denial stays exactly as it is. Where one is missing or added, nothing is restored: the

@@ -37,11 +37,17 @@ const results: Record<string, unknown> = {
   readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
 };
 
-const serviceAccount = (metadata: Record<string, unknown>): unknown => ({ apiVersion: "v1", kind: "ServiceAccount", metadata });
+const serviceAccount = (metadata: Record<string, unknown>): unknown => ({
+  apiVersion: "v1",
+  kind: "ServiceAccount",
+  metadata,
+});
 const authentication = "/apis/authentication.platform.io/v1";
 const accounts = "/api/v1/namespaces/bench/serviceaccounts";
 for (const name of ["bench", "bench-big"]) {
-  await caller.call("POST", "/api/v1/namespaces", { body: { apiVersion: "v1", kind: "Namespace", metadata: { name } } });
+  await caller.call("POST", "/api/v1/namespaces", {
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name } },
+  });
 }
 await caller.call("POST", accounts, { body: serviceAccount({ name: "bench" }) });
 const tokenRequest = (audiences: readonly string[]): unknown => ({
@@ -81,7 +87,13 @@ const workloads: readonly { name: string; path: string; body?: unknown; token?: 
   },
 ];
 const loads: Record<string, LoadResult> = {};
-const ceiling = (loads["bare server"] = await h2load({ name: "bare", url: `${bareUrl}/`, token: adminToken, seconds, scratch }));
+const ceiling = (loads["bare server"] = await h2load({
+  name: "bare",
+  url: `${bareUrl}/`,
+  token: adminToken,
+  seconds,
+  scratch,
+}));
 for (const { name, path, body, token: workloadToken = adminToken } of workloads) {
   loads[name] = await h2load({ name, url: server.url + path, token: workloadToken, body, seconds, scratch });
 }
@@ -167,7 +179,7 @@ const start = performance.now();
 for (let n = 0; n < writes; n++) {
   await caller.call("POST", accounts, { body: serviceAccount({ name: `fan-${n}`, labels: { fan: "out" } }) });
 }
-for (const limit = Date.now() + 30_000; delivered < watchers * writes && Date.now() < limit; ) {
+for (const limit = Date.now() + 30_000; delivered < watchers * writes && Date.now() < limit;) {
   await new Promise((resolve) => setTimeout(resolve, 5));
 }
 const fanOut = {
@@ -181,7 +193,11 @@ console.log("\nwatch fan-out", JSON.stringify(fanOut));
 results["watch"] = fanOut;
 for (const session of sessions) session.close();
 
-results["residentMebibytes"] = { idle: idleMebibytes, withObjects: withObjectsMebibytes, end: server.residentMebibytes() };
+results["residentMebibytes"] = {
+  idle: idleMebibytes,
+  withObjects: withObjectsMebibytes,
+  end: server.residentMebibytes(),
+};
 console.log("resident MiB", JSON.stringify(results["residentMebibytes"]));
 console.log("ready ms", JSON.stringify(results["readyMilliseconds"]));
 caller.close();

@@ -21,7 +21,10 @@ export const adminToken = "bench-administrator";
 /** Starts `signet serve` on a data directory and waits until it is ready. */
 export async function startServerProcess(
   dataDirectory: string,
-  { flags = [], memoryLimitMebibytes }: { readonly flags?: readonly string[]; readonly memoryLimitMebibytes?: number } = {},
+  {
+    flags = [],
+    memoryLimitMebibytes,
+  }: { readonly flags?: readonly string[]; readonly memoryLimitMebibytes?: number } = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });

@@ -6,7 +6,13 @@ export type Flag =
   | { readonly type: "file"; readonly help: string }
   | { readonly type: "strings"; readonly default?: readonly string[]; readonly help: string }
   | { readonly type: "boolean"; readonly default: boolean; readonly help: string }
-  | { readonly type: "integer"; readonly default: number; readonly minimum: number; readonly maximum: number; readonly help: string }
+  | {
+      readonly type: "integer";
+      readonly default: number;
+      readonly minimum: number;
+      readonly maximum: number;
+      readonly help: string;
+    }
   | { readonly type: "duration"; readonly default?: string; readonly help: string };
 
 /** The parsed value of a flag. Durations are milliseconds; `file` is a path. */
@@ -76,7 +82,8 @@ function parseValue(flag: Flag, raw: unknown, given: string): unknown {
     case "file":
       return text === "" ? refuse("a file name") : text;
     case "string":
-      if (flag.choices !== undefined && !flag.choices.includes(text)) return refuse(`one of ${flag.choices.join(", ")}`);
+      if (flag.choices !== undefined && !flag.choices.includes(text))
+        return refuse(`one of ${flag.choices.join(", ")}`);
       return text;
   }
 }

@@ -30,7 +30,8 @@ export const kubeconfig = (): Command =>
     .option("--output-file <file>", "where to write it (0600); default: standard output")
     .action(async (flags: KubeconfigFlags) => {
       const milliseconds = parseDuration(flags.duration);
-      if (milliseconds === undefined) throw new UsageError(`--duration: ${JSON.stringify(flags.duration)} is not a duration`);
+      if (milliseconds === undefined)
+        throw new UsageError(`--duration: ${JSON.stringify(flags.duration)} is not a duration`);
       if ((flags.user === undefined) === (flags.serviceAccount === undefined)) {
         throw new UsageError("name one of --user and --service-account");
       }

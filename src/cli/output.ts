@@ -5,7 +5,9 @@ import { stringify } from "yaml";
 export type OutputFormat = "text" | "json" | "yaml";
 
 export const withOutputFlag = (command: Command): Command =>
-  command.addOption(new Option("-o, --output <format>", "the format").choices(["text", "json", "yaml"]).default("text"));
+  command.addOption(
+    new Option("-o, --output <format>", "the format").choices(["text", "json", "yaml"]).default("text"),
+  );
 
 /** Prints a value for people (`text`) or for scripts. */
 export function print(value: unknown, format: OutputFormat, text: () => string): void {
@@ -18,5 +20,12 @@ export function print(value: unknown, format: OutputFormat, text: () => string):
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("   ").trimEnd()).join("\n");
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("   ")
+        .trimEnd(),
+    )
+    .join("\n");
 }

@@ -43,14 +43,22 @@ export async function requestClientCertificate(
       ...created,
       status: {
         conditions: [
-          { type: "Approved", status: "True", reason: "SignetKubeconfig", message: "Requested and approved in one step." },
+          {
+            type: "Approved",
+            status: "True",
+            reason: "SignetKubeconfig",
+            message: "Requested and approved in one step.",
+          },
         ],
       },
     },
     { subresource: "approval" },
   );
   const signal = AbortSignal.timeout(patienceMilliseconds);
-  const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion: approved.metadata.resourceVersion ?? "" };
+  const selection = {
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: approved.metadata.resourceVersion ?? "",
+  };
   for await (const { object } of requests.watch(selection, signal)) {
     const failure = object.status?.conditions?.find(({ type }) => type === "Failed");
     if (failure !== undefined) throw new UsageError(`the signer refused the request: ${failure.message ?? ""}`);

@@ -2,45 +2,142 @@ import type { FlagValues, Flags } from "./flag.ts";
 
 /** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */
 export const serveFlags = {
-  "data-dir": { type: "string", default: "./.signet", help: "Where everything is stored: objects, CA, keys, admin.kubeconfig." },
+  "data-dir": {
+    type: "string",
+    default: "./.signet",
+    help: "Where everything is stored: objects, CA, keys, admin.kubeconfig.",
+  },
   "bind-address": { type: "string", default: "127.0.0.1", help: "The address to listen on." },
-  "secure-port": { type: "integer", default: 6443, minimum: 0, maximum: 65_535, help: "The HTTPS port; 0 picks a free one." },
-  "advertise-address": { type: "string", help: "The host name or address that the written kubeconfig names. Default: the bind address." },
+  "secure-port": {
+    type: "integer",
+    default: 6443,
+    minimum: 0,
+    maximum: 65_535,
+    help: "The HTTPS port; 0 picks a free one.",
+  },
+  "advertise-address": {
+    type: "string",
+    help: "The host name or address that the written kubeconfig names. Default: the bind address.",
+  },
   profile: {
     type: "string",
     default: "platform",
     choices: ["platform", "kubernetes"],
     help: "The names that the API uses: platform.io, or upstream's k8s.io and kubernetes.io. Fixed for a data directory.",
   },
-  "tls-cert-file": { type: "file", help: "PEM file with the serving certificate and its chain. Default: one is made and renewed." },
+  "tls-cert-file": {
+    type: "file",
+    help: "PEM file with the serving certificate and its chain. Default: one is made and renewed.",
+  },
   "tls-private-key-file": { type: "file", help: "PEM file with the serving certificate's private key." },
   "tls-san": { type: "strings", help: "More DNS names and addresses for the serving certificate that is made." },
-  "client-ca-file": { type: "file", help: "PEM bundle of CAs whose client certificates authenticate, besides the server's own CA." },
+  "client-ca-file": {
+    type: "file",
+    help: "PEM bundle of CAs whose client certificates authenticate, besides the server's own CA.",
+  },
   "token-auth-file": { type: "file", help: 'CSV file of static tokens: token,user,uid,"group1,group2".' },
-  "anonymous-auth": { type: "boolean", default: true, help: "Requests without credentials are the user system:anonymous; false answers them 401." },
-  "service-account-issuer": { type: "strings", help: "Issuer of tokens; the first issues, all are accepted. Default: https://<name>.default.svc." },
+  "anonymous-auth": {
+    type: "boolean",
+    default: true,
+    help: "Requests without credentials are the user system:anonymous; false answers them 401.",
+  },
+  "service-account-issuer": {
+    type: "strings",
+    help: "Issuer of tokens; the first issues, all are accepted. Default: https://<name>.default.svc.",
+  },
   "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
-  "service-account-signing-key-file": { type: "file", help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a P-256 key is made." },
-  "service-account-key-file": { type: "strings", help: "PEM files of keys that verify tokens, besides the signing key's. May be repeated." },
-  "service-account-max-token-expiration": { type: "duration", help: "The longest lifetime of an issued token; a longer request is shortened with a warning." },
-  "service-account-extend-token-expiration": { type: "boolean", default: true, help: "Pod tokens of 3607 s for the API audiences are issued for a year, with a warnafter claim." },
-  "service-account-public-discovery": { type: "boolean", default: false, help: "Everyone may read the issuer's discovery documents, without credentials." },
-  "requestheader-client-ca-file": { type: "file", help: "PEM bundle of CAs that sign front proxies' client certificates. Without it no front proxy is believed." },
-  "requestheader-allowed-names": { type: "strings", help: "Common names that a front proxy's certificate may have; empty: any." },
-  "requestheader-username-headers": { type: "strings", default: ["X-Remote-User"], help: "Headers that hold the user name, in order." },
-  "requestheader-uid-headers": { type: "strings", default: ["X-Remote-Uid"], help: "Headers that hold the user's uid, in order." },
-  "requestheader-group-headers": { type: "strings", default: ["X-Remote-Group"], help: "Headers that hold the groups." },
-  "requestheader-extra-headers-prefix": { type: "strings", default: ["X-Remote-Extra-"], help: "Prefixes of headers that hold extra attributes." },
-  "authorization-mode": { type: "strings", default: ["Node", "RBAC"], help: "Authorizers in order: Node, RBAC, AlwaysAllow (development only)." },
-  "max-requests-inflight": { type: "integer", default: 400, minimum: 1, maximum: 100_000, help: "Reading requests that are worked on at once; more wait by user." },
-  "max-mutating-requests-inflight": { type: "integer", default: 200, minimum: 1, maximum: 100_000, help: "Writing requests that are worked on at once; more wait by user." },
-  controllers: { type: "boolean", default: true, help: "Run the controllers in this process (otherwise: signet controllers)." },
-  "cluster-signing-duration": { type: "duration", default: "8760h", help: "The longest validity of a signed certificate." },
-  "cluster-signing-cert-file": { type: "file", help: "PEM certificate of the CA that signs requests. Default: the server's own CA. Read again when it changes." },
+  "service-account-signing-key-file": {
+    type: "file",
+    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a P-256 key is made.",
+  },
+  "service-account-key-file": {
+    type: "strings",
+    help: "PEM files of keys that verify tokens, besides the signing key's. May be repeated.",
+  },
+  "service-account-max-token-expiration": {
+    type: "duration",
+    help: "The longest lifetime of an issued token; a longer request is shortened with a warning.",
+  },
+  "service-account-extend-token-expiration": {
+    type: "boolean",
+    default: true,
+    help: "Pod tokens of 3607 s for the API audiences are issued for a year, with a warnafter claim.",
+  },
+  "service-account-public-discovery": {
+    type: "boolean",
+    default: false,
+    help: "Everyone may read the issuer's discovery documents, without credentials.",
+  },
+  "requestheader-client-ca-file": {
+    type: "file",
+    help: "PEM bundle of CAs that sign front proxies' client certificates. Without it no front proxy is believed.",
+  },
+  "requestheader-allowed-names": {
+    type: "strings",
+    help: "Common names that a front proxy's certificate may have; empty: any.",
+  },
+  "requestheader-username-headers": {
+    type: "strings",
+    default: ["X-Remote-User"],
+    help: "Headers that hold the user name, in order.",
+  },
+  "requestheader-uid-headers": {
+    type: "strings",
+    default: ["X-Remote-Uid"],
+    help: "Headers that hold the user's uid, in order.",
+  },
+  "requestheader-group-headers": {
+    type: "strings",
+    default: ["X-Remote-Group"],
+    help: "Headers that hold the groups.",
+  },
+  "requestheader-extra-headers-prefix": {
+    type: "strings",
+    default: ["X-Remote-Extra-"],
+    help: "Prefixes of headers that hold extra attributes.",
+  },
+  "authorization-mode": {
+    type: "strings",
+    default: ["Node", "RBAC"],
+    help: "Authorizers in order: Node, RBAC, AlwaysAllow (development only).",
+  },
+  "max-requests-inflight": {
+    type: "integer",
+    default: 400,
+    minimum: 1,
+    maximum: 100_000,
+    help: "Reading requests that are worked on at once; more wait by user.",
+  },
+  "max-mutating-requests-inflight": {
+    type: "integer",
+    default: 200,
+    minimum: 1,
+    maximum: 100_000,
+    help: "Writing requests that are worked on at once; more wait by user.",
+  },
+  controllers: {
+    type: "boolean",
+    default: true,
+    help: "Run the controllers in this process (otherwise: signet controllers).",
+  },
+  "cluster-signing-duration": {
+    type: "duration",
+    default: "8760h",
+    help: "The longest validity of a signed certificate.",
+  },
+  "cluster-signing-cert-file": {
+    type: "file",
+    help: "PEM certificate of the CA that signs requests. Default: the server's own CA. Read again when it changes.",
+  },
   "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
   "approval-policy": { type: "file", help: "YAML rules that approve or deny certificate requests. Default: none." },
   "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
-  "log-level": { type: "string", default: "info", choices: ["debug", "info", "warn", "error", "silent"], help: "What is logged." },
+  "log-level": {
+    type: "string",
+    default: "info",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    help: "What is logged.",
+  },
 } as const satisfies Flags;
 
 export type ServeOptions = FlagValues<typeof serveFlags>;

@@ -11,7 +11,12 @@ interface TokenRequest extends ApiObject {
   readonly spec: {
     readonly audiences: readonly string[];
     readonly expirationSeconds?: number;
-    readonly boundObjectRef?: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly uid?: string };
+    readonly boundObjectRef?: {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly uid?: string;
+    };
   };
   readonly status?: { readonly token: string; readonly expirationTimestamp: string };
 }
@@ -97,7 +102,10 @@ const review = (): Command =>
         body: {
           apiVersion: `${group}/v1`,
           kind: "TokenReview",
-          spec: { token: given ?? (await readStandardInput()), ...(flags.audience.length > 0 && { audiences: flags.audience }) },
+          spec: {
+            token: given ?? (await readStandardInput()),
+            ...(flags.audience.length > 0 && { audiences: flags.audience }),
+          },
         },
       });
       const { authenticated = false, user, audiences = [], error } = answer.status ?? {};

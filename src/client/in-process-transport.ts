@@ -9,8 +9,7 @@ export function inProcessTransport(
   const closed = new AbortController();
   return {
     async send(request) {
-      const signal =
-        request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
+      const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
       return clientResponse(await handle(httpRequest(request, { bearerToken, userAgent, signal })), signal);
     },
     close: () => closed.abort(),

@@ -95,7 +95,10 @@ export function parseKubeconfig(
       ...(cluster["insecure-skip-tls-verify"] === true && { skipsServerVerification: true }),
       ...(certificate !== undefined && key !== undefined && { clientCertificate: { certificate, key } }),
       ...(tokenFile !== undefined
-        ? { bearerToken: () => readFile(isAbsolute(tokenFile) ? tokenFile : join(dirname(path), tokenFile), path).trim() }
+        ? {
+            bearerToken: () =>
+              readFile(isAbsolute(tokenFile) ? tokenFile : join(dirname(path), tokenFile), path).trim(),
+          }
         : token !== undefined && { bearerToken: () => token }),
     },
   };

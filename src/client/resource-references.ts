@@ -20,7 +20,10 @@ interface Place {
   readonly isNamespaced: boolean;
 }
 
-const reference = <T extends ApiObject>({ version = "v1", ...place }: Place): ResourceReference<T> => ({ version, ...place });
+const reference = <T extends ApiObject>({ version = "v1", ...place }: Place): ResourceReference<T> => ({
+  version,
+  ...place,
+});
 
 /** The resources that loops, agent and command line use, with the types of their objects. */
 export function resourceReferences(names: Names) {
@@ -38,8 +41,18 @@ export function resourceReferences(names: Names) {
     configMaps: reference<ConfigMap>({ group: "", resource: "configmaps", kind: "ConfigMap", isNamespaced: true }),
     pods: reference<Pod>({ group: "", resource: "pods", kind: "Pod", isNamespaced: true }),
     nodes: reference<Node>({ group: "", resource: "nodes", kind: "Node", isNamespaced: false }),
-    leases: reference<Lease>({ group: names.group("coordination"), resource: "leases", kind: "Lease", isNamespaced: true }),
-    clusterRoles: reference<ClusterRole>({ group: rbac, resource: "clusterroles", kind: "ClusterRole", isNamespaced: false }),
+    leases: reference<Lease>({
+      group: names.group("coordination"),
+      resource: "leases",
+      kind: "Lease",
+      isNamespaced: true,
+    }),
+    clusterRoles: reference<ClusterRole>({
+      group: rbac,
+      resource: "clusterroles",
+      kind: "ClusterRole",
+      isNamespaced: false,
+    }),
     certificateSigningRequests: reference<CertificateSigningRequest>({
       group: certificates,
       resource: "certificatesigningrequests",

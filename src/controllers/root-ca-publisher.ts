@@ -25,7 +25,8 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
         const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
         const inNamespace = client.resource(references.configMaps, name);
         if (current === undefined) await ignoring([409], inNamespace.create(wanted));
-        else if (!isAsWanted(current, caCertificates)) await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        else if (!isAsWanted(current, caCertificates))
+          await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
       });
       namespaces.addHandler({
         onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

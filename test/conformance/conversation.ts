@@ -63,7 +63,11 @@ export async function converse(scenario: Scenario, target: Target): Promise<Step
 }
 
 async function makeNamespace(ask: (step: Step) => Promise<Answer>, name: string): Promise<void> {
-  await ask({ method: "POST", path: "/api/v1/namespaces", body: { apiVersion: "v1", kind: "Namespace", metadata: { name } } });
+  await ask({
+    method: "POST",
+    path: "/api/v1/namespaces",
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name } },
+  });
   for (let tries = 0; tries < 40; tries++) {
     if ((await ask({ path: `/api/v1/namespaces/${name}/serviceaccounts/default` })).status === 200) return;
     await delay(50);
@@ -98,11 +102,14 @@ function credentialHeaders(as: Credentials | undefined, adminToken: string): Out
     ...(as.user !== undefined && { "Impersonate-User": as.user }),
     ...(as.groups && { "Impersonate-Group": [...as.groups] }),
     ...(as.uid && { "Impersonate-Uid": as.uid }),
-    ...Object.fromEntries(Object.entries(as.extra ?? {}).map(([key, values]) => [`Impersonate-Extra-${key}`, [...values]])),
+    ...Object.fromEntries(
+      Object.entries(as.extra ?? {}).map(([key, values]) => [`Impersonate-Extra-${key}`, [...values]]),
+    ),
   };
 }
 
-const mutable = (value: string | readonly string[]): string | string[] => (typeof value === "string" ? value : [...value]);
+const mutable = (value: string | readonly string[]): string | string[] =>
+  typeof value === "string" ? value : [...value];
 
 /** Fills in `${name}`, `${pem:FILE}` and `${b64:FILE}`, keys included. */
 function substitute<T>(value: T, situation: Situation): T;
@@ -136,7 +143,8 @@ function prepare(step: Step, situation: Situation): Prepared {
     ...credentialHeaders(as, situation.target.adminToken),
   };
   for (const [key, value] of Object.entries(headers ?? {})) outgoing[key.toLowerCase()] = mutable(value);
-  const payload = bodyText === undefined ? (body === undefined ? undefined : outbound(JSON.stringify(body))) : outbound(bodyText);
+  const payload =
+    bodyText === undefined ? (body === undefined ? undefined : outbound(JSON.stringify(body))) : outbound(bodyText);
   if (payload !== undefined) {
     outgoing["content-type"] ??= "application/json";
     outgoing["content-length"] = String(Buffer.byteLength(payload));
@@ -150,7 +158,11 @@ function prepare(step: Step, situation: Situation): Prepared {
 }
 
 /** A header's name may hold an escaped key of the profile (`impersonate-extra-platform.io%2fx`). */
-function renamed(key: string, value: string | string[], outbound: (text: string) => string): [string, string | string[]] {
+function renamed(
+  key: string,
+  value: string | string[],
+  outbound: (text: string) => string,
+): [string, string | string[]] {
   const mapped = outbound(key.replaceAll(/%2f/gi, "/")).replaceAll("/", "%2f");
   const name = mapped.toLowerCase() === key.toLowerCase() ? key : mapped;
   return [name, typeof value === "string" ? outbound(value) : value.map((one) => outbound(one))];

@@ -15,5 +15,6 @@ export function removeAt(value: unknown, pointer: string): void {
   const parts = partsOf(pointer);
   const last = parts.pop();
   const parent = parts.reduce(step, value);
-  if (last !== undefined && typeof parent === "object" && parent !== null) delete (parent as Record<string, unknown>)[last];
+  if (last !== undefined && typeof parent === "object" && parent !== null)
+    delete (parent as Record<string, unknown>)[last];
 }

@@ -37,7 +37,10 @@ const files = positionals.length > 0 ? positionals : readdirSync(vectors).map((f
 
 type Tally = Record<Level | "steps", number>;
 const noTally = (): Tally => ({ steps: 0, status: 0, body: 0, exact: 0 });
-const floors = JSON.parse(readFileSync(join(here, "floors.json"), "utf8")) as Record<string, Partial<Record<Level, number>>>;
+const floors = JSON.parse(readFileSync(join(here, "floors.json"), "utf8")) as Record<
+  string,
+  Partial<Record<Level, number>>
+>;
 
 const server = await startTestServer({ profile });
 const target: Target = {
@@ -45,7 +48,9 @@ const target: Target = {
   agent: new https.Agent({ keepAlive: true, maxSockets: 64, ca: server.caCertificates }),
   adminToken: server.adminToken,
   names: profileNames[profile],
-  fixtures: new Map(readdirSync(join(here, "fixtures")).map((file) => [file, readFileSync(join(here, "fixtures", file))])),
+  fixtures: new Map(
+    readdirSync(join(here, "fixtures")).map((file) => [file, readFileSync(join(here, "fixtures", file))]),
+  ),
 };
 
 const total = noTally();
@@ -53,7 +58,9 @@ const byFile = new Map<string, Tally>();
 const differing: unknown[] = [];
 for (const file of files) {
   const tally = noTally();
-  const scenarios = (JSON.parse(readFileSync(file, "utf8")) as Scenario[]).filter(({ name }) => name.includes(options.only));
+  const scenarios = (JSON.parse(readFileSync(file, "utf8")) as Scenario[]).filter(({ name }) =>
+    name.includes(options.only),
+  );
   const queue = scenarios.values();
   const work = async (): Promise<void> => {
     for (const scenario of queue) count(scenario, await converse(scenario, target), tally, basename(file));
@@ -89,7 +96,10 @@ function print(scenario: Scenario, { index, step, actual }: StepResult): void {
   const where =
     "error" in actual || step.expect === undefined
       ? [JSON.stringify(actual)]
-      : differences(JSON.parse(JSON.stringify(view(step.expect, level))), JSON.parse(JSON.stringify(view(actual, level))));
+      : differences(
+          JSON.parse(JSON.stringify(view(step.expect, level))),
+          JSON.parse(JSON.stringify(view(actual, level))),
+        );
   console.log(`✗ ${scenario.name} · step ${index} ${step.method ?? "GET"} ${step.path ?? step.watchCollect ?? ""}`);
   for (const one of where.slice(0, 12)) console.log(`    ${one}`);
 }

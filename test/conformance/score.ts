@@ -18,7 +18,10 @@ function lenient(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => name !== "managedFields")
-      .map(([name, field]) => [name, worded.has(name) && typeof field === "string" && field ? "<text>" : lenient(field)]),
+      .map(([name, field]) => [
+        name,
+        worded.has(name) && typeof field === "string" && field ? "<text>" : lenient(field),
+      ]),
   );
 }
 
@@ -44,8 +47,10 @@ export function score(expected: Summary, actual: Summary): Score {
 export function differences(expected: unknown, actual: unknown, path = ""): string[] {
   if (isDeepStrictEqual(expected, actual)) return [];
   const areNested =
-    typeof expected === "object" && expected !== null &&
-    typeof actual === "object" && actual !== null &&
+    typeof expected === "object" &&
+    expected !== null &&
+    typeof actual === "object" &&
+    actual !== null &&
     Array.isArray(expected) === Array.isArray(actual);
   if (!areNested) {
     const short = (value: unknown): string => String(JSON.stringify(value)).slice(0, 200);

@@ -47,7 +47,11 @@ function normaliseText(value: string, variables: Variables, key: string): string
 /** What is compared of an answer. `inbound` turns a profile's names into those of the vectors. */
 export function summarise(
   answer: Answer,
-  { step, variables, inbound }: { readonly step: Step; readonly variables: Variables; readonly inbound: (text: string) => string },
+  {
+    step,
+    variables,
+    inbound,
+  }: { readonly step: Step; readonly variables: Variables; readonly inbound: (text: string) => string },
 ): Summary {
   const body = answer.text === undefined ? undefined : parsed(inbound(answer.text));
   const contentType = String(answer.headers["content-type"] ?? "").split(";")[0] ?? "";
@@ -58,7 +62,8 @@ export function summarise(
   else if (body !== undefined) summary.body = normalise(body, variables);
   for (const pointer of step.claims ?? []) addClaims(summary, { token: valueAt(body, pointer), variables, inbound });
   for (const pointer of step.ignore ?? []) removeAt(summary, pointer);
-  if (step.pick) summary.body = Object.fromEntries(step.pick.map((pointer) => [pointer, valueAt(summary.body, pointer)]));
+  if (step.pick)
+    summary.body = Object.fromEntries(step.pick.map((pointer) => [pointer, valueAt(summary.body, pointer)]));
   return summary;
 }
 

@@ -1,0 +1,59 @@
+import { Command, CommanderError } from "commander";
+import { ApiError } from "../api/api-error.ts";
+import { KubeconfigError } from "../client/kubeconfig.ts";
+import { UsageError } from "./flag.ts";
+import { kubeconfig } from "./kubeconfig.ts";
+import { serve } from "./serve.ts";
+import type { ServeOptions } from "./serve-flags.ts";
+import { token } from "./token.ts";
+import { whoami } from "./whoami.ts";
+
+/** The commands that are more than calls of the API. */
+export interface Programs {
+  serve(options: ServeOptions): Promise<void>;
+}
+
+/**
+ * Parses the command line and runs one command. A wrong flag or file is one line on standard error and exit code 2; a
+ * server's refusal is one line and exit code 1.
+ */
+export async function runCommandLine(argv: readonly string[], programs: Programs): Promise<void> {
+  const program = new Command("signet")
+    .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
+    .exitOverride()
+    .addCommand(serve((options) => programs.serve(options)))
+    .addCommand(whoami())
+    .addCommand(token())
+    .addCommand(kubeconfig());
+  for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
+  try {
+    await program.parseAsync([...argv]);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
+
+/** Says what went wrong, in one line, and returns the exit code. A bug keeps its stack. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    if (error.code !== "commander.help") console.error(error.message.replace(/^error: /, "signet: "));
+    return 2;
+  }
+  if (error instanceof UsageError || error instanceof KubeconfigError) {
+    console.error(`signet: ${error.message}`);
+    return 2;
+  }
+  if (error instanceof ApiError) {
+    console.error(`signet: the server refused (${error.code} ${error.reason ?? ""}): ${error.message}`);
+    return 1;
+  }
+  if (error instanceof Error && "code" in error && typeof error.code === "string") {
+    console.error(`signet: ${error.message}`);
+    return 1;
+  }
+  console.error(error);
+  return 1;
+}

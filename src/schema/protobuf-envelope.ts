@@ -1,0 +1,92 @@
+import { encodeProtobuf } from "./protobuf.ts";
+import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
+import type { ObjectSchema } from "./schema.ts";
+
+/** The media type of objects in this encoding. */
+export const protobufMediaType = "application/vnd.kubernetes.protobuf";
+
+/** Before every stored or sent object; `k8s` and a zero byte. */
+const magic = Buffer.from("k8s\0", "latin1");
+
+/** Upstream's `runtime.Unknown`: an object's kind beside its bytes. */
+export interface Envelope {
+  /** "" when it was not given. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The message of the object, or what `contentType` says. */
+  readonly raw: Buffer;
+  readonly contentEncoding: string;
+  /** "" means protobuf. */
+  readonly contentType: string;
+}
+
+/** An object as clients of the protobuf encoding expect it: magic, envelope, message. */
+export function encodeEnvelope<T extends { readonly apiVersion: string; readonly kind: string }>(
+  schema: ObjectSchema<T>,
+  object: T,
+): Buffer {
+  const writer = new ProtobufWriter();
+  writeString(writer, 4, ""); // contentType
+  writeString(writer, 3, ""); // contentEncoding
+  writer.bytes(encodeProtobuf(schema, object));
+  writer.tag(2, bytesType);
+  writer.message(() => {
+    writeString(writer, 2, object.kind);
+    writeString(writer, 1, object.apiVersion);
+  });
+  writer.tag(1, bytesType);
+  return Buffer.concat([magic, writer.finish()]);
+}
+
+function writeString(writer: ProtobufWriter, field: number, value: string): void {
+  writer.string(value);
+  writer.tag(field, bytesType);
+}
+
+/** Opens an envelope; `raw` is a view of the given bytes. Throws a ProtobufError. */
+export function decodeEnvelope(bytes: Uint8Array): Envelope {
+  if (bytes.length === 0) throw new ProtobufError("empty data");
+  if (!magic.equals(bytes.subarray(0, magic.length))) {
+    throw new ProtobufError(
+      `provided data does not appear to be a protobuf message, expected prefix [${[...magic].join(" ")}]`,
+    );
+  }
+  const reader = new ProtobufReader(bytes.subarray(magic.length));
+  let typeMeta = { apiVersion: "", kind: "" };
+  let raw: Buffer = Buffer.alloc(0);
+  let contentEncoding = "";
+  let contentType = "";
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) typeMeta = readTypeMeta(reader.message());
+    else if (field === 2) raw = reader.bytes();
+    else if (field === 3) contentEncoding = reader.string();
+    else if (field === 4) contentType = reader.string();
+    else reader.skip();
+  }
+  return { ...typeMeta, raw, contentEncoding, contentType };
+}
+
+function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: string } {
+  const typeMeta = { apiVersion: "", kind: "" };
+  for (let field = message.nextField(); field !== 0; field = message.nextField()) {
+    if (field === 1) typeMeta.apiVersion = message.string();
+    else if (field === 2) typeMeta.kind = message.string();
+    else message.skip();
+  }
+  return typeMeta;
+}
+
+/** One frame of a watch: four bytes of length, then a `WatchEvent` whose object is an envelope. */
+export function encodeWatchFrame(type: string, envelope: Uint8Array): Buffer {
+  const writer = new ProtobufWriter();
+  writer.message(() => {
+    writer.bytes(envelope);
+    writer.tag(1, bytesType);
+  });
+  writer.tag(2, bytesType);
+  writeString(writer, 1, type);
+  const event = writer.finish();
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
+}

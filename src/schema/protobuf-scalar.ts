@@ -1,0 +1,136 @@
+import { formatMicroTime, formatTime, parseMicroTime, parseTime } from "./go-time.ts";
+import type { GoTime } from "./go-time.ts";
+import { bytesType, fixed64Type, ProtobufError, varintType } from "./protobuf-wire.ts";
+import type { ProtobufReader, ProtobufWriter, WireType } from "./protobuf-wire.ts";
+import type { ScalarType } from "./schema.ts";
+
+/** How a scalar is on the wire. `write` is given the canonical JSON value; `read` makes one. */
+export interface ScalarCodec {
+  readonly wireType: WireType;
+  write(writer: ProtobufWriter, value: unknown): void;
+  read(reader: ProtobufReader): unknown;
+  /** What Go writes for a field that was never set. */
+  readonly empty: unknown;
+}
+
+/** Go's year 1 to year 9999: what RFC 3339 can say. */
+const minimumSeconds = -62_135_596_800;
+const maximumSeconds = 253_402_300_799;
+
+const integer = (read: (reader: ProtobufReader) => number): ScalarCodec => ({
+  wireType: varintType,
+  write: (writer, value) => writer.varint(Number(value)),
+  read,
+  empty: 0,
+});
+
+/** Times are messages of seconds and nanoseconds; the zero time is an empty message. */
+const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => string): ScalarCodec => ({
+  wireType: bytesType,
+  write: (writer, value) =>
+    writer.message(() => {
+      const time = typeof value === "string" && value !== "" ? parse(value) : undefined;
+      if (time === undefined || (time.seconds === minimumSeconds && time.nanoseconds === 0)) return;
+      writer.varint(time.nanoseconds);
+      writer.tag(2, varintType);
+      writer.varint(time.seconds);
+      writer.tag(1, varintType);
+    }),
+  read: (reader) => {
+    const message = reader.message();
+    let seconds: number | undefined;
+    let nanoseconds = 0;
+    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
+      if (field === 1) seconds = message.int64();
+      else if (field === 2) nanoseconds = message.int32();
+      else message.skip();
+    }
+    if (seconds === undefined) return null;
+    if (seconds < minimumSeconds || seconds > maximumSeconds || nanoseconds < 0 || nanoseconds > 999_999_999) {
+      throw new ProtobufError(`time out of range: ${seconds} s and ${nanoseconds} ns`);
+    }
+    return format({ seconds, nanoseconds });
+  },
+  empty: null,
+});
+
+/** A union: which of the two it is, then both. */
+const intOrString: ScalarCodec = {
+  wireType: bytesType,
+  write: (writer, value) =>
+    writer.message(() => {
+      writer.string(typeof value === "string" ? value : "");
+      writer.tag(3, bytesType);
+      writer.varint(typeof value === "number" ? value : 0);
+      writer.tag(2, varintType);
+      writer.varint(typeof value === "string" ? 1 : 0);
+      writer.tag(1, varintType);
+    }),
+  read: (reader) => {
+    const message = reader.message();
+    let isString = false;
+    let number = 0;
+    let text = "";
+    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
+      if (field === 1) isString = message.boolean();
+      else if (field === 2) number = message.int32();
+      else if (field === 3) text = message.string();
+      else message.skip();
+    }
+    return isString ? text : number;
+  },
+  empty: 0,
+};
+
+const quantity: ScalarCodec = {
+  wireType: bytesType,
+  write: (writer, value) =>
+    writer.message(() => {
+      writer.string(String(value));
+      writer.tag(1, bytesType);
+    }),
+  read: (reader) => {
+    const message = reader.message();
+    let text = "0";
+    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
+      if (field === 1) text = message.string();
+      else message.skip();
+    }
+    return text;
+  },
+  empty: "0",
+};
+
+export const scalarCodecs: Readonly<Record<ScalarType, ScalarCodec>> = {
+  string: {
+    wireType: bytesType,
+    write: (writer, value) => writer.string(String(value)),
+    read: (reader) => reader.string(),
+    empty: "",
+  },
+  boolean: {
+    wireType: varintType,
+    write: (writer, value) => writer.varint(value === true ? 1 : 0),
+    read: (reader) => reader.boolean(),
+    empty: false,
+  },
+  int32: integer((reader) => reader.int32()),
+  int64: integer((reader) => reader.int64()),
+  double: {
+    wireType: fixed64Type,
+    write: (writer, value) => writer.double(Number(value)),
+    read: (reader) => reader.double(),
+    empty: 0,
+  },
+  bytes: {
+    wireType: bytesType,
+    write: (writer, value) => writer.bytes(Buffer.from(String(value), "base64")),
+    read: (reader) => reader.bytes().toString("base64"),
+    // A nil slice is not written.
+    empty: undefined,
+  },
+  time: timeCodec(parseTime, formatTime),
+  microTime: timeCodec(parseMicroTime, formatMicroTime),
+  quantity,
+  intOrString,
+};

@@ -1,0 +1,201 @@
+/** Bytes that are not the protobuf message that they should be. */
+export class ProtobufError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ProtobufError";
+  }
+}
+
+/** Wire types of the protobuf encoding; groups (3 and 4) are not used. */
+export type WireType = 0 | 1 | 2 | 5;
+export const varintType = 0;
+export const fixed64Type = 1;
+export const bytesType = 2;
+export const fixed32Type = 5;
+
+/** Far more than any message nests. */
+const maximumDepth = 64;
+
+/**
+ * Writes a message from its end to its start, as gogo's generated code does: so the length of a nested message is known
+ * when its prefix is written. Fields, list items and map entries are written last to first.
+ */
+export class ProtobufWriter {
+  #buffer = Buffer.allocUnsafe(512);
+  #start = this.#buffer.length;
+
+  /** Bytes written so far. */
+  get length(): number {
+    return this.#buffer.length - this.#start;
+  }
+
+  /** The message. The writer is not used again. */
+  finish(): Buffer {
+    return this.#buffer.subarray(this.#start);
+  }
+
+  tag(field: number, type: WireType): void {
+    this.varint(field * 8 + type);
+  }
+
+  /** A whole number; negative ones as ten bytes, in two's complement. */
+  varint(value: number): void {
+    if (value < 0 || value > Number.MAX_SAFE_INTEGER) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
+    let size = 1;
+    for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size += 1;
+    let position = this.#reserve(size);
+    let rest = value;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#buffer[position++] = (rest % 0x80) + 0x80;
+    this.#buffer[position] = rest;
+  }
+
+  double(value: number): void {
+    this.#buffer.writeDoubleLE(value, this.#reserve(8));
+  }
+
+  /** Bytes with their length before them. */
+  bytes(value: Uint8Array): void {
+    this.#buffer.set(value, this.#reserve(value.length));
+    this.varint(value.length);
+  }
+
+  string(value: string): void {
+    const size = Buffer.byteLength(value);
+    this.#buffer.write(value, this.#reserve(size), "utf8");
+    this.varint(size);
+  }
+
+  /** A nested message, with its length before it. */
+  message(write: () => void): void {
+    const lengthBefore = this.length;
+    write();
+    this.varint(this.length - lengthBefore);
+  }
+
+  #bigVarint(value: bigint): void {
+    const bytes: number[] = [];
+    let rest = value;
+    for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
+    bytes.push(Number(rest));
+    this.#buffer.set(bytes, this.#reserve(bytes.length));
+  }
+
+  #reserve(size: number): number {
+    if (size > this.#start) {
+      const written = this.length;
+      const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, written + size));
+      this.#buffer.copy(larger, larger.length - written, this.#start);
+      this.#buffer = larger;
+      this.#start = larger.length - written;
+    }
+    this.#start -= size;
+    return this.#start;
+  }
+}
+
+/** Reads the fields of one message. Every fault is a ProtobufError. */
+export class ProtobufReader {
+  readonly #bytes: Buffer;
+  readonly #depth: number;
+  #position = 0;
+  #type: WireType = varintType;
+
+  constructor(bytes: Uint8Array, depth = 0) {
+    if (depth > maximumDepth) throw new ProtobufError("proto: messages are nested too deep");
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#depth = depth;
+  }
+
+  /** The number of the next field, or 0 at the end. Then its value is read or skipped. */
+  nextField(): number {
+    if (this.#position >= this.#bytes.length) return 0;
+    const tag = this.#uint64();
+    const type = Number(tag & 7n);
+    const field = Number(tag >> 3n);
+    if (field < 1 || field > 2 ** 29 - 1) throw new ProtobufError(`proto: illegal tag ${field} (wire type ${type})`);
+    if (type !== varintType && type !== fixed64Type && type !== bytesType && type !== fixed32Type) {
+      throw new ProtobufError(`proto: illegal wireType ${type}`);
+    }
+    this.#type = type;
+    return field;
+  }
+
+  skip(): void {
+    if (this.#type === varintType) this.#uint64();
+    else if (this.#type === bytesType) this.bytes();
+    else this.#advance(this.#type === fixed64Type ? 8 : 4);
+  }
+
+  boolean(): boolean {
+    return this.#varint() !== 0n;
+  }
+
+  int32(): number {
+    return Number(BigInt.asIntN(32, this.#varint()));
+  }
+
+  /** Beyond 2^53 the nearest number. */
+  int64(): number {
+    return Number(BigInt.asIntN(64, this.#varint()));
+  }
+
+  double(): number {
+    this.#expect(fixed64Type);
+    return this.#bytes.readDoubleLE(this.#advance(8));
+  }
+
+  /** A view of the bytes, not a copy. */
+  bytes(): Buffer {
+    this.#expect(bytesType);
+    const length = Number(this.#uint64());
+    const start = this.#advance(length);
+    return this.#bytes.subarray(start, start + length);
+  }
+
+  string(): string {
+    return this.bytes().toString("utf8");
+  }
+
+  message(): ProtobufReader {
+    return new ProtobufReader(this.bytes(), this.#depth + 1);
+  }
+
+  #varint(): bigint {
+    this.#expect(varintType);
+    return this.#uint64();
+  }
+
+  #expect(type: WireType): void {
+    if (this.#type !== type) throw new ProtobufError(`proto: wrong wireType = ${this.#type}`);
+  }
+
+  #advance(length: number): number {
+    const start = this.#position;
+    if (length > this.#bytes.length - start) throw new ProtobufError("unexpected EOF");
+    this.#position = start + length;
+    return start;
+  }
+
+  #uint64(): bigint {
+    let low = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#byte();
+      low |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt(low);
+    }
+    let value = BigInt(low);
+    for (let shift = 28n; shift < 70n; shift += 7n) {
+      const byte = this.#byte();
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asUintN(64, value);
+    }
+    throw new ProtobufError("proto: integer overflow");
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#position];
+    if (byte === undefined) throw new ProtobufError("unexpected EOF");
+    this.#position += 1;
+    return byte;
+  }
+}

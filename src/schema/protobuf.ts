@@ -1,0 +1,179 @@
+import { JsonSyntaxError, parseJson } from "./parse-json.ts";
+import { scalarCodecs } from "./protobuf-scalar.ts";
+import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
+import type { Field, ObjectSchema, Schema } from "./schema.ts";
+
+export { ProtobufError } from "./protobuf-wire.ts";
+
+/**
+ * The message of a decoded object, byte for byte as Kubernetes' generated code writes it: fields that are not pointers
+ * are there even when empty, maps are in key order. What the schema does not name (`isOpen`) is lost.
+ */
+export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
+  const writer = new ProtobufWriter();
+  writeFields(writer, schema, value);
+  return writer.finish();
+}
+
+/**
+ * The JSON value of a message, to be passed on to `decode`: nothing of it is checked but the encoding. Fields that the
+ * schema does not name are skipped, as protobuf wants. Throws a ProtobufError.
+ */
+export function decodeProtobuf(schema: ObjectSchema, bytes: Uint8Array): Record<string, unknown> {
+  return readFields(new ProtobufReader(bytes), schema);
+}
+
+interface NumberedField extends Field {
+  readonly name: string;
+}
+
+interface Message {
+  readonly byNumber: ReadonlyMap<number, NumberedField>;
+  readonly lastToFirst: readonly NumberedField[];
+}
+
+const messages = new WeakMap<ObjectSchema, Message>();
+
+function messageOf(schema: ObjectSchema): Message {
+  const known = messages.get(schema);
+  if (known !== undefined) return known;
+  const fields = Object.entries(schema.fields)
+    .map(([name, field]) => ({ name, ...field }))
+    .filter((field) => field.number !== 0);
+  const message = {
+    byNumber: new Map(fields.map((field) => [field.number, field])),
+    lastToFirst: fields.toSorted((a, b) => b.number - a.number),
+  };
+  messages.set(schema, message);
+  return message;
+}
+
+// ---- writing: always last to first ------------------------------------------------------------
+
+/** A value of a schema: null and undefined are written as Go writes what was never set. */
+interface TaggedValue {
+  readonly number: number;
+  readonly schema: Schema;
+  readonly value: unknown;
+}
+
+function writeFields(writer: ProtobufWriter, schema: ObjectSchema, value: unknown): void {
+  const object = (value ?? {}) as Readonly<Record<string, unknown>>; // decoded by the same schema
+  for (const { name, number, schema: fieldSchema, presence } of messageOf(schema).lastToFirst) {
+    const field = { number, schema: fieldSchema, value: object[name] };
+    if (fieldSchema.type === "map") writeMap(writer, field, fieldSchema.values);
+    else if (fieldSchema.type === "array" && fieldSchema.goType === undefined)
+      writeList(writer, field, fieldSchema.items);
+    else if ((field.value ?? undefined) !== undefined || presence !== "pointer") writeTagged(writer, field);
+  }
+}
+
+function writeList(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, items: Schema): void {
+  const list = (value ?? []) as readonly unknown[]; // decoded by the same schema
+  for (let index = list.length - 1; index >= 0; index -= 1) {
+    writeTagged(writer, { number, schema: items, value: list[index] });
+  }
+}
+
+function writeMap(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, values: Schema): void {
+  const map = (value ?? {}) as Readonly<Record<string, unknown>>; // decoded by the same schema
+  for (const key of Object.keys(map).sort().reverse()) {
+    writer.message(() => {
+      writeTagged(writer, { number: 2, schema: values, value: map[key] });
+      writer.string(key);
+      writer.tag(1, bytesType);
+    });
+    writer.tag(number, bytesType);
+  }
+}
+
+function writeTagged(writer: ProtobufWriter, { number, schema, value }: TaggedValue): void {
+  if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
+  if (schema.type === "object") writer.message(() => writeFields(writer, schema, value));
+  else if (schema.type === "array") writer.message(() => writeList(writer, { number: 1, value }, schema.items));
+  else if (schema.type === "any") writer.message(() => writeRawJson(writer, value));
+  else {
+    const codec = scalarCodecs[schema.type];
+    const written = value ?? codec.empty;
+    if (written === undefined) return;
+    codec.write(writer, written);
+    writer.tag(number, codec.wireType);
+    return;
+  }
+  writer.tag(number, bytesType);
+}
+
+/** FieldsV1 and RawExtension: a message of the JSON text. */
+function writeRawJson(writer: ProtobufWriter, value: unknown): void {
+  if (value === undefined || value === null) return;
+  writer.string(JSON.stringify(value));
+  writer.tag(1, bytesType);
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+function readFields(reader: ProtobufReader, schema: ObjectSchema): Record<string, unknown> {
+  const { byNumber } = messageOf(schema);
+  const object: Record<string, unknown> = {};
+  const maps = new Map<string, [string, unknown][]>();
+  for (let number = reader.nextField(); number !== 0; number = reader.nextField()) {
+    const field = byNumber.get(number);
+    if (field === undefined) {
+      reader.skip();
+    } else if (field.schema.type === "map") {
+      const entries = maps.get(field.name) ?? [];
+      entries.push(readMapEntry(reader.message(), field.schema.values));
+      maps.set(field.name, entries);
+    } else if (field.schema.type === "array" && field.schema.goType === undefined) {
+      const list = (object[field.name] ??= []) as unknown[]; // made here
+      list.push(readValue(reader, field.schema.items));
+    } else {
+      object[field.name] = readValue(reader, field.schema);
+    }
+  }
+  // fromEntries makes own members of names like __proto__.
+  for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
+  return object;
+}
+
+function readMapEntry(entry: ProtobufReader, values: Schema): [string, unknown] {
+  let key = "";
+  let value: unknown = null;
+  for (let number = entry.nextField(); number !== 0; number = entry.nextField()) {
+    if (number === 1) key = entry.string();
+    else if (number === 2) value = readValue(entry, values);
+    else entry.skip();
+  }
+  return [key, value];
+}
+
+function readValue(reader: ProtobufReader, schema: Schema): unknown {
+  if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
+  if (schema.type === "object") return readFields(reader.message(), schema);
+  if (schema.type === "array") return readNamedList(reader.message(), schema.items);
+  if (schema.type === "any") return readRawJson(reader.message());
+  return scalarCodecs[schema.type].read(reader);
+}
+
+function readNamedList(message: ProtobufReader, items: Schema): unknown[] {
+  const list: unknown[] = [];
+  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
+    if (number === 1) list.push(readValue(message, items));
+    else message.skip();
+  }
+  return list;
+}
+
+function readRawJson(message: ProtobufReader): unknown {
+  let text = "null";
+  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
+    if (number === 1) text = message.string();
+    else message.skip();
+  }
+  try {
+    return parseJson(text).value;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new ProtobufError(error.message);
+    throw error;
+  }
+}

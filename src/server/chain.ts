@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { ApiError, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
+import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
@@ -101,8 +101,12 @@ async function answer(options: ChainOptions, request: HttpRequest, lifecycle: Li
   const queue = queueFor(options, info, user);
   if (queue === undefined) return authorizedAnswer(options, request, lifecycle, user);
   const turn = queue.enter(user.username);
-  if (turn !== undefined) await turn;
   try {
+    if (turn !== undefined) {
+      await turn;
+      // Whoever hung up while waiting costs nothing more.
+      if (request.signal.aborted) throw badRequest("the client is gone");
+    }
     return await authorizedAnswer(options, request, lifecycle, user);
   } finally {
     queue.leave();

@@ -116,7 +116,7 @@ function refusalOf(errorCode: string | undefined): {
   readonly text: string;
   readonly body: string;
 } {
-  switch (errorCode) {
+  switch (errorCode ?? "") {
     case "HPE_INVALID_METHOD":
       // The parser knows a list of methods; upstream takes any word and says that no resource serves it.
       return { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` };

@@ -133,7 +133,7 @@ export const bodyTooLarge = (maximumBodyBytes: number): Error =>
 function withRepeatedHeaders(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Headers {
   let count = 0;
   for (const _name in headers) count++;
-  return count * 2 === rawHeaders.length ? (headers as Headers) : headersOf(rawHeaders);
+  return count * 2 === rawHeaders.length ? headers : headersOf(rawHeaders);
 }
 
 /** Headers from their wire form, in lower case; repeated ones as arrays in order of arrival. */

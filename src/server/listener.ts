@@ -60,6 +60,8 @@ export interface Listener {
   setCertificate(certificate: ServingCertificate): void;
   /** Stops accepting, ends watches, waits for requests up to the grace, then cuts what is left. */
   close(options: { readonly graceMilliseconds: number }): Promise<void>;
+  /** Watches that are open now. */
+  openStreams(): number;
   /** Ends what is overdue; called each second by the listener itself. */
   sweep(): void;
 }
@@ -163,6 +165,7 @@ export function createListener({ handler, certificate, limits: changes }: Listen
         });
       }),
     setCertificate: (next) => server.setSecureContext(secureContextOf(next)),
+    openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep,
     close: async ({ graceMilliseconds }) => {
       isClosing = true;

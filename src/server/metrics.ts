@@ -1,21 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { HttpResponse } from "../api/http-message.ts";
+import type { AnsweredRequest } from "./chain.ts";
 import { plainText } from "./response.ts";
 
 /** Upper bounds in seconds (upstream's, thinned). */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-/** A finished request. Every word is from a bounded set: the chain gives only known verbs and resources. */
-export interface MeasuredRequest {
-  readonly verb: string;
-  /** "" for paths outside the API and for resources that are not served. */
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly code: number;
-  readonly seconds: number;
-}
 
 /** Requests of one kind, counted in plain numbers; prom-client sees them on a scrape only. */
 interface Series {
@@ -25,6 +14,17 @@ interface Series {
   sumSeconds: number;
   count: number;
 }
+
+const newSeries = (labels: Record<string, string>): Series => ({
+  labels,
+  countByCode: new Map(),
+  buckets: durationBuckets.map(() => 0),
+  sumSeconds: 0,
+  count: 0,
+});
+
+const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const pathVerb = (method: string): string => (knownMethods.has(method) ? method : "OTHER");
 
 export interface Inflight {
   readonly running: number;
@@ -89,24 +89,23 @@ export class Metrics {
     });
   }
 
-  observe(request: MeasuredRequest): void {
-    const key = `${request.verb} ${request.group}/${request.version}/${request.resource}/${request.subresource}`;
+  /** Counts a request. Labels come from what is served only, never from what a caller made up. */
+  observe({ info, isServed, request, response, seconds }: AnsweredRequest): void {
+    const resource = isServed && info?.kind === "resource" ? info : undefined;
+    const verb = resource ? resource.verb.toUpperCase() : pathVerb(request.method);
+    const key = resource
+      ? `${verb} ${resource.group}/${resource.version}/${resource.resource}/${resource.subresource}`
+      : verb;
     let series = this.#series.get(key);
     if (series === undefined) {
-      const { verb, group, version, resource, subresource } = request;
-      series = {
-        labels: { verb, group, version, resource, subresource },
-        countByCode: new Map(),
-        buckets: durationBuckets.map(() => 0),
-        sumSeconds: 0,
-        count: 0,
-      };
+      const { group = "", version = "", resource: plural = "", subresource = "" } = resource ?? {};
+      series = newSeries({ verb, group, version, resource: plural, subresource });
       this.#series.set(key, series);
     }
-    series.countByCode.set(request.code, (series.countByCode.get(request.code) ?? 0) + 1);
-    series.sumSeconds += request.seconds;
+    series.countByCode.set(response.status, (series.countByCode.get(response.status) ?? 0) + 1);
+    series.sumSeconds += seconds;
     series.count++;
-    const bucket = durationBuckets.findIndex((bound) => request.seconds <= bound);
+    const bucket = durationBuckets.findIndex((bound) => seconds <= bound);
     if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
   }
 

@@ -72,13 +72,16 @@ export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaTyp
 
 /**
  * The format of a document at a fixed route. `isConversionAllowed` sees `as`, `v` and `g`; without it no conversion is.
- * The answer is undefined when the header accepts none of the formats.
+ * With `isConversionRequired` only clauses that ask for one count. Undefined when no clause can be met.
  */
 export function documentNegotiator(
   isConversionAllowed?: (kind: string, version: string, group: string) => boolean,
+  { isConversionRequired = false }: { readonly isConversionRequired?: boolean } = {},
 ): (headers: Headers) => Agreed | undefined {
-  const cached = cachedByHeader((header) => agree(header, { isConversionAllowed }));
-  return (headers) => cached(acceptHeader(headers));
+  const cached = cachedByHeader((header) => ({
+    agreed: agree(header, { isConversionAllowed, isConversionRequired }),
+  }));
+  return (headers) => cached(acceptHeader(headers)).agreed;
 }
 
 /** Whether JSON is to be indented (upstream: `isPrettyPrint`): `pretty` of the query or the Accept header, or a browser. */
@@ -107,12 +110,15 @@ export interface Agreed {
 interface Restrictions {
   readonly isConversionAllowed?:
     ((kind: string, version: string, group: string, format: Format) => boolean) | undefined;
+  readonly isConversionRequired?: boolean;
   readonly isStream?: boolean;
 }
 
 /** The first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
-function agree(header: string, { isConversionAllowed, isStream = false }: Restrictions): Agreed | undefined {
-  if (header === "") return { format: "json", as: "", version: "", group: "", isPretty: false };
+function agree(header: string, restrictions: Restrictions): Agreed | undefined {
+  const { isConversionAllowed, isConversionRequired = false, isStream = false } = restrictions;
+  if (header === "" && !isConversionRequired)
+    return { format: "json", as: "", version: "", group: "", isPretty: false };
   for (const clause of parseAccept(header)) {
     for (const { format, subtype, isStreamable } of formats) {
       if (!matches(clause, subtype) || (isStream && !isStreamable)) continue;
@@ -123,6 +129,7 @@ function agree(header: string, { isConversionAllowed, isStream = false }: Restri
       if (parameters.get("sv")) continue;
       const [as, version, group] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
       const isConverted = as !== undefined || version !== undefined || group !== undefined;
+      if (!isConverted && isConversionRequired) continue;
       if (isConverted && !isConversionAllowed?.(as ?? "", version ?? "", group ?? "", format)) continue;
       return {
         format,

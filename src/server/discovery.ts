@@ -1,0 +1,202 @@
+import { createHash } from "node:crypto";
+import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
+import type { TaggedDocument } from "./document-route.ts";
+import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
+import type { PathRoute, PathRoutes } from "./path-routes.ts";
+import { verbsOf, verbsOfSubresource } from "./served-resources.ts";
+import type { Definition } from "./served-resources.ts";
+
+const discoveryGroup = "apidiscovery.k8s.io";
+const discoveryKind = "APIGroupDiscoveryList";
+const discoveryVersions = ["v2", "v2beta1"] as const;
+
+export interface DiscoveryOptions {
+  /** Groups and their versions are listed in the order of their first definition: the first version is preferred. */
+  readonly definitions: readonly Definition[];
+  /** Where clients reach the server, as host and port: known once it listens. */
+  serverAddress(): string;
+}
+
+/** The documents by which clients find the resources, plain and aggregated. All are made once, here. */
+export function discoveryRoutes({ definitions, serverAddress }: DiscoveryOptions): PathRoutes {
+  const groups = groupDefinitions(definitions);
+  const core = groups.find(({ name }) => name === "");
+  const named = groups.filter(({ name }) => name !== "");
+
+  const routes = new Map<string, PathRoute>();
+  const coreVersions = core?.versions.map(({ version }) => version) ?? [];
+  const versions = (): object => ({
+    kind: "APIVersions",
+    versions: coreVersions,
+    serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: serverAddress() }],
+  });
+  routes.set("/api", withAggregated(documentRoute(versions), core ? [core] : []));
+  const groupList = { kind: "APIGroupList", apiVersion: "v1", groups: named.map(apiGroup) };
+  routes.set("/apis", withAggregated(documentRoute(groupList), named));
+  for (const group of named) {
+    routes.set(`/apis/${group.name}`, documentRoute({ kind: "APIGroup", apiVersion: "v1", ...apiGroup(group) }));
+  }
+  for (const group of groups) {
+    for (const version of group.versions) {
+      const path = group.name === "" ? `/api/${version.version}` : `/apis/${group.name}/${version.version}`;
+      routes.set(path, documentRoute(resourceList(group.name, version)));
+    }
+  }
+  return routes;
+}
+
+interface Group {
+  readonly name: string;
+  readonly versions: Version[];
+}
+
+interface Version {
+  readonly version: string;
+  /** By plural. */
+  readonly definitions: Definition[];
+}
+
+function groupDefinitions(definitions: readonly Definition[]): Group[] {
+  const groups: Group[] = [];
+  for (const definition of definitions) {
+    let group = groups.find(({ name }) => name === definition.group);
+    if (group === undefined) groups.push((group = { name: definition.group, versions: [] }));
+    let version = group.versions.find((one) => one.version === definition.version);
+    if (version === undefined) group.versions.push((version = { version: definition.version, definitions: [] }));
+    version.definitions.push(definition);
+  }
+  for (const { definitions: resources } of groups.flatMap(({ versions }) => versions)) {
+    resources.sort((one, other) => (one.plural < other.plural ? -1 : 1));
+  }
+  return groups;
+}
+
+const groupVersion = (group: string, version: string): string => (group === "" ? version : `${group}/${version}`);
+
+function apiGroup({ name, versions }: Group): object {
+  const entries = versions.map(({ version }) => ({ groupVersion: groupVersion(name, version), version }));
+  return { name, versions: entries, preferredVersion: entries[0] };
+}
+
+const resourceList = (group: string, { version, definitions }: Version): object => ({
+  kind: "APIResourceList",
+  apiVersion: "v1",
+  groupVersion: groupVersion(group, version),
+  resources: definitions.flatMap(apiResources),
+});
+
+function apiResources(definition: Definition): object[] {
+  const { group, version, kind, plural, singular, scope } = definition;
+  const namespaced = scope === "Namespaced";
+  const resource = {
+    name: plural,
+    singularName: singular,
+    namespaced,
+    kind,
+    verbs: [...verbsOf(definition)].sort(),
+    ...namesOf(definition),
+    ...(isStored(definition) && { storageVersionHash: storageVersionHash(`${group}/${version}/${kind}`) }),
+  };
+  const subresources = subresourcesOf(definition).map(({ name, responseKind, verbs }) => {
+    const { group: ownGroup, version: ownVersion, kind: ownKind } = responseKind;
+    const isOwn = ownGroup === group && ownVersion === version;
+    return {
+      name: `${plural}/${name}`,
+      singularName: "",
+      namespaced,
+      ...(!isOwn && { group: ownGroup, version: ownVersion }),
+      kind: ownKind,
+      verbs,
+    };
+  });
+  return [resource, ...subresources];
+}
+
+const isStored = (definition: Definition): boolean => !("create" in definition);
+
+function namesOf(definition: Definition): {
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+} {
+  if ("create" in definition) return {};
+  const { shortNames = [], categories = [] } = definition;
+  return { ...(shortNames.length > 0 && { shortNames }), ...(categories.length > 0 && { categories }) };
+}
+
+interface DiscoveredSubresource {
+  readonly name: string;
+  readonly responseKind: { readonly group: string; readonly version: string; readonly kind: string };
+  readonly verbs: readonly string[];
+}
+
+function subresourcesOf(definition: Definition): DiscoveredSubresource[] {
+  if ("create" in definition) return [];
+  return Object.entries(definition.subresources ?? {})
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, subresource]) => {
+      const { group, version, kind } = subresource.type === "create" ? subresource : definition;
+      return { name, responseKind: { group, version, kind }, verbs: [...verbsOfSubresource(definition, name)].sort() };
+    });
+}
+
+/** Upstream's hash: the first 8 bytes of SHA-256. */
+const storageVersionHash = (groupVersionKind: string): string =>
+  createHash("sha256").update(groupVersionKind).digest().subarray(0, 8).toString("base64");
+
+// ---- aggregated ---------------------------------------------------------------------------------
+
+const isAggregated = (kind: string, version: string, group: string): boolean =>
+  group === discoveryGroup && kind === discoveryKind && discoveryVersions.some((known) => known === version);
+
+/** Answers the whole discovery of some groups to who asks for it in any clause of the Accept header. */
+function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
+  const negotiate = documentNegotiator((kind, version, group) => isAggregated(kind, version, group), {
+    isConversionRequired: true,
+  });
+  const documents = new Map<string, TaggedDocument>(
+    discoveryVersions.map((version) => {
+      const contentType = `${contentTypes.json};g=${discoveryGroup};v=${version};as=${discoveryKind}`;
+      return [version, taggedDocument(aggregated(groups, version), contentType)];
+    }),
+  );
+  return {
+    methods: plain.methods,
+    produces: acceptedTypes,
+    handle: (request) => {
+      const document = documents.get(negotiate(request.headers)?.version ?? "");
+      return document ? taggedResponse(request, document) : plain.handle(request);
+    },
+  };
+}
+
+const aggregated = (groups: readonly Group[], version: string): object => ({
+  kind: discoveryKind,
+  apiVersion: `${discoveryGroup}/${version}`,
+  metadata: {},
+  items: groups.map(({ name, versions }) => ({
+    metadata: name === "" ? {} : { name },
+    versions: versions.map(({ version: groupsVersion, definitions }) => ({
+      version: groupsVersion,
+      resources: definitions.map(aggregatedResource),
+      freshness: "Current",
+    })),
+  })),
+});
+
+function aggregatedResource(definition: Definition): object {
+  const { group, version, kind, plural, singular, scope } = definition;
+  const subresources = subresourcesOf(definition).map(({ name, responseKind, verbs }) => ({
+    subresource: name,
+    responseKind,
+    verbs,
+  }));
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope,
+    singularResource: singular,
+    verbs: [...verbsOf(definition)].sort(),
+    ...namesOf(definition),
+    ...(subresources.length > 0 && { subresources }),
+  };
+}

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
+import type { PathRoute } from "./path-routes.ts";
+import { textResponse } from "./response.ts";
+
+const negotiateDocument = documentNegotiator();
+
+/** A document in JSON or YAML; who asks for protobuf gets JSON. */
+export function documentRoute(
+  document: object | (() => object),
+  options: { readonly isJsonOnly?: boolean } = {},
+): PathRoute {
+  return {
+    methods: "get",
+    produces: options.isJsonOnly ? [contentTypes.json] : acceptedTypes,
+    handle: (request) => {
+      const agreed = options.isJsonOnly ? undefined : negotiateDocument(request.headers);
+      const format = agreed?.format === "yaml" ? "yaml" : "json";
+      const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? false } as const;
+      const value = typeof document === "function" ? (document as () => object)() : document;
+      return textResponse(value, { request, status: 200, mediaType });
+    },
+  };
+}
+
+/** Bytes under an entity tag of their content (RFC 9110, section 8.8.3). */
+export interface TaggedDocument {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+  /** The tag without its quotes: SHA-512 in upper-case hexadecimal, as upstream makes it. */
+  readonly tag: string;
+}
+
+export function taggedDocument(document: object, contentType: string): TaggedDocument {
+  const bytes = Buffer.from(JSON.stringify(document));
+  return { contentType, bytes, tag: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
+}
+
+/** The document, or a 304 when the client names its tag. */
+export function taggedResponse(request: HttpRequest, { contentType, bytes, tag }: TaggedDocument): HttpResponse {
+  const headers = { etag: `"${tag}"`, vary: "Accept", "cache-control": "public" };
+  const known = request.headers["if-none-match"];
+  if (known !== undefined && String(known).includes(`"${tag}"`)) return { status: 304, headers, body: "" };
+  return { status: 200, headers: { ...headers, "content-type": contentType }, body: bytes };
+}

@@ -1,0 +1,80 @@
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { PathRoute, PathRoutes } from "./path-routes.ts";
+import { plainText } from "./response.ts";
+
+export type HealthEndpoint = "healthz" | "livez" | "readyz";
+
+export interface HealthCheck {
+  readonly name: string;
+  /** Absent: all of them. */
+  readonly endpoints?: readonly HealthEndpoint[];
+  /** Throws, or rejects, when something is wrong. Why is logged, never answered. */
+  check(): void | Promise<void>;
+}
+
+export interface HealthOptions {
+  /** Run in this order, after `ping`. */
+  readonly checks: readonly HealthCheck[];
+  readonly onFailure: (check: string, error: unknown) => void;
+}
+
+const endpoints: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
+const ping: HealthCheck = { name: "ping", check: () => undefined };
+
+/** `/healthz`, `/livez`, `/readyz` and each of their checks (upstream: `healthz.InstallPathHandler`). */
+export function healthRoutes({ checks, onFailure }: HealthOptions): PathRoutes {
+  const routes = new Map<string, PathRoute>();
+  for (const endpoint of endpoints) {
+    const own = [ping, ...checks].filter((check) => check.endpoints?.includes(endpoint) ?? true);
+    const run = (check: HealthCheck): Promise<boolean> => passes(check, onFailure);
+    routes.set(`/${endpoint}`, {
+      methods: "any",
+      handle: (request) => summary(request, { endpoint, checks: own, run }),
+    });
+    for (const check of own) {
+      const handle = async (): Promise<HttpResponse> =>
+        (await run(check)) ? plainText(200, "ok") : plainText(500, "internal server error: reason withheld\n");
+      routes.set(`/${endpoint}/${check.name}`, { methods: "any", handle });
+    }
+  }
+  return routes;
+}
+
+interface SummaryOptions {
+  readonly endpoint: HealthEndpoint;
+  readonly checks: readonly HealthCheck[];
+  run(check: HealthCheck): Promise<boolean>;
+}
+
+async function summary(request: HttpRequest, { endpoint, checks, run }: SummaryOptions): Promise<HttpResponse> {
+  const query = new URLSearchParams(request.query);
+  const excluded = new Set(query.getAll("exclude"));
+  const lines: string[] = [];
+  let hasFailed = false;
+  for (const check of checks) {
+    if (excluded.delete(check.name)) {
+      lines.push(`[+]${check.name} excluded: ok`);
+    } else if (await run(check)) {
+      lines.push(`[+]${check.name} ok`);
+    } else {
+      hasFailed = true;
+      lines.push(`[-]${check.name} failed: reason withheld`);
+    }
+  }
+  if (excluded.size > 0) {
+    const names = [...excluded].map((name) => JSON.stringify(name)).join(", ");
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+  }
+  if (hasFailed) return plainText(500, `${lines.join("\n")}\n${endpoint} check failed\n`);
+  return plainText(200, query.has("verbose") ? `${lines.join("\n")}\n${endpoint} check passed\n` : "ok");
+}
+
+async function passes(check: HealthCheck, onFailure: HealthOptions["onFailure"]): Promise<boolean> {
+  try {
+    await check.check();
+    return true;
+  } catch (error) {
+    onFailure(check.name, error);
+    return false;
+  }
+}

@@ -30,6 +30,7 @@ export function identityHeaderRemover(configured: FrontProxyHeaders = standardFr
     const kept = Object.entries(request.headers).filter(([name]) => !isIdentity(name));
     if (kept.length === Object.keys(request.headers).length) return request;
     const headers: Headers = Object.fromEntries(kept);
-    return { ...request, readBody: () => request.readBody(), headers };
+    const { method, path, query, connection, signal } = request;
+    return { method, path, query, headers, connection, signal, readBody: () => request.readBody() };
   };
 }

@@ -68,14 +68,9 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     },
     reviewToken(token, audiences) {
       const answer = verifyToken(token, audiences.length > 0 ? audiences : apiAudiences);
-      switch (answer.outcome) {
-        case "authenticated":
-          return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
-        case "refused":
-          return { isAuthenticated: false, error: answer.message };
-        case "notMine":
-          return { isAuthenticated: false, error: "invalid bearer token" };
-      }
+      if (answer.outcome === "notMine") return { isAuthenticated: false, error: "invalid bearer token" };
+      if (answer.outcome === "refused") return { isAuthenticated: false, error: answer.message };
+      return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
     },
   };
 }

@@ -32,22 +32,17 @@ const maximumRsaBits = 16384;
 /** The one algorithm that goes with a key. Throws an Error that says why for a key that may not sign tokens. */
 export function algorithmOf(key: KeyObject): SigningAlgorithm {
   const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {};
-  switch (key.asymmetricKeyType) {
-    case "ec": {
-      const curve = namedCurve ?? "";
-      const algorithm = Object.hasOwn(algorithmsOfCurves, curve) ? algorithmsOfCurves[curve] : undefined;
-      if (algorithm === undefined)
-        throw new Error(`a token key may not be on curve ${curve}: use P-256, P-384 or P-521`);
-      return algorithm;
-    }
-    case "rsa":
-      if (modulusLength === undefined || modulusLength < minimumRsaBits || modulusLength > maximumRsaBits) {
-        throw new Error(`an RSA token key must have ${minimumRsaBits} to ${maximumRsaBits} bits, not ${modulusLength}`);
-      }
-      return "RS256";
-    case "ed25519":
-      return "EdDSA";
-    default:
-      throw new Error(`a token key may not be of type ${key.asymmetricKeyType}: use EC, RSA or Ed25519`);
+  const type = key.asymmetricKeyType;
+  if (type === "ed25519") return "EdDSA";
+  if (type === "ec") {
+    const curve = namedCurve ?? "";
+    const algorithm = Object.hasOwn(algorithmsOfCurves, curve) ? algorithmsOfCurves[curve] : undefined;
+    if (algorithm === undefined) throw new Error(`a token key may not be on curve ${curve}: use P-256, P-384 or P-521`);
+    return algorithm;
   }
+  if (type !== "rsa") throw new Error(`a token key may not be of type ${type}: use EC, RSA or Ed25519`);
+  if (modulusLength === undefined || modulusLength < minimumRsaBits || modulusLength > maximumRsaBits) {
+    throw new Error(`an RSA token key must have ${minimumRsaBits} to ${maximumRsaBits} bits, not ${modulusLength}`);
+  }
+  return "RS256";
 }

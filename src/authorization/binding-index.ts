@@ -1,0 +1,85 @@
+import type { RoleBinding, Subject } from "../api/rbac.ts";
+import { serviceAccountUsername } from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import type { RbacObjects } from "./rbac-objects.ts";
+
+/** A binding that names a user, and the subject that does. */
+export interface Grant {
+  readonly binding: RoleBinding;
+  readonly subject: Subject;
+}
+
+/** Finds bindings by their subjects. It is made anew, part by part and on demand, when a role or a binding has changed. */
+export class BindingIndex {
+  readonly #objects: RbacObjects;
+  #generation = -1;
+  #cluster: SubjectIndex | undefined;
+  readonly #namespaces = new Map<string, SubjectIndex>();
+
+  constructor(objects: RbacObjects) {
+    this.#objects = objects;
+  }
+
+  clusterGrants(user: UserInfo): Grant[] {
+    this.#followChanges();
+    this.#cluster ??= new SubjectIndex(this.#objects.listClusterRoleBindings());
+    return this.#cluster.grants(user);
+  }
+
+  namespaceGrants(user: UserInfo, namespace: string): Grant[] {
+    this.#followChanges();
+    let index = this.#namespaces.get(namespace);
+    if (index === undefined) {
+      const bindings = this.#objects.listRoleBindings(namespace);
+      // Requests name any namespace that they like: those without bindings are not kept.
+      if (bindings.length === 0) return [];
+      index = new SubjectIndex(bindings);
+      this.#namespaces.set(namespace, index);
+    }
+    return index.grants(user);
+  }
+
+  #followChanges(): void {
+    const generation = this.#objects.generation();
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    this.#cluster = undefined;
+    this.#namespaces.clear();
+  }
+}
+
+class SubjectIndex {
+  readonly #users = new Map<string, Grant[]>();
+  readonly #groups = new Map<string, Grant[]>();
+
+  constructor(bindings: readonly RoleBinding[]) {
+    for (const binding of bindings) {
+      for (const subject of binding.subjects ?? []) this.#add({ binding, subject });
+    }
+  }
+
+  grants(user: UserInfo): Grant[] {
+    const found = [...(this.#users.get(user.username) ?? [])];
+    for (const group of user.groups) {
+      const more = this.#groups.get(group);
+      if (more !== undefined) found.push(...more);
+    }
+    return found;
+  }
+
+  #add(grant: Grant): void {
+    const { binding, subject } = grant;
+    const namespace = subject.namespace ?? binding.metadata.namespace ?? "";
+    if (subject.kind === "User") addTo(this.#users, subject.name, grant);
+    else if (subject.kind === "Group") addTo(this.#groups, subject.name, grant);
+    else if (subject.kind === "ServiceAccount" && namespace !== "") {
+      addTo(this.#users, serviceAccountUsername(namespace, subject.name), grant);
+    }
+  }
+}
+
+function addTo(index: Map<string, Grant[]>, key: string, grant: Grant): void {
+  const grants = index.get(key);
+  if (grants === undefined) index.set(key, [grant]);
+  else grants.push(grant);
+}

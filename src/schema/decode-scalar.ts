@@ -13,7 +13,7 @@ export type Decoder = (value: unknown, context: DecodeContext) => unknown;
 export const scalarDecoder = (schema: ScalarSchema): Decoder => decoderMakers[schema.type](schema);
 
 const textDecoder =
-  (normalize: (text: string) => string) =>
+  (normalize: (text: string) => string | null) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
     if (typeof value !== "string") throw context.mismatch(jsonTypeOf(value), schema);

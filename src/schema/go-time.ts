@@ -27,12 +27,33 @@ const isoSeconds = (seconds: number): string => new Date(seconds * 1000).toISOSt
 
 const canonicalTime = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$/;
 
-/** The same moment in canonical form: UTC, whole seconds. Throws a TypeMismatch with Go's message. */
-export const normalizeTime = (text: string): string =>
-  canonicalTime.test(text) && `${new Date(text).toJSON()?.slice(0, 19)}Z` === text ? text : formatTime(parseTime(text));
+/** The same moment in canonical form: UTC, whole seconds; null for Go's zero time. Throws a TypeMismatch as Go words it. */
+export const normalizeTime = (text: string): string | null =>
+  canonicalTime.test(text) && text !== zeroTime && isMoment(text) ? text : formatted(parseTime(text), formatTime);
 
-/** The same moment in canonical form: UTC, microseconds. Throws a TypeMismatch with Go's message. */
-export const normalizeMicroTime = (text: string): string => formatMicroTime(parseMicroTime(text));
+/** The same moment in canonical form: UTC, microseconds; null for Go's zero time. Throws a TypeMismatch as Go words it. */
+export const normalizeMicroTime = (text: string): string | null => formatted(parseMicroTime(text), formatMicroTime);
+
+const zeroTime = "0001-01-01T00:00:00Z";
+/** Go's year 1 to year 9999: what RFC 3339 can say. */
+const minimumSeconds = -62_135_596_800;
+const maximumSeconds = 253_402_300_799;
+
+/** Whether the parts of a canonical time are in range: a day like February 30 comes out as another. */
+const isMoment = (text: string): boolean => `${new Date(text).toJSON()?.slice(0, 19)}Z` === text;
+
+export const isZeroTime = ({ seconds, nanoseconds }: GoTime): boolean =>
+  seconds === minimumSeconds && nanoseconds === 0;
+
+/** Whether RFC 3339 can say it. */
+export const isWritableTime = ({ seconds, nanoseconds }: GoTime): boolean =>
+  seconds >= minimumSeconds && seconds <= maximumSeconds && nanoseconds >= 0 && nanoseconds < 1e9;
+
+function formatted(time: GoTime, format: (time: GoTime) => string): string | null {
+  if (isZeroTime(time)) return null;
+  if (!isWritableTime(time)) throw new TypeMismatch("year outside of range [1,9999]");
+  return format(time);
+}
 
 /** Go's walk through a layout, kept to the elements of RFC 3339, because its errors name the element that failed. */
 class LayoutReader {

@@ -1,4 +1,4 @@
-import { formatMicroTime, formatTime, parseMicroTime, parseTime } from "./go-time.ts";
+import { formatMicroTime, formatTime, isWritableTime, isZeroTime, parseMicroTime, parseTime } from "./go-time.ts";
 import type { GoTime } from "./go-time.ts";
 import { bytesType, fixed64Type, ProtobufError, varintType } from "./protobuf-wire.ts";
 import type { ProtobufReader, ProtobufWriter, WireType } from "./protobuf-wire.ts";
@@ -13,10 +13,6 @@ export interface ScalarCodec {
   readonly empty: unknown;
 }
 
-/** Go's year 1 to year 9999: what RFC 3339 can say. */
-const minimumSeconds = -62_135_596_800;
-const maximumSeconds = 253_402_300_799;
-
 const integer = (read: (reader: ProtobufReader) => number): ScalarCodec => ({
   wireType: varintType,
   write: (writer, value) => writer.varint(Number(value)),
@@ -30,7 +26,7 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
   write: (writer, value) =>
     writer.message(() => {
       const time = typeof value === "string" && value !== "" ? parse(value) : undefined;
-      if (time === undefined || (time.seconds === minimumSeconds && time.nanoseconds === 0)) return;
+      if (time === undefined || isZeroTime(time)) return;
       writer.varint(time.nanoseconds);
       writer.tag(2, varintType);
       writer.varint(time.seconds);
@@ -46,7 +42,8 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
       else message.skip();
     }
     if (seconds === undefined) return null;
-    if (seconds < minimumSeconds || seconds > maximumSeconds || nanoseconds < 0 || nanoseconds > 999_999_999) {
+    if (isZeroTime({ seconds, nanoseconds })) return null;
+    if (!isWritableTime({ seconds, nanoseconds })) {
       throw new ProtobufError(`time out of range: ${seconds} s and ${nanoseconds} ns`);
     }
     return format({ seconds, nanoseconds });

@@ -1,0 +1,21 @@
+import { readFileSync } from "node:fs";
+
+interface Decoding {
+  readonly kind: string;
+  readonly text: string;
+  readonly error?: string;
+  readonly value?: Record<string, unknown>;
+  readonly strict?: readonly string[];
+}
+
+/** What Kubernetes' Go libraries answered; see fixtures/README.md. */
+export const upstream = JSON.parse(readFileSync(new URL("fixtures/upstream.json", import.meta.url), "utf8")) as {
+  readonly envelopes: readonly {
+    readonly name: string;
+    readonly json: Record<string, unknown>;
+    readonly envelope: string;
+  }[];
+  readonly watchFrame: { readonly type: string; readonly envelope: string; readonly frame: string };
+  readonly decodings: readonly Decoding[];
+  readonly syntaxErrors: Readonly<Record<string, string>>;
+};

@@ -1,0 +1,58 @@
+import { duplicate, forbiddenField, invalidValue, required } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
+import { isSameJson } from "../api/json-equality.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../api/name-validation.ts";
+import type { Container, Pod } from "./pod-schema.ts";
+
+/** The faults of what tokens, nodes and kubectl read; the open rest of a Pod is not looked at. */
+export function validatePod({ spec }: Pod): FieldError[] {
+  const { containers, initContainers = [], serviceAccountName = "", nodeName = "" } = spec;
+  return [
+    ...((containers ?? []).length === 0 ? [required("spec.containers", "")] : []),
+    ...validateContainers(containers ?? [], "spec.containers"),
+    ...validateContainers(initContainers, "spec.initContainers"),
+    ...validateSubdomain("spec.serviceAccountName", serviceAccountName),
+    ...validateSubdomain("spec.nodeName", nodeName),
+  ];
+}
+
+const validateSubdomain = (field: string, value: string): FieldError[] =>
+  value === "" ? [] : dnsSubdomainFaults(value).map((fault) => invalidValue(field, value, fault));
+
+function validateContainers(containers: readonly Container[], field: string): FieldError[] {
+  const seen = new Set<string>();
+  return containers.flatMap(({ name, image = "" }, index) => {
+    const faults =
+      name === ""
+        ? [required(`${field}[${index}].name`, "")]
+        : dnsLabelFaults(name).map((fault) => invalidValue(`${field}[${index}].name`, name, fault));
+    if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}[${index}].name`, name));
+    if (image === "") faults.push(required(`${field}[${index}].image`, ""));
+    seen.add(name);
+    return faults;
+  });
+}
+
+/** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
+export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
+  const faults = validatePod(next);
+  if (isSameJson(unchangeable(next), unchangeable(previous))) return faults;
+  const detail =
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+  return [...faults, forbiddenField("spec", detail)];
+}
+
+function unchangeable({ spec }: Pod): unknown {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec;
+  return {
+    ...rest,
+    containers: (rest.containers ?? []).map(withoutImage),
+    initContainers: (rest.initContainers ?? []).map(withoutImage),
+  };
+}
+
+function withoutImage({ image: _image, ...rest }: Container): unknown {
+  return rest;
+}

@@ -1,0 +1,93 @@
+import { timestamp } from "../api/clock.ts";
+import { validateDnsSubdomainName } from "../api/name-validation.ts";
+import { defineResource } from "../registry/resource-definition.ts";
+import type { DeleteContext, ResourceDefinition } from "../registry/resource-definition.ts";
+import { podColumns } from "./pod-columns.ts";
+import { podSchema } from "./pod-schema.ts";
+import type { Container, Pod } from "./pod-schema.ts";
+import { validatePod, validatePodUpdate } from "./pod-validation.ts";
+
+export const pods = (): ResourceDefinition<Pod> =>
+  defineResource({
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    plural: "pods",
+    singular: "pod",
+    shortNames: ["po"],
+    categories: ["all"],
+    scope: "Namespaced",
+    schema: podSchema,
+    validateName: validateDnsSubdomainName,
+    setDefaults,
+    prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
+    prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+    validate: validatePod,
+    validateUpdate: validatePodUpdate,
+    prepareForDelete,
+    resetFields: [["status"]],
+    subresources: {
+      status: {
+        type: "update",
+        prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec }),
+        resetFields: [["spec"]],
+      },
+    },
+    selectableFields: {
+      "spec.nodeName": ({ spec }) => spec.nodeName ?? "",
+      "spec.restartPolicy": ({ spec }) => spec.restartPolicy ?? "",
+      "spec.schedulerName": ({ spec }) => spec.schedulerName ?? "",
+      "spec.serviceAccountName": ({ spec }) => spec.serviceAccountName ?? "",
+      "spec.hostNetwork": ({ spec }) => String(spec.hostNetwork ?? false),
+      "status.phase": ({ status }) => status.phase ?? "",
+      "status.podIP": ({ status }) => status.podIP ?? "",
+      "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
+    },
+    columns: podColumns,
+  });
+
+function setDefaults(pod: Pod): Pod {
+  const { spec } = pod;
+  const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      // The old name of the field always says the same.
+      ...(serviceAccountName !== undefined && { serviceAccountName, serviceAccount: serviceAccountName }),
+      containers: (spec.containers ?? []).map(withPullPolicy),
+      ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(withPullPolicy) }),
+    },
+  };
+}
+
+function withPullPolicy(container: Container): Container {
+  if ((container.imagePullPolicy ?? "") !== "") return container;
+  const image = container.image ?? "";
+  const name = image.slice(image.lastIndexOf("/") + 1);
+  const isLatest = !image.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
+  return { ...container, imagePullPolicy: isLatest ? "Always" : "IfNotPresent" };
+}
+
+/**
+ * A Pod that is on a node is kept until the node has ended it, or its period is set to zero; others go at once. The period
+ * of a deletion that has begun can only become shorter (upstream: `podStrategy.CheckGracefulDelete`, `rest.BeforeDelete`).
+ */
+function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext): Pod | undefined {
+  const asked = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+  const { deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
+  if (deletionTimestamp !== undefined) {
+    if (pending === 0 || asked === 0) return undefined;
+    if (asked === undefined || asked >= pending) return pod;
+    return deleted(pod, { at: Date.parse(deletionTimestamp) - (pending - asked) * 1000, seconds: asked });
+  }
+  const hasEnded = pod.status.phase === "Failed" || pod.status.phase === "Succeeded";
+  const seconds = asked ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
+  if ((pod.spec.nodeName ?? "") === "" || hasEnded || seconds === 0) return undefined;
+  return deleted(pod, { at: now + seconds * 1000, seconds });
+}
+
+const deleted = (pod: Pod, { at, seconds }: { readonly at: number; readonly seconds: number }): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionTimestamp: timestamp(at), deletionGracePeriodSeconds: seconds },
+});

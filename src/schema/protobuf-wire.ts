@@ -50,18 +50,21 @@ export class ProtobufWriter {
   }
 
   double(value: number): void {
-    this.#buffer.writeDoubleLE(value, this.#reserve(8));
+    const start = this.#reserve(8); // may replace the buffer
+    this.#buffer.writeDoubleLE(value, start);
   }
 
   /** Bytes with their length before them. */
   bytes(value: Uint8Array): void {
-    this.#buffer.set(value, this.#reserve(value.length));
+    const start = this.#reserve(value.length);
+    this.#buffer.set(value, start);
     this.varint(value.length);
   }
 
   string(value: string): void {
     const size = Buffer.byteLength(value);
-    this.#buffer.write(value, this.#reserve(size), "utf8");
+    const start = this.#reserve(size);
+    this.#buffer.write(value, start, "utf8");
     this.varint(size);
   }
 
@@ -77,7 +80,8 @@ export class ProtobufWriter {
     let rest = value;
     for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
     bytes.push(Number(rest));
-    this.#buffer.set(bytes, this.#reserve(bytes.length));
+    const start = this.#reserve(bytes.length);
+    this.#buffer.set(bytes, start);
   }
 
   #reserve(size: number): number {

@@ -15,6 +15,8 @@ export interface ApiErrorOptions {
   readonly details?: StatusDetails;
   /** Whole seconds, sent as a Retry-After header too. */
   readonly retryAfterSeconds?: number;
+  /** Where a list that can't go on as it was may be continued: it becomes the Status' metadata. */
+  readonly continueToken?: string;
 }
 
 /** An expected failure: it becomes a Status body. Anything else that is thrown is a bug and is answered as a bare 500. */
@@ -23,14 +25,16 @@ export class ApiError extends Error {
   readonly reason: StatusReason | undefined;
   readonly details: StatusDetails | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly continueToken: string | undefined;
 
-  constructor({ code, reason, message, details, retryAfterSeconds }: ApiErrorOptions) {
+  constructor({ code, reason, message, details, retryAfterSeconds, continueToken }: ApiErrorOptions) {
     super(message);
     this.name = "ApiError";
     this.code = code;
     this.reason = reason;
     this.details = details;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.continueToken = continueToken;
   }
 }
 
@@ -39,7 +43,7 @@ export function statusOf(error: ApiError): Status {
   return {
     kind: "Status",
     apiVersion: "v1",
-    metadata: {},
+    metadata: error.continueToken === undefined ? {} : { continue: error.continueToken },
     status: "Failure",
     message: error.message,
     ...(error.reason !== undefined && { reason: error.reason }),

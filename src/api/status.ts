@@ -1,8 +1,10 @@
+import type { ListMeta } from "./object-meta.ts";
+
 /** Kubernetes' Status: the body of every failure, and of a delete that has nothing else to say. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";
-  readonly metadata: Record<string, never>;
+  readonly metadata: ListMeta;
   readonly status: "Success" | "Failure";
   readonly message?: string;
   readonly reason?: StatusReason;

@@ -72,8 +72,7 @@ export async function createTracked<T extends ApiObject>(
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
-  const admitted =
-    (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object;
+  const admitted = (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object;
 
   const now = clock.now();
   const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };

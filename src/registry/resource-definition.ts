@@ -59,6 +59,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
   /** Words the refusal of another field selector as upstream does for this kind. Default: `field label not supported: x`. */
   unsupportedFieldLabel?(label: string): string;
+  /** Describes the table column `Name`; the default is a short sentence. */
+  readonly nameDescription?: string;
   /** Table columns after Name; the registry adds `Name` first. Age is a column of the kind. */
   readonly columns: readonly Column<T>[];
   /** Paths that a write of the main resource never owns, such as `["status"]` (upstream: GetResetFields). */

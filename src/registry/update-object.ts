@@ -156,7 +156,10 @@ type UpdateStrategy<T extends ApiObject> = Partial<
   Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "warningsOnUpdate">
 >;
 
-function updateStrategy<T extends ApiObject>({ definition }: ResourceRegistry<T>, subresource: string): UpdateStrategy<T> {
+function updateStrategy<T extends ApiObject>(
+  { definition }: ResourceRegistry<T>,
+  subresource: string,
+): UpdateStrategy<T> {
   if (subresource === "") return definition;
   const found = definition.subresources?.[subresource];
   return found?.type === "update" ? found : {};
@@ -185,7 +188,8 @@ function checkVersion<T extends ApiObject>(
 /** What an update cannot change, or need not repeat. */
 function updatedMetadata(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   const { selfLink: _selfLink, generation: _generation, ...kept } = next;
-  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation, resourceVersion } = previous;
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation, resourceVersion } =
+    previous;
   return {
     ...kept,
     ...((kept.uid ?? "") === "" && uid !== undefined && { uid }),

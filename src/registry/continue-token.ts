@@ -1,0 +1,52 @@
+import { badRequest } from "../api/api-error.ts";
+import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
+
+/** Where the next page of a list begins. */
+export interface ContinuePoint {
+  /** The revision of the first page; -1: whatever is the latest (the rest of a list whose revision is forgotten). */
+  readonly revision: number;
+  /** The first key of the page, without what all keys of the resource begin with. */
+  readonly start: string;
+}
+
+const tokenVersion = "meta.k8s.io/v1";
+
+/** The point as an opaque token, in upstream's form. */
+export const encodeContinue = ({ revision, start }: ContinuePoint): string =>
+  Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start })).toString("base64url");
+
+/** Throws a 400 for a token that this server cannot have given out. */
+export function decodeContinue(token: string): ContinuePoint {
+  const unreadable = /[^\w-]/.exec(token.replace(/=+$/, ""));
+  if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
+  const sent = parsed(Buffer.from(token, "base64url").toString("utf8"));
+  if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
+  const { v, rv, start } = sent as Readonly<Record<string, unknown>>;
+  if (v !== tokenVersion)
+    throw badRequest(
+      "invalid continue token: continue key is not valid: server does not recognize this encoded version",
+    );
+  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) {
+    throw badRequest(
+      "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+    );
+  }
+  if (typeof start !== "string" || start === "") {
+    throw badRequest(
+      "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
+    );
+  }
+  return { revision: rv, start };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text).value;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw invalidToken(error.message);
+    throw error;
+  }
+}
+
+const invalidToken = (fault: string): Error =>
+  badRequest(`invalid continue token: continue key is not valid: ${fault}`);

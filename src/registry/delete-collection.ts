@@ -1,0 +1,39 @@
+import { ApiError } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { Caller } from "./admission.ts";
+import { deleteObject } from "./delete-object.ts";
+import type { DeleteOptions } from "./delete-options.ts";
+import { listObjects } from "./list-objects.ts";
+import type { ListOptions } from "./list-options.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+export interface DeleteCollectionRequest<T extends ApiObject> {
+  readonly list: ListOptions<T>;
+  readonly options: DeleteOptions;
+  readonly caller: Caller;
+}
+
+/** Deletions that wait for the store at the same time: durable writes share their flush. */
+const parallelDeletions = 64;
+
+/** Deletes every object of a list, or of one page of it. Objects that are gone already are none of its failures. */
+export async function deleteCollection<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { list, options, caller }: DeleteCollectionRequest<T>,
+): Promise<void> {
+  const { items } = await listObjects(registry, list);
+  const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
+    const { namespace = "", name = "" } = metadata;
+    try {
+      await deleteObject(registry, { namespace, name, options, caller });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  };
+  for (let start = 0; start < items.length; start += parallelDeletions) {
+    const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+}

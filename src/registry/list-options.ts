@@ -1,0 +1,116 @@
+import { forbiddenField, notSupported } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import { objectSelector } from "./object-selector.ts";
+import type { ObjectSelector } from "./object-selector.ts";
+import { parseBoolean, parseInteger } from "./query-values.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { invalidOptions } from "./write-options.ts";
+
+/** What a list, a watch or a deletion of a collection asks for. */
+export interface ListOptions<T extends ApiObject> {
+  readonly selector: ObjectSelector<T>;
+  /** "" when it was not given. */
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: "" | "Exact" | "NotOlderThan";
+  /** 0: no limit. */
+  readonly limit: number;
+  /** "" for the first page. */
+  readonly continueToken: string;
+  /** Undefined: the server decides. */
+  readonly timeoutSeconds?: number;
+  readonly allowsBookmarks: boolean;
+  /** Undefined: not asked for, the resourceVersion decides. */
+  readonly sendsInitialEvents?: boolean;
+}
+
+export interface ListOptionsRequest {
+  readonly query: string;
+  readonly namespace: string;
+  /** Of an old `/watch/` path, else "". */
+  readonly name: string;
+  readonly isWatch: boolean;
+}
+
+/** Reads and checks the query of a list or watch. Throws 400 and 422 as upstream does (`ValidateListOptions`). */
+export function parseListOptions<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  { query, namespace, name, isWatch }: ListOptionsRequest,
+): ListOptions<T> {
+  const parameters = new URLSearchParams(query);
+  const limit = parseInteger(parameters, "limit") ?? 0;
+  const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
+  const sendsInitialEvents = parseBoolean(parameters, "sendInitialEvents");
+  const resourceVersion = parameters.get("resourceVersion") ?? "";
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  const continueToken = parameters.get("continue") ?? "";
+  const selectorRequest = {
+    namespace,
+    name,
+    labelSelector: parameters.get("labelSelector") ?? "",
+    fieldSelector: parameters.get("fieldSelector") ?? "",
+  };
+  const selector = objectSelector(definition, selectorRequest);
+
+  const sent = { resourceVersion, match, continueToken, sendsInitialEvents };
+  const faults = isWatch ? validateWatch(sent) : validateList(sent);
+  if (faults.length > 0) throw invalidOptions("ListOptions", faults);
+  return {
+    selector,
+    resourceVersion,
+    resourceVersionMatch: match === "Exact" || match === "NotOlderThan" ? match : "",
+    limit: Math.max(0, limit),
+    continueToken,
+    allowsBookmarks: parseBoolean(parameters, "allowWatchBookmarks") ?? false,
+    ...(timeoutSeconds !== undefined && { timeoutSeconds }),
+    ...(sendsInitialEvents !== undefined && { sendsInitialEvents }),
+  };
+}
+
+interface SentVersions {
+  readonly resourceVersion: string;
+  readonly match: string;
+  readonly continueToken: string;
+  readonly sendsInitialEvents: boolean | undefined;
+}
+
+const matchField = "resourceVersionMatch";
+const forbiddenWithContinue = forbiddenField(matchField, "resourceVersionMatch is forbidden when continue is provided");
+
+function validateList({ resourceVersion, match, continueToken, sendsInitialEvents }: SentVersions): FieldError[] {
+  const faults: FieldError[] = [];
+  if (match !== "") {
+    if (resourceVersion === "") {
+      faults.push(forbiddenField(matchField, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+    }
+    if (continueToken !== "") faults.push(forbiddenWithContinue);
+    if (match !== "Exact" && match !== "NotOlderThan") {
+      faults.push(notSupported(matchField, match, ["Exact", "NotOlderThan", ""]));
+    }
+    if (match === "Exact" && resourceVersion === "0") {
+      const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
+      faults.push(forbiddenField(matchField, detail));
+    }
+  }
+  if (sendsInitialEvents !== undefined) {
+    faults.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  }
+  return faults;
+}
+
+function validateWatch({ match, continueToken, sendsInitialEvents }: SentVersions): FieldError[] {
+  const faults: FieldError[] = [];
+  if (sendsInitialEvents !== undefined && match !== "NotOlderThan") {
+    const detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    faults.push(forbiddenField(matchField, detail));
+  }
+  if (match !== "") {
+    if (sendsInitialEvents === undefined) {
+      const detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+      faults.push(forbiddenField(matchField, detail));
+    }
+    if (match !== "NotOlderThan") faults.push(notSupported(matchField, match, ["NotOlderThan"]));
+    if (continueToken !== "") faults.push(forbiddenWithContinue);
+  }
+  return faults;
+}

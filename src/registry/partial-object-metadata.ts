@@ -1,0 +1,47 @@
+import type { ApiObject, ListMeta, ObjectMeta } from "../api/object-meta.ts";
+import type { ObjectList } from "./list-objects.ts";
+
+/** The versions of `meta.k8s.io` that the converted forms have; they differ in name only. */
+export type MetaVersion = "v1" | "v1beta1";
+
+export interface PartialObjectMetadata {
+  readonly kind: "PartialObjectMetadata";
+  readonly apiVersion: string;
+  readonly metadata: ObjectMeta;
+}
+
+export interface PartialObjectMetadataList {
+  readonly kind: "PartialObjectMetadataList";
+  readonly apiVersion: string;
+  readonly metadata: ListMeta;
+  /** null when empty, as upstream writes it. */
+  readonly items: readonly PartialObjectMetadata[] | null;
+}
+
+/** An object without what its kind adds. */
+export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVersion): PartialObjectMetadata => ({
+  kind: "PartialObjectMetadata",
+  apiVersion: `meta.k8s.io/${version}`,
+  metadata,
+});
+
+export const partialObjectMetadataList = <T extends ApiObject>(
+  list: ObjectList<T>,
+  version: MetaVersion,
+): PartialObjectMetadataList => ({
+  kind: "PartialObjectMetadataList",
+  apiVersion: `meta.k8s.io/${version}`,
+  metadata: listMetadata(list),
+  items: list.items.length === 0 ? null : list.items.map(({ object }) => partialObjectMetadata(object, version)),
+});
+
+/** The metadata of a list in whatever form. */
+export const listMetadata = <T extends ApiObject>({
+  resourceVersion,
+  continueToken,
+  remainingItemCount,
+}: ObjectList<T>): ListMeta => ({
+  resourceVersion,
+  ...(continueToken !== "" && { continue: continueToken }),
+  ...(remainingItemCount !== undefined && { remainingItemCount }),
+});

@@ -1,0 +1,159 @@
+import { badRequest, conflict } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
+import { TypeMismatch } from "../schema/type-mismatch.ts";
+import { applyConfiguration, trackUpdate } from "./apply/field-manager.ts";
+import { decodeObject } from "./decode-object.ts";
+import type { DecodedObject } from "./decode-object.ts";
+import { checkName, inRequestNamespace } from "./object-namespace.ts";
+import { applyJsonPatch, parseJsonPatch } from "./patch/json-patch.ts";
+import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
+import { undecodablePatch, unfitPatch } from "./patch/patch-error.ts";
+import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import { changeObject, fieldWrite } from "./update-object.ts";
+import type { Change, Changed } from "./update-object.ts";
+import type { WriteOptions } from "./write-options.ts";
+
+export interface PatchRequest extends Omit<Change<ApiObject>, "wanted" | "authorizeCreate"> {
+  readonly type: "json" | "merge" | "strategic" | "apply";
+  /** The patch as JSON; an apply's YAML is translated already. */
+  readonly text: string;
+  readonly options: WriteOptions;
+  readonly manager: string;
+  /** Asked for before an apply creates an object. */
+  authorizeCreate?(): Promise<void>;
+}
+
+/** Changes an object by a patch, or creates it by an apply. Throws 400, 404, 409, 422 and what admission throws. */
+export function patchObject<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  request: PatchRequest,
+): Promise<Changed<T>> {
+  const { namespace, name, subresource, caller, authorizeCreate } = request;
+  return changeObject(registry, {
+    namespace,
+    name,
+    subresource,
+    caller,
+    wanted: request.type === "apply" ? applier(registry, request) : patcher(registry, request),
+    ...(request.type === "apply" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
+  });
+}
+
+type Wanted<T> = (previous: T | undefined) => T;
+
+/** JSON, merge and strategic merge patches. The text is read once an object is there: without one the answer is 404. */
+function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
+  let patch: ParsedPatch | undefined;
+  return (previous) => {
+    if (previous === undefined) throw registry.notFound(request.name);
+    patch ??= parsePatch(registry, request);
+    const value = patch.apply(previous);
+    const { object, strictFaults } = fitted(registry, value);
+    reportStrictFaults([...patch.strictFaults, ...strictFaults], request);
+    const placed = placedObject(registry, { object, request });
+    return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // only managedFields change
+  };
+}
+
+function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
+  const { value, duplicateFields } = parsed(request.text, (fault) => badRequest(`error decoding YAML: ${fault}`));
+  return (live) => {
+    const configuration = (value ?? {}) as ApiObject; // field management checks what it reads
+    const { uid = "", resourceVersion } = configuration.metadata ?? {};
+    if (live === undefined && uid !== "") {
+      throw conflict(registry.resource, request.name, {
+        message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+      });
+    }
+    const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
+    const applied = applyConfiguration({ ...write, live, configuration });
+    const { object, strictFaults } = fitted(registry, applied);
+    reportStrictFaults([...strictFaults, ...duplicateFields.map((path) => `duplicate field "${path}"`)], request);
+    const placed = placedObject(registry, { object, request });
+    const { resourceVersion: _live, ...metadata } = placed.metadata;
+    return {
+      ...placed,
+      metadata: {
+        ...metadata,
+        ...(uid !== "" && { uid }),
+        ...(resourceVersion !== undefined && { resourceVersion }),
+      },
+    };
+  };
+}
+
+interface ParsedPatch {
+  apply(document: ApiObject): unknown;
+  readonly strictFaults: readonly string[];
+}
+
+function parsePatch<T extends ApiObject>(
+  { definition }: ResourceRegistry<T>,
+  { type, text }: PatchRequest,
+): ParsedPatch {
+  const { value, duplicateFields } = parsed(text, type === "strategic" ? badRequest : undecodablePatch);
+  const duplicates = duplicateFields.map((path) => `duplicate field "${path}"`);
+  if (type === "json") {
+    const operations = parseJsonPatch(value);
+    const unknown = operations.flatMap((operation, index) =>
+      Object.keys(operation)
+        .filter((member) => !["op", "path", "from", "value"].includes(member))
+        .map((member) => `unknown field "[${index}].${member}"`),
+    );
+    return {
+      apply: (document) => applyJsonPatch(document, operations),
+      strictFaults: [...duplicates, ...unknown].map((fault) => `json patch ${fault}`),
+    };
+  }
+  if (type === "merge") {
+    const patch = parseMergePatch(value);
+    return { apply: (document) => applyMergePatch(document, patch), strictFaults: duplicates };
+  }
+  const patch = parseStrategicMergePatch(value);
+  return {
+    apply: (document) =>
+      // An object is a JSON object with known members.
+      applyStrategicMergePatch({ document: { ...document }, patch, schema: definition.schema }),
+    strictFaults: duplicates,
+  };
+}
+
+function parsed(text: string, refusal: (fault: string) => Error): ReturnType<typeof parseJson> {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw refusal(error.message);
+    throw error;
+  }
+}
+
+/** The patched value as an object of the kind. */
+function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown): DecodedObject<T> {
+  const { kind, apiVersion } = Object(value) as Partial<ApiObject>;
+  if (kind !== registry.definition.kind || apiVersion !== registry.apiVersion) {
+    throw unfitPatch(`the kind and apiVersion cannot be changed`);
+  }
+  try {
+    return decodeObject(registry, { value });
+  } catch (error) {
+    if (error instanceof TypeMismatch) throw unfitPatch(error.message);
+    throw error;
+  }
+}
+
+function reportStrictFaults(faults: readonly string[], { options, caller }: PatchRequest): void {
+  if (faults.length === 0 || options.fieldValidation === "Ignore") return;
+  if (options.fieldValidation === "Strict") throw unfitPatch(`strict decoding error: ${faults.join(", ")}`);
+  for (const fault of faults) caller.warn(fault);
+}
+
+function placedObject<T extends ApiObject>(
+  { definition }: ResourceRegistry<T>,
+  { object, request }: { readonly object: T; readonly request: PatchRequest },
+): T {
+  const placed = inRequestNamespace(object, { scope: definition.scope, namespace: request.namespace });
+  checkName(placed, request.name);
+  return placed;
+}

@@ -1,0 +1,103 @@
+import { badRequest } from "../api/api-error.ts";
+import type { ApiObject, ListMeta, ObjectMeta } from "../api/object-meta.ts";
+import { partialObjectMetadata } from "./partial-object-metadata.ts";
+import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+/** What a row carries of its object besides the cells. */
+export type IncludeObject = "None" | "Metadata" | "Object";
+
+export interface Table {
+  readonly kind: "Table";
+  readonly apiVersion: string;
+  readonly metadata: ListMeta;
+  /** Absent in all events of a watch but the first. */
+  readonly columnDefinitions?: readonly ColumnDefinition[];
+  readonly rows: readonly TableRow[];
+}
+
+interface ColumnDefinition {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+interface TableRow {
+  readonly cells: readonly unknown[];
+  readonly object: PartialObjectMetadata | { readonly metadata: ObjectMeta } | null;
+}
+
+export interface TableOptions {
+  readonly version: MetaVersion;
+  readonly includeObject: IncludeObject;
+  /** Milliseconds since the epoch: ages count up to it. */
+  readonly now: number;
+  readonly metadata: ListMeta;
+  readonly hasColumnDefinitions: boolean;
+  /** Rows of lists carry their objects without kind and apiVersion, as lists do. */
+  readonly isList: boolean;
+}
+
+/** Reads the `includeObject` parameter. Throws a 400. */
+export function parseIncludeObject(query: string): IncludeObject {
+  const value = query === "" ? "" : (new URLSearchParams(query).get("includeObject") ?? "");
+  if (value === "" || value === "Metadata") return "Metadata";
+  if (value === "None" || value === "Object") return value;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
+}
+
+/** Objects as rows for people: the name first, then the kind's columns. */
+export function tableOf<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  objects: readonly T[],
+  options: TableOptions,
+): Table {
+  const { version, now, metadata, hasColumnDefinitions } = options;
+  return {
+    kind: "Table",
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata,
+    ...(hasColumnDefinitions && { columnDefinitions: columnDefinitions(definition) }),
+    rows: objects.map((object) => ({
+      cells: [object.metadata.name ?? "", ...definition.columns.map((column) => column.cell(object, { now }))],
+      object: included(object, options),
+    })),
+  };
+}
+
+function included<T extends ApiObject>(
+  object: T,
+  { includeObject, version, isList }: TableOptions,
+): TableRow["object"] {
+  if (includeObject === "None") return null;
+  if (includeObject === "Metadata") return partialObjectMetadata(object, version);
+  if (!isList) return object;
+  const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+  return item;
+}
+
+const nameColumn: ColumnDefinition = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  description: "The name of the object, unique within its namespace.",
+  priority: 0,
+};
+
+const columnDefinitions = <T extends ApiObject>({
+  columns,
+  nameDescription,
+}: ResourceDefinition<T>): ColumnDefinition[] => [
+  nameDescription === undefined ? nameColumn : { ...nameColumn, description: nameDescription },
+  ...columns.map(({ name, type, format = "", description, priority = 0 }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  })),
+];

@@ -1,0 +1,128 @@
+import { ApiError, expired } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import { RevisionCompacted } from "../storage/store.ts";
+import type { CacheEvent } from "../storage/watch-cache.ts";
+import type { ListOptions } from "./list-options.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import { parseResourceVersion } from "./resource-version.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
+
+/** What a watch tells, in the order of revisions. */
+export interface ObjectObserver<T extends ApiObject> {
+  /** The same change is the same `object` for every observer, so that its encodings can be shared. */
+  onChange(type: ChangeType, object: StoredObject<T>): void;
+  /** The state at the start has been told; changes after the revision follow. */
+  onInitialEventsEnd(revision: number): void;
+  /** Everything up to the revision has been told. */
+  onProgress(revision: number): void;
+  /** Nothing follows. An ApiError is for the client, another error is a failure of the store. */
+  onEnd(error: Error): void;
+}
+
+export interface ObjectWatch {
+  stop(): void;
+}
+
+/**
+ * Tells an observer what happens to the selected objects. Without a version, or at "0", it begins with the objects that
+ * are there; a version replays what followed it; one of the future waits in silence. One that is no longer kept ends the
+ * watch with a 410.
+ */
+export function watchObjects<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { options, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
+): ObjectWatch {
+  let isStopped = false;
+  let watch: ObjectWatch | undefined;
+  const begin = async (): Promise<void> => {
+    try {
+      await untilReady(registry, options);
+      if (!isStopped) watch = follow(registry, { options, observer, isStopped: () => isStopped });
+      if (isStopped) watch?.stop();
+    } catch (error) {
+      if (!isStopped) observer.onEnd(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  void begin();
+  return {
+    stop() {
+      isStopped = true;
+      watch?.stop();
+    },
+  };
+}
+
+/** Whether the watch begins with the objects that are there. */
+const beginsWithState = <T extends ApiObject>({ sendsInitialEvents, resourceVersion }: ListOptions<T>): boolean =>
+  sendsInitialEvents ?? (resourceVersion === "" || resourceVersion === "0");
+
+async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, options: ListOptions<T>): Promise<void> {
+  if (options.resourceVersion === "") await registry.catchUp();
+  else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
+}
+
+/** From here to the cache's watch nothing may wait, or changes would be lost in between. */
+function follow<T extends ApiObject>(
+  { cache }: ResourceRegistry<T>,
+  {
+    options,
+    observer,
+    isStopped,
+  }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T>; readonly isStopped: () => boolean },
+): ObjectWatch | undefined {
+  const { selector, resourceVersion } = options;
+  const current = cache.revision;
+  const given = parseResourceVersion(resourceVersion);
+  const skippedRevision = beginsWithState(options) || given === 0 ? current : given;
+  if (beginsWithState(options)) {
+    for (const stored of cache.range(selector.range)) {
+      if (isStopped()) return undefined;
+      if (selector.matches(stored)) observer.onChange("ADDED", stored);
+    }
+    if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
+  }
+  try {
+    return cache.watch({
+      ...selector.range,
+      afterRevision: Math.min(skippedRevision, current),
+      onEvent(event) {
+        if (event.revision > skippedRevision) tell(event, { options, observer });
+      },
+      ...(options.allowsBookmarks && { onProgress: (revision) => observer.onProgress(revision) }),
+      onEnd: (error) => observer.onEnd(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
+    });
+  } catch (error) {
+    throw forClient(error, { wanted: skippedRevision, oldest: cache.oldestRevision });
+  }
+}
+
+/** Objects come and go for a watch as they begin and cease to match. */
+function tell<T extends ApiObject>(
+  event: CacheEvent<StoredObject<T>>,
+  { options: { selector }, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
+): void {
+  const isSelected = event.type === "put" && selector.matches(event.object);
+  const wasSelected = event.previous !== undefined && selector.matches(event.previous);
+  if (event.type === "put" && isSelected) observer.onChange(wasSelected ? "MODIFIED" : "ADDED", event.object);
+  else if (wasSelected) observer.onChange("DELETED", lastState(event));
+}
+
+const lastStates = new WeakMap<object, StoredObject>();
+
+/** What was there before the event, at the event's revision; made once for all watches. */
+function lastState<T extends ApiObject>(event: CacheEvent<StoredObject<T>>): StoredObject<T> {
+  const known = lastStates.get(event);
+  if (known !== undefined) return known as StoredObject<T>; // made below, of the same event
+  if (event.previous === undefined) throw new Error("nothing was there before this event");
+  const made = event.previous.at(event.revision);
+  lastStates.set(event, made as StoredObject); // read again as what it is
+  return made;
+}
+
+function forClient(error: unknown, { wanted, oldest }: { readonly wanted: number; readonly oldest: number }): Error {
+  if (error instanceof ApiError) return error;
+  if (error instanceof RevisionCompacted) return expired(`too old resource version: ${wanted} (${oldest})`);
+  return error instanceof Error ? error : new Error(String(error));
+}

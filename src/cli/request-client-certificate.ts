@@ -37,6 +37,7 @@ export async function requestClientCertificate(
       expirationSeconds,
       usages: ["digital signature", "client auth"],
     },
+    status: {},
   });
   const approved = await requests.update(
     {

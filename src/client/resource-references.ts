@@ -1,8 +1,8 @@
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import type { CertificateSigningRequest } from "../resources/certificate-signing-requests.ts";
-import type { ClusterRole } from "../resources/cluster-roles.ts";
-import type { ClusterTrustBundle } from "../resources/cluster-trust-bundles.ts";
+import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import type { ClusterRole } from "../resources/rbac/cluster-roles.ts";
+import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
 import type { ConfigMap } from "../resources/config-maps.ts";
 import type { Lease } from "../resources/leases.ts";
 import type { Namespace } from "../resources/namespaces.ts";

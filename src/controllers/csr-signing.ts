@@ -1,0 +1,72 @@
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+import type { CertificateRequest } from "../pki/certificate-request.ts";
+import { checkRequestSignature, parseCertificateRequestPem } from "../pki/certificate-request.ts";
+import { PkiError } from "../pki/pki-error.ts";
+import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import { wellKnownSigners } from "../signers/index.ts";
+import type { IssuedCertificate } from "../signers/issue.ts";
+import { issueCertificate } from "../signers/issue.ts";
+import { certificateRequestState } from "./certificate-request-state.ts";
+import { controllerQueue } from "./controller.ts";
+import type { Controller } from "./controller.ts";
+import { withCondition } from "./with-condition.ts";
+
+export interface CsrSigningOptions {
+  /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
+  authorityFor(signerName: string): CertificateAuthority | undefined;
+  /** The longest validity, in seconds. */
+  readonly maximumLifetimeSeconds: number;
+  /** Told of a certificate before it is handed out; when it rejects, the certificate is not. */
+  readonly record: (request: CertificateSigningRequest, issued: IssuedCertificate) => Promise<void>;
+}
+
+/** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
+export function csrSigning({ authorityFor, maximumLifetimeSeconds, record }: CsrSigningOptions): Controller {
+  return {
+    name: "csr-signing",
+    start(context) {
+      const { client, clock, informers, names, references } = context;
+      const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));
+      const requests = informers.of(references.certificateSigningRequests);
+      const writer = client.resource(references.certificateSigningRequests);
+
+      const queue = controllerQueue(this.name, context, async (name) => {
+        const stored = requests.get(name);
+        if (stored === undefined || certificateRequestState(stored) !== "approved") return;
+        const { signerName, expirationSeconds, usages = [] } = stored.spec;
+        const signer = signers.get(signerName);
+        const authority = authorityFor(signerName);
+        if (signer === undefined || authority === undefined) return;
+
+        const request = parse(stored.spec.request);
+        const faults = request instanceof PkiError ? [request.message] : signer.violations(request, usages);
+        if (request instanceof PkiError || faults.length > 0) {
+          const condition = { type: "Failed", reason: "SignerValidationFailure", message: faults.join("; ") } as const;
+          await writer.update(withCondition(stored, condition, clock.now()), { subresource: "status" });
+          return;
+        }
+        const now = clock.now();
+        const issued = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
+        await record(stored, issued);
+        const certificate = Buffer.from(issued.pem, "utf8").toString("base64");
+        await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+      });
+      const add = (request: CertificateSigningRequest): void => {
+        if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");
+      };
+      requests.addHandler({ onAdd: add, onUpdate: add });
+      return { queue };
+    },
+  };
+}
+
+function parse(base64 = ""): CertificateRequest | PkiError {
+  try {
+    const request = parseCertificateRequestPem(Buffer.from(base64, "base64"));
+    checkRequestSignature(request);
+    return request;
+  } catch (error) {
+    if (error instanceof PkiError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import type { BootstrapSecret } from "../authentication/bootstrap-tokens.ts";
+import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
+import type { ResourceRegistry } from "../registry/resource-registry.ts";
+import type { Pod } from "../resources/pods.ts";
+import type { Secret } from "../resources/secrets.ts";
+import type { FoundObject, TokenObjects } from "../tokens/index.ts";
+
+/** The registry of a stored resource by its plural; `T` is the type of its objects. */
+export type FindRegistry = <T extends ApiObject>(plural: string) => ResourceRegistry<T>;
+
+const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
+  uid,
+  ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+});
+
+/** What tokens are checked against, from the copies in memory. */
+export function tokenObjects(registry: FindRegistry): TokenObjects {
+  const accounts = registry("serviceaccounts");
+  const pods = registry<Pod>("pods");
+  const secrets = registry<Secret>("secrets");
+  const nodes = registry("nodes");
+  return {
+    findServiceAccount(namespace, name) {
+      const account = accounts.peek({ namespace, name });
+      return account && found(account.object.metadata);
+    },
+    findPod(namespace, name) {
+      const pod = pods.peek({ namespace, name })?.object;
+      if (pod === undefined) return undefined;
+      const { serviceAccountName = "", nodeName } = pod.spec ?? {};
+      return { ...found(pod.metadata), serviceAccountName, ...(nodeName !== undefined && { nodeName }) };
+    },
+    findSecret(namespace, name) {
+      const secret = secrets.peek({ namespace, name })?.object;
+      if (secret === undefined) return undefined;
+      const token = secret.data?.["token"];
+      return {
+        ...found(secret.metadata),
+        ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
+      };
+    },
+    findNode(name) {
+      const node = nodes.peek({ namespace: "", name });
+      return node && found(node.object.metadata);
+    },
+  };
+}
+
+/** The Secrets of bootstrap tokens. */
+export function bootstrapSecrets(registry: FindRegistry, namespace: string) {
+  const secrets = registry<Secret>("secrets");
+  return (name: string): BootstrapSecret | undefined => {
+    const secret = secrets.peek({ namespace, name })?.object;
+    if (secret === undefined) return undefined;
+    const { deletionTimestamp } = secret.metadata;
+    return {
+      type: secret.type ?? "",
+      data: secret.data ?? {},
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    };
+  };
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { UsageError } from "../cli/flag.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+
+/** Reads a file that a flag names. Throws UsageError. */
+export function readSettingsFile(flag: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
+  }
+}
+
+/** Reads and parses a file that a flag names; what `parse` throws becomes one line with the flag's name. */
+export function parseSettingsFile<T>(flag: string, file: string, parse: (text: string) => T): T {
+  const text = readSettingsFile(flag, file);
+  try {
+    return parse(text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--${flag}: ${file}: ${reason}`, { cause });
+  }
+}
+
+/** The certificates of a PEM bundle; a bundle without one is refused. */
+export function readCertificates(flag: string, file: string): Certificate[] {
+  const certificates = parseSettingsFile(flag, file, parseCertificatesPem);
+  if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
+  return certificates;
+}

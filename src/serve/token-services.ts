@@ -1,0 +1,75 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import { writePrivateFile } from "../files/atomic-file.ts";
+import {
+  createSecretTokenIssuer,
+  createSecretTokenVerifier,
+  createServiceAccountTokenVerifier,
+  createTokenIssuer,
+  discoveryDocuments,
+  distinctKeys,
+  generateSigningKeyPem,
+  parseSigningKey,
+  parseVerificationKeys,
+} from "../tokens/index.ts";
+import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects, VerifyToken } from "../tokens/index.ts";
+import { parseSettingsFile } from "./settings-files.ts";
+
+/** Everything about service account tokens that the settings and the data directory decide. */
+export interface TokenServices {
+  readonly apiAudiences: readonly string[];
+  readonly issueToken: IssueToken;
+  /** For Secrets of the type service-account-token. */
+  readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
+  /** In the order in which they are asked. */
+  readonly verifiers: readonly VerifyToken[];
+  readonly discovery: DiscoveryDocuments;
+}
+
+export interface TokenServicesOptions {
+  readonly options: ServeOptions;
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly objects: TokenObjects;
+  /** Where relying parties find the keys. */
+  readonly keysUrl: string;
+}
+
+/** The issuer of a server that was given none (upstream's conventional in-cluster name). */
+const defaultIssuer = (names: Names): string =>
+  `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
+
+/** Reads or makes the keys. Throws UsageError for a file that holds none. */
+export function openTokenServices({ options, names, clock, objects, keysUrl }: TokenServicesOptions): TokenServices {
+  const key = signingKey(options);
+  const keyFiles = options["service-account-key-file"];
+  const keys = distinctKeys([
+    key,
+    ...keyFiles.flatMap((file) => parseSettingsFile("service-account-key-file", file, parseVerificationKeys)),
+  ]);
+  const given = options["service-account-issuer"];
+  const issuers = given.length > 0 ? given : [defaultIssuer(names)];
+  const issuer = issuers[0] ?? "";
+  const apiAudiences = options["api-audiences"].length > 0 ? options["api-audiences"] : issuers;
+  return {
+    apiAudiences,
+    issueToken: createTokenIssuer({ key, issuer, claimName: names.tokenClaim, clock }),
+    issueSecretToken: createSecretTokenIssuer(key, names),
+    verifiers: [
+      createServiceAccountTokenVerifier({ names, keys, issuers, apiAudiences, objects, clock }),
+      createSecretTokenVerifier({ names, keys, apiAudiences, objects }),
+    ],
+    discovery: discoveryDocuments({ issuer, keysUrl, keys }),
+  };
+}
+
+function signingKey(options: ServeOptions): SigningKey {
+  const given = options["service-account-signing-key-file"];
+  if (given !== undefined) return parseSettingsFile("service-account-signing-key-file", given, parseSigningKey);
+  const file = join(options["data-dir"], "service-account.key");
+  if (!existsSync(file)) writePrivateFile(file, generateSigningKeyPem());
+  return parseSigningKey(readFileSync(file, "utf8"));
+}

@@ -44,14 +44,8 @@ export interface CertificateExtensions {
 
 type Findings = { -readonly [name in keyof CertificateExtensions]: CertificateExtensions[name] };
 
-/** What Go reads without acting on it; a critical one is no reason to refuse. */
-const understoodByName = new Set<string>([
-  oids.crlDistributionPoints,
-  oids.certificatePolicies,
-  oids.policyMappings,
-  oids.policyConstraints,
-  oids.inhibitAnyPolicy,
-]);
+/** Well-formed is all that these must be: they promise or offer something, and limit nothing. */
+const unlimiting = new Set<string>([oids.crlDistributionPoints, oids.certificatePolicies]);
 
 /** Reads every extension that matters. Throws PkiError with Go's text. */
 export function readCertificateExtensions(extensions: readonly Extension[]): CertificateExtensions {
@@ -63,7 +57,7 @@ export function readCertificateExtensions(extensions: readonly Extension[]): Cer
     unhandledCriticalExtensions: unhandled,
   };
   for (const extension of extensions) {
-    const isHandled = readExtension(extension, findings) || understoodByName.has(extension.id);
+    const isHandled = readExtension(extension, findings);
     if (extension.isCritical && !isHandled) unhandled.push(extension.id);
   }
   return findings;
@@ -104,6 +98,12 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
     case oids.authorityInfoAccess:
       if (isCritical) throw new PkiError("x509: authority info access incorrectly marked critical");
       return true;
+    case oids.policyMappings:
+    case oids.policyConstraints:
+    case oids.crlDistributionPoints:
+    case oids.certificatePolicies:
+      named("extension", () => checkSequence(value));
+      return unlimiting.has(id);
     default:
       return false;
   }
@@ -124,6 +124,11 @@ function whole(value: Buffer, tag: number): Buffer {
   const content = reader.read(tag, "");
   reader.expectEnd();
   return content;
+}
+
+function checkSequence(value: Buffer): void {
+  const reader = new DerReader(whole(value, tags.sequence));
+  while (!reader.isAtEnd) reader.readElement();
 }
 
 function readKeyUsages(value: Buffer): KeyUsageName[] {

@@ -38,22 +38,19 @@ export function parseCertificateRequestPem(pem: string | Uint8Array): Certificat
 export function parseCertificateRequest(der: Buffer): CertificateRequest {
   const outer = new DerReader(der);
   const request = outer.readSequence("certificateRequest");
-  outer.expectEnd();
   const info = request.readExpected(tags.sequence, "tbsCertificateRequest");
-  const algorithm = parseAlgorithmIdentifier(request.read(tags.sequence, "AlgorithmIdentifier"));
-  const signature = request.readBitString();
-  request.expectEnd();
-  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
-
   const reader = new DerReader(info.content);
   reader.readSmallInteger();
   const subject = reader.readElement();
   const spki = reader.readExpected(tags.sequence, "publicKeyInfo");
-  const attributes = reader.readOptional(contextTag(0, "constructed"));
-  reader.expectEnd();
+  const attributes = reader.read(contextTag(0, "constructed"), "");
+  const algorithm = parseAlgorithmIdentifier(request.read(tags.sequence, "AlgorithmIdentifier"));
+  const signature = request.readBitString();
+  for (const end of [outer, request, reader]) end.expectEnd();
+  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
 
   const publicKey = parsePublicKeyInfo(spki.bytes);
-  const extensions = attributes === undefined ? [] : requestedExtensions(attributes);
+  const extensions = requestedExtensions(attributes);
   const names = extensions.find(({ id }) => id === oids.subjectAltName);
   return {
     subject: parseDistinguishedName(subject.bytes),

@@ -62,16 +62,12 @@ function readCertificate(outer: DerReader): Certificate {
   const whole = within("certificate", () => outer.readExpected(tags.sequence, "certificate"));
   const input = new DerReader(whole.content);
   const tbsElement = within("tbs certificate", () => input.readExpected(tags.sequence, "tbsCertificate"));
-  const outerAlgorithm = within("algorithm identifier", () => input.read(tags.sequence, "AlgorithmIdentifier"));
-  const signature = within("signature", () => input.readBitString());
-  within("certificate", () => input.expectEnd());
-  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
-
   const tbs = new DerReader(tbsElement.content);
   const version = within("version", () => readVersion(tbs));
   const serialNumber = within("serial number", () => tbs.readInteger());
   if ((serialNumber[0] ?? 0) >= 0x80) throw new PkiError("x509: negative serial number");
   const innerAlgorithm = within("signature algorithm identifier", () => tbs.read(tags.sequence, "AlgorithmIdentifier"));
+  const outerAlgorithm = within("algorithm identifier", () => input.read(tags.sequence, "AlgorithmIdentifier"));
   if (!innerAlgorithm.equals(outerAlgorithm)) {
     throw new PkiError("x509: inner and outer signature algorithm identifiers don't match");
   }
@@ -87,7 +83,10 @@ function readCertificate(outer: DerReader): Certificate {
   const spki = within("spki", () => tbs.readExpected(tags.sequence, "publicKeyInfo").bytes);
   const publicKey = within("spki", () => parsePublicKeyInfo(spki));
   const extensions = within("extensions", () => readExtensions(tbs, version));
+  const signature = within("signature", () => input.readBitString());
+  if (signature.unusedBits !== 0) throw new PkiError("x509: malformed signature");
   within("tbs certificate", () => tbs.expectEnd());
+  within("certificate", () => input.expectEnd());
 
   return {
     ...readCertificateExtensions(extensions),

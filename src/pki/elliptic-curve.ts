@@ -52,12 +52,14 @@ const curves = new Map<string, Curve>([
 /** The curve that an object identifier names, or undefined. */
 export const curveOf = (objectIdentifier: string): Curve | undefined => curves.get(objectIdentifier);
 
-/** Whether octets are an uncompressed point of the curve (SEC 1 2.3.4). */
-export function isUncompressedPoint(curve: Curve, point: Buffer): boolean {
-  const size = Math.ceil(curve.sizeBits / 8);
-  if (point.length !== 1 + 2 * size || point[0] !== 4) return false;
+/** Why octets are not an uncompressed point of the curve (SEC 1 2.3.4), in Go's words, or undefined when they are. */
+export function pointFault({ name, sizeBits, p, b }: Curve, point: Buffer): string | undefined {
+  const size = Math.ceil(sizeBits / 8);
+  const goName = name.replace("-", "");
+  if (point[0] !== 4) return "ecdsa: invalid uncompressed public key";
+  if (point.length !== 1 + 2 * size) return `invalid ${goName} point encoding`;
   const x = BigInt(`0x${point.toString("hex", 1, 1 + size)}`);
   const y = BigInt(`0x${point.toString("hex", 1 + size)}`);
-  const { p, b } = curve;
-  return x < p && y < p && (y * y - (x * x - 3n) * x - b) % p === 0n;
+  if (x >= p || y >= p) return `invalid ${goName} element encoding`;
+  return (y * y - (x * x - 3n) * x - b) % p === 0n ? undefined : `${goName} point not on curve`;
 }

@@ -4,8 +4,6 @@ export const oids = {
   rsaEncryption: "1.2.840.113549.1.1.1",
   ecPublicKey: "1.2.840.10045.2.1",
   ed25519: "1.3.101.112",
-  x25519: "1.3.101.110",
-  dsa: "1.2.840.10040.4.1",
   p224: "1.3.132.0.33",
   p256: "1.2.840.10045.3.1.7",
   p384: "1.3.132.0.34",
@@ -19,8 +17,6 @@ export const oids = {
   sha256WithRsa: "1.2.840.113549.1.1.11",
   sha384WithRsa: "1.2.840.113549.1.1.12",
   sha512WithRsa: "1.2.840.113549.1.1.13",
-  dsaWithSha1: "1.2.840.10040.4.3",
-  dsaWithSha256: "2.16.840.1.101.3.4.3.2",
   ecdsaWithSha1: "1.2.840.10045.4.1",
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
   ecdsaWithSha384: "1.2.840.10045.4.3.3",
@@ -42,7 +38,6 @@ export const oids = {
   authorityKeyIdentifier: "2.5.29.35",
   policyConstraints: "2.5.29.36",
   extendedKeyUsage: "2.5.29.37",
-  inhibitAnyPolicy: "2.5.29.54",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
 
   // RFC 2985: the attribute of a request that carries extensions

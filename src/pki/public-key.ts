@@ -2,7 +2,7 @@ import { createPublicKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { isNull, parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { DerReader, tags } from "./der.ts";
-import { curveOf, isUncompressedPoint, type CurveName } from "./elliptic-curve.ts";
+import { curveOf, pointFault, type CurveName } from "./elliptic-curve.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
@@ -40,7 +40,8 @@ export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
     case oids.ecPublicKey: {
       const curve = namedCurve(parameters);
       if (curve === undefined) throw new PkiError("x509: unsupported elliptic curve");
-      if (!isUncompressedPoint(curve, keyBytes)) throw new PkiError("ecdsa: invalid uncompressed public key");
+      const fault = pointFault(curve, keyBytes);
+      if (fault !== undefined) throw new PkiError(fault);
       return { algorithm: "ECDSA", sizeBits: curve.sizeBits, curve: curve.name, spki, keyBytes };
     }
     case oids.ed25519:

@@ -1,0 +1,153 @@
+import { invalid } from "../../api/api-error.ts";
+import { timestamp } from "../../api/clock.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { isSameJson } from "../patch/json-value.ts";
+import type { JsonObject } from "../patch/json-value.ts";
+import { compareFields } from "./compare-fields.ts";
+import type { Comparison } from "./compare-fields.ts";
+import { configurationFaults } from "./configuration-faults.ts";
+import { applyConflict } from "./conflicts.ts";
+import { emptyObject } from "./empty-object.ts";
+import { updateManagers, withManagedFields, withoutManagedFields, writerOf } from "./track-update.ts";
+import type { FieldWrite } from "./track-update.ts";
+import { difference, emptySet, intersection, isEmpty, recursiveDifference, union } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { fieldsOf } from "./fields-of.ts";
+import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
+import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
+import type { FieldManager } from "./managed-fields.ts";
+import { mergeFields } from "./merge-fields.ts";
+import {
+  currentManagers,
+  releaseFields,
+  resetSet,
+  withNamedFields,
+  withoutFields,
+  withoutServerFields,
+} from "./owned-fields.ts";
+import { UntrackableEntry } from "./path-element.ts";
+import { removeFields } from "./remove-fields.ts";
+
+export interface Application extends FieldWrite {
+  /** The stored object; undefined when the apply creates it. */
+  readonly live: ApiObject | undefined;
+  /** The applied configuration (`parseConfiguration`), its nulls kept. */
+  readonly configuration: ApiObject;
+  /** Takes fields over from the managers that own them. */
+  readonly isForced: boolean;
+}
+
+/** Who owned an object's fields before it was first applied, when nobody was recorded. */
+const unrecordedManager = "before-first-apply";
+
+/**
+ * Server-side apply: lays the configuration over the live object, removes what the manager applied before and neither
+ * applies nor anybody else owns any more, and records the manager as owner of what it applies. The result may hold nulls
+ * and needs decoding and defaulting; afterwards `keepTimesOfUnchanged` tells whether it changed anything.
+ *
+ * Throws ApiErrors: 422 for a configuration that does not fit the schema, 409 for fields that other managers own.
+ */
+export function applyConfiguration(application: Application): ApiObject {
+  const { schema, live, configuration, apiVersion } = application;
+  const faults = configurationFaults(schema, configuration);
+  const { kind } = configuration;
+  const named = { group: apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "", resource: kind };
+  if (faults.length > 0) throw invalid(named, configuration.metadata.name ?? "", faults);
+  try {
+    return applyChecked(application, withoutManagedFields(live) ?? (emptyObject(schema) as unknown as ApiObject));
+  } catch (error) {
+    if (!(error instanceof UntrackableEntry)) throw error;
+    const fault = {
+      reason: "FieldValueInvalid",
+      field: "",
+      message: `Invalid value: live object: ${error.message}`,
+    } as const;
+    throw invalid(named, configuration.metadata.name ?? "", [fault]);
+  }
+}
+
+function applyChecked(application: Application, live: ApiObject): ApiObject {
+  const { schema, configuration, now } = application;
+  const managers = managersBefore(application);
+  const writer = writerOf(application, "Apply");
+  const id = managerId(writer);
+  const last = managers.get(id);
+  const reset = resetSet(application.resetFields);
+  const applied: FieldManager = {
+    ...writer,
+    time: last?.time,
+    fields: recursiveDifference(fieldsOf(schema, configuration), reset),
+  };
+  managers.set(id, applied);
+  const merged = mergeFields({ schema, live, applied: configuration });
+  const pruned = prune({ schema, merged, last: last?.fields ?? emptySet, managers }) as JsonObject; // kind and name stay
+  const compared = compareFields({ schema, before: live, after: pruned });
+  const comparison = withoutFields(compared, reset);
+  requireNoConflict({ application, live, managers, comparison, id });
+
+  const released = releaseFields(managers, comparison, id);
+  const owned = withoutServerFields(applied.fields);
+  const isChanged = !isSameJson(live, pruned);
+  if (isEmpty(owned)) released.delete(id);
+  else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
+  const object = application.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
+  // The merge of two objects of the kind is one: the schema was checked.
+  return withManagedFields(object as unknown as ApiObject, encodeManagers(released));
+}
+
+function managersBefore(application: Application): Map<string, FieldManager> {
+  const { live } = application;
+  const stored = decodeManagers(live?.metadata.managedFields ?? []);
+  if (live === undefined || (stored !== undefined && stored.size > 0)) {
+    return currentManagers(stored ?? new Map(), application);
+  }
+  const write = { ...application, manager: unrecordedManager };
+  return new Map(updateManagers({ write, managers: new Map(), before: undefined, after: live }));
+}
+
+interface Conflicting {
+  readonly application: Application;
+  readonly live: ApiObject;
+  readonly managers: ReadonlyMap<string, FieldManager>;
+  readonly comparison: Comparison;
+  readonly id: string;
+}
+
+function requireNoConflict({ application, live, managers, comparison, id }: Conflicting): void {
+  if (application.isForced) return;
+  const changed = union(comparison.modified, comparison.added);
+  const allowed =
+    application.manager === lastAppliedManager ? lastAppliedFields(application.schema, { ...live }) : emptySet;
+  const conflicts = [...managers]
+    .filter(([other]) => other !== id)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([, manager]) => ({ manager, fields: difference(intersection(manager.fields, changed), allowed) }))
+    .filter(({ fields }) => !isEmpty(fields));
+  if (conflicts.length > 0) throw applyConflict(conflicts);
+}
+
+interface Pruning {
+  readonly schema: ObjectSchema;
+  readonly merged: unknown;
+  /** What the manager applied last time. */
+  readonly last: FieldSet;
+  /** With what it applies now. */
+  readonly managers: ReadonlyMap<string, FieldManager>;
+}
+
+/** Removes what the manager applied last time and nobody, itself included, owns now (upstream: Updater.prune). */
+function prune({ schema, merged, last, managers }: Pruning): unknown {
+  if (isEmpty(last)) return merged;
+  const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
+  const present = named(fieldsOf(schema, merged));
+  const lastNamed = named(last);
+  const without = removeFields(schema, merged, lastNamed);
+  const managed = named([...managers.values()].reduce((all, { fields }) => union(all, fields), emptySet));
+  // Other managers' items went with their parents, and come back.
+  const kept = union(named(fieldsOf(schema, without)), managed);
+  const owned = removeFields(schema, merged, difference(present, kept));
+  // Items inside of what was removed that nobody ever owned stay too, unless the manager had applied them.
+  const dangling = difference(present, named(fieldsOf(schema, owned)));
+  return removeFields(schema, merged, intersection(dangling, lastNamed));
+}

@@ -1,0 +1,125 @@
+import type { ArraySchema, Schema } from "../../schema/schema.ts";
+import { isJsonObject, isSameJson, memberOf } from "../patch/json-value.ts";
+import type { JsonObject } from "../patch/json-value.ts";
+import { emptySet } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { everyFieldOf } from "./fields-of.ts";
+import { memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { asList, entriesByElement } from "./list-entries.ts";
+import { fieldElement } from "./path-element.ts";
+import type { PathElement } from "./path-element.ts";
+
+/** The fields in which two objects differ. */
+export interface Comparison {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+export const sameFields: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
+
+interface Pair {
+  readonly schema: Schema | undefined;
+  /** undefined: not there. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** A comparison of a part of an object: what is missing is empty, {} is the part itself. */
+type PartialComparison = { -readonly [K in keyof Comparison]?: FieldSet };
+
+/**
+ * Compares two objects as ownership sees them: the order of `set` and `map` lists does not count, duplicates in them are
+ * compared as one value, and whole values are never looked into. Throws UntrackableEntry.
+ */
+export const compareFields = (pair: Pair): Comparison => ({ ...sameFields, ...comparePair(pair) });
+
+function comparePair({ schema, before, after }: Pair): PartialComparison | undefined {
+  if (before === after) return undefined;
+  if (before === undefined) return { added: everyFieldOf(schema, after) };
+  if (after === undefined) return { removed: everyFieldOf(schema, before) };
+  const shape = shapeOf(schema, after);
+  if (shape.type === "entries") return compareEntries(shape.list, before, after);
+  if (shapeOf(schema, before).type !== shape.type) return compareUnlike({ schema, before, after });
+  if (shape.type === "members") return compareMembers({ schema, before, after });
+  return isSameJson(before, after) ? undefined : { modified: {} };
+}
+
+const asObject = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
+
+function isEmptyContainer(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
+}
+
+/** Two empty containers are one leaf: that tells null from empty. */
+const compareEmpty = (before: unknown, after: unknown): PartialComparison | undefined =>
+  isSameJson(before, after) ? undefined : { modified: {} };
+
+function compareMembers({ schema, before, after }: Pair): PartialComparison | undefined {
+  if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
+  const [left, right] = [asObject(before), asObject(after)];
+  let result: PartialComparison | undefined;
+  for (const name in right) {
+    const pair = { schema: memberSchemaOf(schema, name), before: memberOf(left, name), after: right[name] };
+    result = attach(result, fieldElement(name), comparePair(pair));
+  }
+  for (const name in left) {
+    if (Object.hasOwn(right, name)) continue;
+    result = attach(result, fieldElement(name), { removed: everyFieldOf(memberSchemaOf(schema, name), left[name]) });
+  }
+  return result;
+}
+
+function compareEntries(list: ArraySchema, before: unknown, after: unknown): PartialComparison | undefined {
+  if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
+  const [left, right] = [entriesByElement(list, asList(before)), entriesByElement(list, asList(after))];
+  let result: PartialComparison | undefined;
+  for (const [element, entries] of right) {
+    result = attach(result, element, compareDuplicates(list.items, left.get(element) ?? [], entries));
+  }
+  for (const [element, entries] of left) {
+    if (!right.has(element)) result = attach(result, element, compareDuplicates(list.items, entries, []));
+  }
+  return result;
+}
+
+/** Compares the entries of one element: normally at most one on each side. Duplicates are one value together. */
+function compareDuplicates(
+  schema: Schema,
+  before: readonly unknown[],
+  after: readonly unknown[],
+): PartialComparison | undefined {
+  if (before.length <= 1 && after.length <= 1) return comparePair({ schema, before: before[0], after: after[0] });
+  if (before.length > 1 && after.length > 1) return isSameJson(before, after) ? undefined : { modified: {} };
+  if (before.length > 1) {
+    return { removed: {}, ...(after.length > 0 && { added: everyFieldOf(schema, after[0]) }) };
+  }
+  return { added: {}, ...(before.length > 0 && { removed: everyFieldOf(schema, before[0]) }) };
+}
+
+/** A value that turned from an object to something else, or back, where the schema has no word on it. */
+function compareUnlike({ schema, before, after }: Pair): PartialComparison {
+  const result: PartialComparison = { modified: {} };
+  for (const [side, value] of [["removed", before] as const, ["added", after] as const]) {
+    if (!isJsonObject(value)) continue;
+    const { ".": _, ...children } = everyFieldOf(schema, value);
+    if (Object.keys(children).length > 0) result[side] = children;
+  }
+  return result;
+}
+
+const kinds = ["added", "modified", "removed"] as const;
+
+function attach(
+  result: PartialComparison | undefined,
+  element: PathElement,
+  part: PartialComparison | undefined,
+): PartialComparison | undefined {
+  if (part === undefined) return result;
+  const attached = result ?? {};
+  for (const kind of kinds) {
+    const set = part[kind];
+    if (set !== undefined) (attached[kind] ??= {})[element] = set;
+  }
+  return attached;
+}

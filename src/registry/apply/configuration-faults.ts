@@ -1,0 +1,74 @@
+import type { FieldError } from "../../api/field-error.ts";
+import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
+import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
+import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
+
+/**
+ * Everything in an applied configuration that the schema does not know or allow: unknown fields, values of another type,
+ * entries without their key, duplicates. Apply refuses them whatever field validation says: who owns a field that does
+ * not exist? Values are not shown.
+ */
+export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
+  if (isDeeperThan(maximumDepth, configuration)) return [fault("", "exceeded max depth")];
+  return [...faultsOf(schema, configuration, "")];
+}
+
+const fault = (path: string, message: string): FieldError => ({
+  reason: "FieldValueInvalid",
+  field: path.startsWith(".") ? path.slice(1) : path,
+  message: `Invalid value: ${message}`,
+});
+
+const typeFault = (path: string, expected: string, value: unknown): FieldError =>
+  fault(path, `expected ${expected}, got ${jsonTypeName(value)}`);
+
+function* faultsOf(schema: Schema, value: unknown, path: string): Generator<FieldError> {
+  if (value === null || schema.type === "any") return;
+  if (schema.type === "array") {
+    if (Array.isArray(value)) yield* entryFaults(schema, value, path);
+    else yield typeFault(path, "list", value);
+  } else if (schema.type !== "object" && schema.type !== "map") {
+    const expected = expectedScalar(schema, value);
+    if (expected !== undefined) yield typeFault(path, expected, value);
+  } else if (!isJsonObject(value)) {
+    yield typeFault(path, "map", value);
+  } else {
+    for (const [name, member] of Object.entries(value)) {
+      const memberPath = `${path}.${name}`;
+      if (schema.type === "map") yield* faultsOf(schema.values, member, memberPath);
+      else if (Object.hasOwn(schema.fields, name))
+        yield* faultsOf(schema.fields[name]?.schema ?? { type: "any" }, member, memberPath);
+      else if (schema.isOpen !== true) yield fault(memberPath, "field not declared in schema");
+    }
+  }
+}
+
+function* entryFaults(list: ArraySchema, entries: readonly unknown[], path: string): Generator<FieldError> {
+  const seen = new Set<string>();
+  for (const [index, entry] of entries.entries()) {
+    let entryPath = `${path}[${index}]`;
+    if (list.list !== "atomic") {
+      try {
+        const element = entryElement(list, entry);
+        if (seen.has(element)) yield fault(path, `duplicate entries for key ${printPath([element])}`);
+        seen.add(element);
+        entryPath = `${path}${printPath([element])}`;
+      } catch (error) {
+        if (!(error instanceof UntrackableEntry)) throw error;
+        yield fault(entryPath, error.message);
+        continue;
+      }
+    }
+    yield* faultsOf(list.items, entry, entryPath);
+  }
+}
+
+/** What the scalar should have been; undefined when it is that. */
+function expectedScalar({ type }: ScalarSchema, value: unknown): string | undefined {
+  if (type === "boolean") return typeof value === "boolean" ? undefined : "boolean";
+  if (type === "int32" || type === "int64") return Number.isInteger(value) ? undefined : "integer";
+  if (type === "double") return typeof value === "number" ? undefined : "number";
+  const isNumberAllowed = type === "quantity" || type === "intOrString";
+  if (typeof value === "string" || (isNumberAllowed && typeof value === "number")) return undefined;
+  return isNumberAllowed ? "string or number" : "string";
+}

@@ -1,0 +1,35 @@
+import { ApiError } from "../../api/api-error.ts";
+import { pathsOf } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import type { FieldManager } from "./managed-fields.ts";
+import { printPath } from "./path-element.ts";
+
+/** Fields that an apply would change and that another manager owns. */
+export interface Conflict {
+  readonly manager: FieldManager;
+  readonly fields: FieldSet;
+}
+
+function printManager({ manager, operation, apiVersion, subresource }: FieldManager): string {
+  const through = subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`;
+  return `${JSON.stringify(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
+}
+
+/** The 409 of an apply: every field of every conflict, with its manager. */
+export function applyConflict(conflicts: readonly Conflict[]): ApiError {
+  const found = conflicts.map(({ manager, fields }) => ({
+    manager: printManager(manager),
+    paths: [...pathsOf(fields)].map(printPath),
+  }));
+  const causes = found.flatMap(({ manager, paths }) =>
+    paths.map((field) => ({ reason: "FieldManagerConflict", message: `conflict with ${manager}`, field })),
+  );
+  const [first] = found;
+  const summary =
+    causes.length === 1 && first !== undefined
+      ? `1 conflict: conflict with ${first.manager}: ${first.paths[0] ?? ""}`
+      : `${causes.length} conflicts: ${found
+          .map(({ manager, paths }) => [`conflicts with ${manager}:`, ...paths.map((path) => `- ${path}`)].join("\n"))
+          .join("\n")}`;
+  return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });
+}

@@ -1,0 +1,169 @@
+import type { FieldsV1 } from "../../api/object-meta.ts";
+import { isJsonObject, maximumDepth } from "../patch/json-value.ts";
+import { canonicalElement } from "./path-element.ts";
+import type { PathElement } from "./path-element.ts";
+
+/**
+ * A set of field paths in its own encoding, FieldsV1: nested objects from path element to what is below it. A path is a
+ * member when its object is empty or has a `.`. Sets never change; results share what they can. At the root, {} is the
+ * empty set: nobody owns a whole object.
+ */
+export type FieldSet = FieldsV1;
+
+export const emptySet: FieldSet = Object.freeze({});
+
+const ownMark = ".";
+
+export function isEmpty(set: FieldSet): boolean {
+  for (const _ in set) return false;
+  return true;
+}
+
+/** Whether the path that this part of a set stands at is a member itself. */
+const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
+
+/** A part of a set from its own membership and what is below; undefined when there is neither. */
+function nodeOf(isOwn: boolean, children: FieldSet): FieldSet | undefined {
+  if (isEmpty(children)) return isOwn ? {} : undefined;
+  return isOwn ? { [ownMark]: {}, ...children } : children;
+}
+
+/** The same part of a set, with its own path as a member. */
+export const withMember = (node: FieldSet | undefined): FieldSet =>
+  node === undefined ? {} : isMember(node) ? node : { [ownMark]: {}, ...node };
+
+export function union(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left)) return right;
+  return isEmpty(right) ? left : unionOfNodes(left, right);
+}
+
+function unionOfNodes(left: FieldSet, right: FieldSet): FieldSet {
+  if (left === right) return left;
+  const children: FieldSet = {};
+  for (const element in left) if (element !== ownMark) children[element] = left[element] ?? {};
+  for (const element in right) {
+    if (element === ownMark) continue;
+    const mine = children[element];
+    const theirs = right[element] ?? {};
+    children[element] = mine === undefined ? theirs : unionOfNodes(mine, theirs);
+  }
+  return nodeOf(isMember(left) || isMember(right), children) ?? emptySet;
+}
+
+/** The members of both. */
+export function intersection(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left) || isEmpty(right)) return emptySet;
+  return intersectionOfNodes(left, right) ?? emptySet;
+}
+
+function intersectionOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefined {
+  const children: FieldSet = {};
+  for (const element in left) {
+    const [mine, theirs] = [left[element], right[element]];
+    if (element === ownMark || mine === undefined || theirs === undefined) continue;
+    const both = intersectionOfNodes(mine, theirs);
+    if (both !== undefined) children[element] = both;
+  }
+  return nodeOf(isMember(left) && isMember(right), children);
+}
+
+/** The members of `left` that are not members of `right`; what is below a member of `right` stays. */
+export function difference(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left) || isEmpty(right)) return left;
+  return differenceOfNodes(left, right) ?? emptySet;
+}
+
+function differenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefined {
+  const children: FieldSet = {};
+  for (const element in left) {
+    const mine = left[element];
+    if (element === ownMark || mine === undefined) continue;
+    const theirs = right[element];
+    const rest = theirs === undefined ? mine : differenceOfNodes(mine, theirs);
+    if (rest !== undefined) children[element] = rest;
+  }
+  return nodeOf(isMember(left) && !isMember(right), children);
+}
+
+/** The members of `left` that neither are members of `right` nor below one. */
+export function recursiveDifference(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left) || isEmpty(right)) return left;
+  return recursiveDifferenceOfNodes(left, right) ?? emptySet;
+}
+
+function recursiveDifferenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefined {
+  const children: FieldSet = {};
+  for (const element in left) {
+    const mine = left[element];
+    if (element === ownMark || mine === undefined) continue;
+    const theirs = right[element];
+    if (theirs !== undefined && isMember(theirs)) continue;
+    const rest = theirs === undefined ? mine : recursiveDifferenceOfNodes(mine, theirs);
+    if (rest !== undefined) children[element] = rest;
+  }
+  return nodeOf(isMember(left), children);
+}
+
+/** What the set says of an element below its root: whether it is a member, and what is below it. */
+export function below(
+  set: FieldSet,
+  element: PathElement,
+): { readonly isMember: boolean; readonly children: FieldSet } | undefined {
+  const node = set[element];
+  if (node === undefined) return undefined;
+  if (!(ownMark in node)) return { isMember: isEmpty(node), children: node };
+  const { [ownMark]: _, ...children } = node;
+  return { isMember: true, children };
+}
+
+/** Whether the path is a member of the set. */
+export function has(set: FieldSet, path: readonly PathElement[]): boolean {
+  let node: FieldSet | undefined = set;
+  for (const element of path) {
+    node = node?.[element];
+    if (node === undefined) return false;
+  }
+  return path.length > 0 && isMember(node);
+}
+
+/** The set of one path. */
+export const setOfPath = (path: readonly PathElement[]): FieldSet =>
+  path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
+
+/** Every member's path: at each level the members first, then what is below, both sorted. */
+export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
+  const elements = Object.keys(set)
+    .filter((element) => element !== ownMark)
+    .sort();
+  for (const element of elements) if (isMember(set[element] ?? {})) yield [...prefix, element];
+  for (const element of elements) yield* pathsOf(set[element] ?? {}, [...prefix, element]);
+}
+
+export const isSameSet = (left: FieldSet, right: FieldSet): boolean =>
+  isEmpty(difference(left, right)) && isEmpty(difference(right, left));
+
+/** The set with its elements in order, as it is stored. */
+export function sorted(set: FieldSet): FieldSet {
+  const result: FieldSet = {};
+  for (const element of Object.keys(set).sort()) result[element] = sorted(set[element] ?? {});
+  return result;
+}
+
+/** Reads a set that a client wrote: elements get their one spelling, unknown types are left out. Throws SyntaxError. */
+export function decodeFieldSet(fields: unknown): FieldSet {
+  const { [ownMark]: _, ...set } = decodeNode(fields, maximumDepth);
+  return set;
+}
+
+function decodeNode(fields: unknown, levels: number): FieldSet {
+  if (!isJsonObject(fields) || levels === 0) throw new SyntaxError("a field set must be nested objects");
+  const node: FieldSet = {};
+  for (const [element, below] of Object.entries(fields)) {
+    const canonical = element === ownMark ? ownMark : canonicalElement(element);
+    if (canonical === undefined) continue;
+    const inner = decodeNode(below, levels - 1);
+    const known = node[canonical];
+    node[canonical] = known === undefined ? inner : unionOfNodes(known, inner);
+  }
+  return node;
+}

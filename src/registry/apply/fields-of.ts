@@ -1,0 +1,50 @@
+import type { Schema } from "../../schema/schema.ts";
+import { isJsonObject } from "../patch/json-value.ts";
+import { emptySet, isEmpty, withMember } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { isNamedField, memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { asList, entriesByElement } from "./list-entries.ts";
+import { fieldElement } from "./path-element.ts";
+
+/**
+ * The fields that an applied configuration speaks of: its leaves, entries of lists and keys of maps, not the structs,
+ * lists and maps around them (upstream: ToFieldSet). Throws UntrackableEntry.
+ */
+export const fieldsOf = (schema: Schema, object: unknown): FieldSet => appliedNode(schema, object) ?? emptySet;
+
+function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | undefined {
+  const shape = shapeOf(schema, value);
+  if (shape.type === "leaf") return {};
+  const node: FieldSet = {};
+  if (shape.type === "entries") {
+    for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
+      node[element] = entries.length > 1 ? {} : withMember(appliedNode(shape.list.items, entries[0]));
+    }
+  } else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      const child = appliedNode(memberSchemaOf(schema, name), member);
+      const isOwn = member === null || isEmptyObject(member) || !isNamedField(schema, name);
+      const field = isOwn ? withMember(child) : child;
+      if (field !== undefined) node[fieldElement(name)] = field;
+    }
+  }
+  return isEmpty(node) ? undefined : node;
+}
+
+const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length === 0;
+
+/** Every path of a value that was added or removed whole: itself and all that is below. Throws UntrackableEntry. */
+export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldSet {
+  const shape = shapeOf(schema, value);
+  const node: FieldSet = {};
+  if (shape.type === "entries") {
+    for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
+      node[element] = entries.length > 1 ? {} : everyFieldOf(shape.list.items, entries[0]);
+    }
+  } else if (shape.type === "members" && isJsonObject(value)) {
+    for (const name in value) {
+      node[fieldElement(name)] = everyFieldOf(memberSchemaOf(schema, name), value[name]);
+    }
+  }
+  return withMember(isEmpty(node) ? undefined : node);
+}

@@ -1,0 +1,75 @@
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { isJsonObject, memberOf } from "../patch/json-value.ts";
+import type { JsonObject } from "../patch/json-value.ts";
+import { compareFields } from "./compare-fields.ts";
+import { difference, emptySet } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { fieldsOf } from "./fields-of.ts";
+import { configurationFaults } from "./configuration-faults.ts";
+
+/** The manager for which the annotation of kubectl's client-side apply is honoured and kept up to date. */
+export const lastAppliedManager = "kubectl";
+const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+const maximumAnnotationsBytes = 256 * 1024;
+
+function annotationsOf(object: unknown): JsonObject {
+  const metadata = isJsonObject(object) ? memberOf(object, "metadata") : undefined;
+  const annotations = isJsonObject(metadata) ? memberOf(metadata, "annotations") : undefined;
+  return isJsonObject(annotations) ? annotations : {};
+}
+
+/**
+ * The fields that kubectl's client-side apply set and that are still as it set them: a server-side apply by kubectl may
+ * take them over without a conflict (upstream: lastAppliedManager).
+ */
+export function lastAppliedFields(schema: ObjectSchema, live: Readonly<JsonObject>): FieldSet {
+  const lastApplied = parse(annotationsOf(live)[annotation]);
+  if (lastApplied === undefined || memberOf(lastApplied, "apiVersion") !== live["apiVersion"]) return emptySet;
+  if (configurationFaults(schema, lastApplied).length > 0) return emptySet;
+  const { added, modified, removed } = compareFields({ schema, before: lastApplied, after: live });
+  return [modified, added, removed].reduce(difference, fieldsOf(schema, lastApplied));
+}
+
+function parse(json: unknown): JsonObject | undefined {
+  if (typeof json !== "string") return undefined;
+  try {
+    const value: unknown = JSON.parse(json);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined; // anybody may write the annotation
+  }
+}
+
+/** Where the object has the annotation: the object with it set to the configuration, or without it when too long. */
+export function withLastApplied(object: JsonObject, configuration: Readonly<JsonObject>): JsonObject {
+  const annotations = annotationsOf(object);
+  if (typeof annotations[annotation] !== "string" || annotations[annotation] === "") return object;
+  const { [annotation]: _, ...others } = annotations;
+  const next = { ...others, [annotation]: encode(configuration) };
+  const bytes = Object.entries(next).reduce((sum, entry) => sum + Buffer.byteLength(entry.join("")), 0);
+  const metadata = memberOf(object, "metadata") as JsonObject; // it has annotations
+  return {
+    ...object,
+    metadata: { ...metadata, annotations: bytes > maximumAnnotationsBytes ? others : next },
+  };
+}
+
+function encode(configuration: Readonly<JsonObject>): string {
+  const { [annotation]: own, ...annotations } = annotationsOf(configuration);
+  const metadata = memberOf(configuration, "metadata");
+  const bare =
+    own === undefined || !isJsonObject(metadata)
+      ? configuration
+      : { ...configuration, metadata: { ...metadata, annotations } };
+  return `${JSON.stringify(inKeyOrder(bare))}\n`;
+}
+
+function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, inKeyOrder(value[key])]),
+  );
+}

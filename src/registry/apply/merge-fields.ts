@@ -1,0 +1,89 @@
+import type { ArraySchema, Schema } from "../../schema/schema.ts";
+import { isJsonObject, memberOf, setMember } from "../patch/json-value.ts";
+import type { JsonObject } from "../patch/json-value.ts";
+import { memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { asList } from "./list-entries.ts";
+import { entryElement } from "./path-element.ts";
+import type { PathElement } from "./path-element.ts";
+
+interface Merge {
+  readonly schema: Schema | undefined;
+  /** undefined: not there. */
+  readonly live: unknown;
+  readonly applied: unknown;
+}
+
+/**
+ * Lays an applied configuration over a live object: its leaves win (null too), objects are merged member by member, and
+ * lists entry by entry in the configuration's order, with the live object's other entries kept where they were. Changes
+ * nothing that it is given. Throws UntrackableEntry.
+ */
+export function mergeFields({ schema, live, applied }: Merge): unknown {
+  if (applied === undefined) return live;
+  if (live === undefined) return applied;
+  const shape = shapeOf(schema, applied);
+  if (shape.type === "leaf") return applied;
+  if (shape.type === "entries") {
+    const [left, right] = [asList(live), asList(applied)];
+    return left.length === 0 && right.length === 0 ? applied : mergeEntries(shape.list, left, right);
+  }
+  const [left, right] = [isJsonObject(live) ? live : {}, isJsonObject(applied) ? applied : {}];
+  const merged: JsonObject = { ...left };
+  for (const [name, value] of Object.entries(right)) {
+    setMember(
+      merged,
+      name,
+      mergeFields({ schema: memberSchemaOf(schema, name), live: memberOf(left, name), applied: value }),
+    );
+  }
+  return Object.keys(merged).length === 0 ? applied : merged;
+}
+
+interface Entry {
+  readonly element: PathElement;
+  readonly value: unknown;
+}
+
+const entriesOf = (list: ArraySchema, values: readonly unknown[]): Entry[] =>
+  values.map((value) => ({ element: entryElement(list, value), value }));
+
+/**
+ * Upstream's order: the applied entries as they are, and before each the live-only entries that stand before it in the
+ * live list, as far as the entries that both share are in the same order there.
+ */
+function mergeEntries(list: ArraySchema, liveValues: readonly unknown[], appliedValues: readonly unknown[]): unknown[] {
+  const live = entriesOf(list, liveValues);
+  const applied = entriesOf(list, appliedValues);
+  const liveByElement = new Map<PathElement, unknown>();
+  // An entry that the live list has twice is replaced, not merged: which one would it be?
+  for (const { element, value } of live) liveByElement.set(element, liveByElement.has(element) ? null : value);
+  const appliedElements = new Set(applied.map(({ element }) => element));
+  const shared = applied.filter(({ element }) => liveByElement.has(element)).map(({ element }) => element);
+  const done = new Set<PathElement>();
+  const merged: unknown[] = [];
+  let nextShared = 0;
+  let [liveIndex, appliedIndex] = [0, 0];
+  const take = ({ element, value }: Entry): void => {
+    done.add(element);
+    if (shared[nextShared] === element) nextShared++;
+    merged.push(mergeFields({ schema: list.items, live: liveByElement.get(element), applied: value }));
+    appliedIndex++;
+  };
+  while (liveIndex < live.length || appliedIndex < applied.length) {
+    const mine = live[liveIndex];
+    const theirs = applied[appliedIndex];
+    if (mine !== undefined && !appliedElements.has(mine.element)) {
+      merged.push(mine.value);
+      liveIndex++;
+    } else if (mine !== undefined && mine.element === theirs?.element) {
+      take(theirs);
+      liveIndex++;
+    } else if (mine !== undefined && theirs !== undefined && (shared[nextShared] ?? mine.element) !== mine.element) {
+      liveIndex++;
+    } else {
+      if (mine !== undefined && done.has(mine.element)) liveIndex++;
+      if (theirs !== undefined) take(theirs);
+    }
+  }
+  return merged;
+}

@@ -1,0 +1,112 @@
+import type { ObjectSchema, Schema } from "../../schema/schema.ts";
+import type { Comparison } from "./compare-fields.ts";
+import { difference, emptySet, isEmpty, recursiveDifference, setOfPath, union, withMember } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
+import { isNamedField, memberSchemaOf } from "./field-shape.ts";
+import type { FieldManager, FieldManagers } from "./managed-fields.ts";
+import { fieldElement } from "./path-element.ts";
+
+/** What nobody owns: the server's own fields (upstream: stripMeta). */
+const serverFields: FieldSet = [
+  ["apiVersion"],
+  ["kind"],
+  ["metadata"],
+  ...[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+  ].map((name) => ["metadata", name]),
+]
+  .map((path) => setOfPath(path.map(fieldElement)))
+  .reduce(union, emptySet);
+
+export const withoutServerFields = (fields: FieldSet): FieldSet => difference(fields, serverFields);
+
+const resetSets = new WeakMap<readonly (readonly string[])[], FieldSet>();
+
+/** The set of the paths that an endpoint does not write. */
+export function resetSet(paths: readonly (readonly string[])[] | undefined): FieldSet {
+  if (paths === undefined || paths.length === 0) return emptySet;
+  let set = resetSets.get(paths);
+  if (set === undefined) {
+    set = paths.map((path) => setOfPath(path.map(fieldElement))).reduce(union, emptySet);
+    resetSets.set(paths, set);
+  }
+  return set;
+}
+
+/** The comparison without what the endpoint does not write. */
+export const withoutFields = ({ added, modified, removed }: Comparison, fields: FieldSet): Comparison => ({
+  added: recursiveDifference(added, fields),
+  modified: recursiveDifference(modified, fields),
+  removed: recursiveDifference(removed, fields),
+});
+
+/**
+ * The managers' sets as the schema is now: what is inside a value that is owned as a whole means the whole. Entries of
+ * another version are left out: what they meant is not known any more.
+ */
+export function currentManagers(
+  managers: FieldManagers,
+  { schema, apiVersion }: { readonly schema: ObjectSchema; readonly apiVersion: string },
+): Map<string, FieldManager> {
+  const current = new Map<string, FieldManager>();
+  for (const [id, manager] of managers) {
+    if (manager.apiVersion !== apiVersion) continue;
+    const fields = isEmpty(manager.fields) ? emptySet : wholeValues(schema, manager.fields);
+    current.set(id, fields === manager.fields ? manager : { ...manager, fields });
+  }
+  return current;
+}
+
+function wholeValues(schema: Schema | undefined, node: FieldSet): FieldSet {
+  if (schema === undefined || isEmpty(node)) return node;
+  const isWhole = schema.type === "array" ? schema.list === "atomic" : "isAtomic" in schema && schema.isAtomic;
+  if (isWhole) return {};
+  let result = node;
+  for (const element in node) {
+    const child = node[element] ?? {};
+    const whole = wholeValues(schemaBelow(schema, element), child);
+    if (whole === child) continue;
+    if (result === node) result = { ...node };
+    result[element] = whole;
+  }
+  return result;
+}
+
+function schemaBelow(schema: Schema | undefined, element: string): Schema | undefined {
+  if (element.startsWith("f:")) return memberSchemaOf(schema, element.slice(2));
+  return schema?.type === "array" ? schema.items : undefined;
+}
+
+/** The set with the structs' fields as members that only have members below (upstream: EnsureNamedFieldsAreMembers). */
+export function withNamedFields(schema: Schema | undefined, node: FieldSet): FieldSet {
+  const result: FieldSet = {};
+  for (const element in node) {
+    const child = withNamedFields(schemaBelow(schema, element), node[element] ?? {});
+    const isNamed = element.startsWith("f:") && isNamedField(schema, element.slice(2));
+    result[element] = isNamed ? withMember(child) : child;
+  }
+  return result;
+}
+
+/** The managers after a write by another one: they lose what it changed, and those with nothing left are gone. */
+export function releaseFields(
+  managers: Map<string, FieldManager>,
+  { added, modified, removed }: Comparison,
+  writer?: string,
+): Map<string, FieldManager> {
+  const released = new Map<string, FieldManager>();
+  for (const [id, manager] of managers) {
+    const fields =
+      id === writer ? manager.fields : difference(difference(difference(manager.fields, added), modified), removed);
+    if (!isEmpty(fields)) released.set(id, { ...manager, fields });
+  }
+  return released;
+}

@@ -1,0 +1,89 @@
+import type { ArraySchema } from "../../schema/schema.ts";
+import { isJsonObject, memberOf } from "../patch/json-value.ts";
+
+/**
+ * One step of a field path, as FieldsV1 writes it: `f:<name>` a field, `k:<json>` the keys of a list's entry, `v:<json>`
+ * the value of a set's entry, `i:<n>` an index. Equal elements are equal strings.
+ */
+export type PathElement = string;
+
+export const fieldElement = (name: string): PathElement => `f:${name}`;
+
+/** Why no path leads to an entry of a list: ownership of the object cannot be worked out. */
+export class UntrackableEntry extends Error {}
+
+/** The element of an entry of a `set` or `map` list. Throws UntrackableEntry. */
+export function entryElement(list: ArraySchema, entry: unknown): PathElement {
+  if (list.list === "set") {
+    if (entry === null || typeof entry === "object") {
+      throw new UntrackableEntry("a set's entry must be a scalar");
+    }
+    return `v:${elementJson(entry)}`;
+  }
+  if (!isJsonObject(entry)) throw new UntrackableEntry("a list with keys may only have entries that are objects");
+  const keys = list.mapKeys ?? [];
+  const values: Record<string, unknown> = {};
+  let found = 0;
+  for (const key of [...keys].sort()) {
+    const value = memberOf(entry, key) ?? defaultOf(list, key);
+    if (value === undefined) continue;
+    values[key] = value;
+    found++;
+  }
+  if (found === 0) throw new UntrackableEntry(`an entry needs a value of its key: ${keys.join(", ")}`);
+  return `k:${elementJson(values)}`;
+}
+
+const defaultOf = (list: ArraySchema, key: string): unknown =>
+  list.items.type === "object" && Object.hasOwn(list.items.fields, key) ? list.items.fields[key]?.default : undefined;
+
+const htmlCharacters = /[<>&\u2028\u2029]/g;
+
+/** JSON as Go writes it, so that elements of upstream's servers and ours are the same strings. */
+const elementJson = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    htmlCharacters,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+/** The one spelling of an element that a client wrote; undefined for a type that is not known. Throws on broken JSON. */
+export function canonicalElement(element: string): PathElement | undefined {
+  const content = element.slice(2);
+  switch (element.slice(0, 2)) {
+    case "f:":
+      return element;
+    case "v:":
+      return `v:${elementJson(JSON.parse(content))}`;
+    case "k:": {
+      const keys: unknown = JSON.parse(content);
+      if (!isJsonObject(keys)) throw new SyntaxError("the keys of an entry must be an object");
+      return `k:${elementJson(Object.fromEntries(Object.entries(keys).sort(([left], [right]) => (left < right ? -1 : 1))))}`;
+    }
+    case "i:":
+      if (!/^-?\d{1,9}$/.test(content)) throw new SyntaxError("an index must be a number");
+      return element;
+    default:
+      return undefined;
+  }
+}
+
+/** A path as messages show it: `.spec.containers[name="app"].image`. */
+export const printPath = (path: readonly PathElement[]): string => path.map(printElement).join("");
+
+function printElement(element: PathElement): string {
+  const content = element.slice(2);
+  switch (element.slice(0, 2)) {
+    case "f:":
+      return `.${content}`;
+    case "v:":
+      return `[=${JSON.stringify(JSON.parse(content))}]`;
+    case "k:": {
+      const keys = JSON.parse(content) as Record<string, unknown>; // every `k:` element was written from an object
+      return `[${Object.entries(keys)
+        .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+        .join(",")}]`;
+    }
+    default:
+      return `[${content}]`;
+  }
+}

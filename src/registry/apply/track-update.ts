@@ -1,0 +1,143 @@
+import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { timestamp } from "../../api/clock.ts";
+import { isSameJson } from "../patch/json-value.ts";
+import { capUpdateManagers } from "./cap-managers.ts";
+import { compareFields } from "./compare-fields.ts";
+import { emptyObject } from "./empty-object.ts";
+import { emptySet, isEmpty, union } from "./field-set.ts";
+import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
+import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
+import { currentManagers, releaseFields, resetSet, withoutFields, withoutServerFields } from "./owned-fields.ts";
+import { UntrackableEntry } from "./path-element.ts";
+
+/** Who writes, and through what. */
+export interface FieldWrite {
+  readonly schema: ObjectSchema;
+  /** The fieldManager parameter, or the first part of the User-Agent; "" is recorded as `unknown`. */
+  readonly manager: string;
+  readonly apiVersion: string;
+  /** "" for the resource itself. */
+  readonly subresource: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Paths that this endpoint does not write: they are never owned through it (upstream: GetResetFields). */
+  readonly resetFields?: readonly (readonly string[])[] | undefined;
+}
+
+export interface UpdateTracking extends FieldWrite {
+  /** The stored object; undefined for a create. */
+  readonly previous: ApiObject | undefined;
+  /**
+   * The object as the client wants it, decoded and defaulted, before prepareForCreate or prepareForUpdate. Its
+   * managedFields are the client's: absent means unchanged, `[]` or `[{}]` resets them, invalid ones are ignored.
+   */
+  readonly next: ApiObject;
+}
+
+/**
+ * Returns `next` with the managedFields that follow from a create, update or patch: the writer owns what it changed, and
+ * others lose it. An object without any stays without (until it is applied). Timestamps change only with the fields.
+ */
+export function trackUpdate(tracking: UpdateTracking): ApiObject {
+  const { previous, next } = tracking;
+  const entries = entriesBefore(tracking);
+  const managers = decodeManagers(entries ?? []) ?? new Map<string, FieldManager>();
+  if (managers.size === 0 && previous !== undefined) return withManagedFields(next, []);
+  try {
+    const updated = updateManagers({ write: tracking, managers, before: previous, after: next });
+    return withManagedFields(next, updated === managers && entries !== undefined ? entries : encodeManagers(updated));
+  } catch (error) {
+    // A list entry without its key: nobody can own such an object's fields (upstream clears managedFields too).
+    if (error instanceof UntrackableEntry) return withManagedFields(next, []);
+    throw error;
+  }
+}
+
+/** The entries to start from: the client's, where it may write them and they are valid, else the stored ones. */
+function entriesBefore({ previous, next, subresource }: UpdateTracking): readonly ManagedFieldsEntry[] | undefined {
+  const stored = previous?.metadata.managedFields;
+  const given = subresource === "" ? next.metadata.managedFields : undefined;
+  if (given === undefined || given === stored || isSameJson(given, stored)) return stored;
+  const [first] = given;
+  if (first === undefined || (given.length === 1 && Object.keys(first).length === 0)) return undefined;
+  return decodeManagers(given) === undefined ? stored : given;
+}
+
+export interface ManagersUpdate {
+  readonly write: FieldWrite;
+  readonly managers: FieldManagers;
+  /** undefined for a create. */
+  readonly before: ApiObject | undefined;
+  readonly after: ApiObject;
+}
+
+/** The managers after an update; the same ones when nothing changed. Throws UntrackableEntry. */
+export function updateManagers({ write, managers, before, after }: ManagersUpdate): FieldManagers {
+  const { schema, now } = write;
+  const compared = compareFields({
+    schema,
+    before: withoutManagedFields(before) ?? emptyObject(schema),
+    after: withoutManagedFields(after),
+  });
+  if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
+  const comparison = withoutFields(compared, resetSet(write.resetFields));
+  const updated = releaseFields(currentManagers(managers, write), comparison);
+  const owned = withoutServerFields(union(comparison.modified, comparison.added));
+  if (!isEmpty(owned)) {
+    const writer = writerOf(write, "Update");
+    const id = managerId(writer);
+    const fields = union(owned, updated.get(id)?.fields ?? emptySet);
+    updated.set(id, { ...writer, time: timestamp(now), fields });
+  }
+  return capUpdateManagers(updated);
+}
+
+export const writerOf = (
+  { manager, apiVersion, subresource }: FieldWrite,
+  operation: Operation,
+): Omit<FieldManager, "time" | "fields"> => ({
+  manager: manager === "" ? "unknown" : manager,
+  operation,
+  apiVersion,
+  subresource,
+});
+
+export function withoutManagedFields<T extends ApiObject | undefined>(object: T): T {
+  if (object?.metadata.managedFields === undefined) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** The object with these managedFields, or without any. */
+export function withManagedFields(object: ApiObject, entries: readonly ManagedFieldsEntry[]): ApiObject {
+  if (entries.length === 0) return withoutManagedFields(object);
+  if (object.metadata.managedFields === entries) return object;
+  return { ...object, metadata: { ...object.metadata, managedFields: [...entries] } };
+}
+
+/**
+ * Returns `next`, with the managers' times of `previous` where nothing but those times differs, so that a write that
+ * changes nothing stores nothing (upstream: IgnoreManagedFieldsTimestampsTransformer). resourceVersion does not count.
+ */
+export function keepTimesOfUnchanged({
+  previous,
+  next,
+}: {
+  readonly previous: ApiObject;
+  readonly next: ApiObject;
+}): ApiObject {
+  const [before, after] = [previous.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
+  if (before.length !== after.length || isSameJson(before, after)) return next;
+  const isSame =
+    isSameJson(withoutTimes(before), withoutTimes(after)) && isSameJson(comparable(previous), comparable(next));
+  return isSame ? withManagedFields(next, before) : next;
+}
+
+const withoutTimes = (entries: readonly ManagedFieldsEntry[]): unknown[] =>
+  entries.map((entry) => ({ ...entry, time: undefined }));
+
+function comparable(object: ApiObject): unknown {
+  const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,5 +1,10 @@
 import type { ChangeFeed } from "./change-feed.ts";
-import type { Entry } from "./store.ts";
+import { EventHistory } from "./event-history.ts";
+import type { FeedFollower } from "./feed-follower.ts";
+import { SortedMap } from "./sorted-map.ts";
+import { RevisionCompacted } from "./store.ts";
+import type { Change, Entry } from "./store.ts";
+import { byteOrdered } from "./byte-order.ts";
 
 export interface WatchCacheOptions<T> {
   /** Shared by all caches of the process. */
@@ -30,32 +35,154 @@ export interface KeyRange {
 }
 
 export interface CacheWatchRequest<T> extends KeyRange {
+  /** May lie in the future: the events up to it are left out then. */
   readonly afterRevision: number;
   readonly onEvent: (event: CacheEvent<T>) => void;
-  /** After events (also of other prefixes) were applied: everything up to this revision has been delivered. */
+  /** Called after changes (of any prefix) were applied: every event up to this revision has been delivered. */
   readonly onProgress?: (revision: number) => void;
-  /** Called once, when events were missed or the cache closed; never after stop(). */
+  /** Called once: RevisionCompacted when events were missed, else why the cache ended. Never after stop(). */
   readonly onEnd: (error: Error) => void;
+}
+
+interface CacheWatch<T> {
+  /** Events up to here have been delivered, or were not asked for. */
+  position: number;
+  /** Byte-ordered. */
+  readonly start: string;
+  readonly end: string;
+  readonly request: CacheWatchRequest<T>;
 }
 
 /** The objects under one prefix of the store in memory, with their recent history; follows the store's revision log. */
 export class WatchCache<T> {
-  constructor(_options: WatchCacheOptions<T>) {
-    throw new Error("being written");
+  readonly #options: WatchCacheOptions<T>;
+  readonly #objects = new SortedMap<T>();
+  readonly #watches = new Set<CacheWatch<T>>();
+  #history: EventHistory<CacheEvent<T>>;
+  #follower: FeedFollower | undefined;
+
+  constructor(options: WatchCacheOptions<T>) {
+    this.#options = options;
+    this.#history = new EventHistory({ capacity: options.historyLength, oldestRevision: 0 });
   }
-  /** Loads the state and the history that is still kept. Start all caches of a feed in one go (Promise.all): they share the reading. */
-  declare start: () => Promise<void>;
-  /** Everything up to here is applied: progress of the whole store, not only of this prefix. */
-  declare readonly revision: number;
-  /** Watches may start after it. */
-  declare readonly oldestRevision: number;
-  declare get: (key: string) => T | undefined;
-  declare range: (request: KeyRange & { readonly limit?: number }) => T[];
-  declare count: (request: KeyRange) => number;
-  /** undefined when `revision` is applied already, else resolves once it is; rejects with the signal's reason. */
-  declare waitFor: (revision: number, signal?: AbortSignal) => Promise<void> | undefined;
+
   /**
-   * Gives the kept events after `afterRevision` before it returns, then live ones, in order. Throws RevisionCompacted.
+   * Loads the state and the history that is still kept; resolves when all that was written before the call is applied.
+   * Start all caches of a feed in one go (Promise.all): they share the reading.
    */
-  declare watch: (request: CacheWatchRequest<T>) => { stop(): void };
+  async start(): Promise<void> {
+    this.#follower ??= this.#options.feed.join({
+      prefix: this.#options.prefix,
+      load: (entries, revision) => this.#load(entries, revision),
+      apply: (change) => this.#apply(change),
+      progress: (revision) => this.#progress(revision),
+      end: (error) => this.#endWatches(error, Infinity),
+    });
+    await this.#follower.started;
+  }
+
+  /** Everything up to here is applied: progress of the whole store, not only of this prefix. 0 before start. */
+  get revision(): number {
+    return this.#follower?.revision ?? 0;
+  }
+
+  /** Watches may start after it. */
+  get oldestRevision(): number {
+    return this.#history.oldestRevision;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** The objects of a range of keys; at most `limit` of them unless it is 0 or absent. */
+  range(request: KeyRange & { readonly limit?: number }): T[] {
+    return this.#objects.range(request);
+  }
+
+  count(request: KeyRange): number {
+    return this.#objects.count(request);
+  }
+
+  /** undefined when `revision` is applied already, else resolves once it is; rejects with the signal's reason. */
+  waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
+    if (this.#follower === undefined) return this.start().then(() => this.waitFor(revision, signal));
+    return this.#follower.waitFor(revision, signal);
+  }
+
+  /**
+   * Gives the kept events after `afterRevision` before it returns, then live ones as they are applied, all in order.
+   * A callback that throws ends its own watch. Throws RevisionCompacted when older events are no longer kept.
+   */
+  watch(request: CacheWatchRequest<T>): { stop(): void } {
+    if (request.afterRevision < this.oldestRevision) throw new RevisionCompacted(this.oldestRevision);
+    const watch: CacheWatch<T> = {
+      position: request.afterRevision,
+      start: byteOrdered(request.start),
+      end: byteOrdered(request.end),
+      request,
+    };
+    // Registered first: an event that is applied while the old ones are given out (by a callback that writes) is not lost.
+    this.#watches.add(watch);
+    for (const event of this.#history.after(request.afterRevision)) this.#give(watch, event, byteOrdered(event.key));
+    return { stop: () => void this.#watches.delete(watch) };
+  }
+
+  #load(entries: readonly Entry[], revision: number): void {
+    this.#endWatches(new RevisionCompacted(revision), revision);
+    this.#objects.clear();
+    for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
+    this.#history = new EventHistory({ capacity: this.#options.historyLength, oldestRevision: revision });
+  }
+
+  #apply({ key, value, revision, createRevision }: Change): void {
+    const previous = this.#objects.get(key);
+    let event: CacheEvent<T>;
+    if (value === undefined) {
+      if (previous === undefined) return;
+      this.#objects.delete(key);
+      event = { type: "delete", key, revision, previous };
+    } else {
+      const object = this.#options.decode({ key, value, createRevision, modRevision: revision });
+      this.#objects.set(key, object);
+      event = { type: "put", key, revision, object, previous };
+    }
+    this.#history.push(event);
+    if (this.#watches.size === 0) return;
+    const ordered = byteOrdered(key);
+    for (const watch of this.#watches) this.#give(watch, event, ordered);
+  }
+
+  #give(watch: CacheWatch<T>, event: CacheEvent<T>, orderedKey: string): void {
+    // The second look keeps a watch that began during this very event from being given it twice.
+    if (event.revision <= watch.position || !this.#watches.has(watch)) return;
+    watch.position = event.revision;
+    if (orderedKey < watch.start || orderedKey >= watch.end) return;
+    this.#call(watch, () => watch.request.onEvent(event));
+  }
+
+  #progress(revision: number): void {
+    for (const watch of this.#watches) {
+      const { onProgress } = watch.request;
+      if (onProgress !== undefined) this.#call(watch, () => onProgress(revision));
+    }
+  }
+
+  #call(watch: CacheWatch<T>, callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      // It may have missed an event now; the others go on.
+      if (this.#watches.delete(watch)) watch.request.onEnd(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Ends the watches that have not come as far as a revision. */
+  #endWatches(error: Error, revision: number): void {
+    for (const watch of this.#watches) {
+      if (watch.position >= revision || this.revision >= revision) continue;
+      this.#watches.delete(watch);
+      watch.request.onEnd(error);
+    }
+  }
 }

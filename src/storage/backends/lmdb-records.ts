@@ -1,0 +1,48 @@
+/**
+ * How the LMDB backend writes its records. Revisions are 48-bit big-endian integers: in byte order they are in the order
+ * of writing (a million writes a second fill them in nine years, a thousand in nine thousand).
+ */
+const REVISION_BYTES = 6;
+const HEADER_BYTES = 2 * REVISION_BYTES + 3;
+
+/** One write in the revision log. */
+export interface LogRecord {
+  readonly key: string;
+  /** undefined: a delete. */
+  readonly value: Buffer | undefined;
+  readonly createRevision: number;
+  /** The write of the same key before this one; 0 when there was none. It may have been compacted. */
+  readonly previousRevision: number;
+}
+
+export function encodeRevision(revision: number): Buffer {
+  const encoded = Buffer.allocUnsafe(REVISION_BYTES);
+  encoded.writeUIntBE(revision, 0, REVISION_BYTES);
+  return encoded;
+}
+
+export const decodeRevision = (encoded: Buffer): number => encoded.readUIntBE(0, REVISION_BYTES);
+
+/** createRevision, previousRevision, 1 for a value and 0 for a delete, the key's length in 2 bytes, key, value. */
+export function encodeLogRecord({ key, value, createRevision, previousRevision }: LogRecord): Buffer {
+  const keyBytes = Buffer.byteLength(key);
+  const encoded = Buffer.allocUnsafe(HEADER_BYTES + keyBytes + (value?.length ?? 0));
+  encoded.writeUIntBE(createRevision, 0, REVISION_BYTES);
+  encoded.writeUIntBE(previousRevision, REVISION_BYTES, REVISION_BYTES);
+  encoded.writeUInt8(value === undefined ? 0 : 1, 2 * REVISION_BYTES);
+  encoded.writeUInt16BE(keyBytes, 2 * REVISION_BYTES + 1);
+  encoded.write(key, HEADER_BYTES);
+  value?.copy(encoded, HEADER_BYTES + keyBytes);
+  return encoded;
+}
+
+/** The value is a view of `encoded`. */
+export function decodeLogRecord(encoded: Buffer): LogRecord {
+  const valueStart = HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);
+  return {
+    key: encoded.toString("utf8", HEADER_BYTES, valueStart),
+    value: encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStart) : undefined,
+    createRevision: encoded.readUIntBE(0, REVISION_BYTES),
+    previousRevision: encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES),
+  };
+}

@@ -1,0 +1,180 @@
+import { StoreUnavailable } from "../store.ts";
+import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
+import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
+
+/** Bounds of one transaction: others wait no longer than it takes. */
+const MAX_BATCH_WRITES = 1000;
+const MAX_BATCH_BYTES = 8 * 2 ** 20;
+
+export interface WriteQueueOptions {
+  readonly environment: LmdbEnvironment;
+  readonly entryAt: (revision: number) => Entry | undefined;
+  /** Called when the changes are on disk, before their writes resolve. */
+  readonly onCommitted: (changes: readonly Change[]) => void;
+}
+
+interface PendingWrite {
+  readonly request: WriteRequest;
+  readonly resolve: (result: WriteResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Head {
+  /** 0: the key has never been written, or that is forgotten. */
+  readonly revision: number;
+  /** 0: it does not exist. */
+  readonly modRevision: number;
+  readonly createRevision: number;
+}
+
+interface PlannedWrite extends Change {
+  readonly previousRevision: number;
+}
+
+interface Plan {
+  readonly results: readonly WriteResult[];
+  readonly writes: readonly PlannedWrite[];
+}
+
+/**
+ * Group commit: whatever is asked while a transaction is being flushed goes into the next one. A batch is planned on
+ * what is committed, then written by LMDB's write thread on the condition that nobody (another process) has written in
+ * between; otherwise it is planned again.
+ */
+export class WriteQueue {
+  readonly #options: WriteQueueOptions;
+  #pending: PendingWrite[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(options: WriteQueueOptions) {
+    this.#options = options;
+  }
+
+  add(request: WriteRequest): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ request, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing is waiting to be written. */
+  async drained(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    await null; // the writes of one event turn share a transaction
+    while (this.#pending.length > 0) {
+      const batch = this.#takeBatch();
+      try {
+        const { results, changes } = await this.#commit(batch.map(({ request }) => request));
+        this.#options.onCommitted(changes);
+        for (const [index, { resolve, reject }] of batch.entries()) {
+          const result = results[index];
+          if (result === undefined) reject(new Error("a write was not planned"));
+          else resolve(result);
+        }
+      } catch (error) {
+        const refusal = await unavailable(error);
+        for (const { reject } of batch) reject(refusal);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  #takeBatch(): PendingWrite[] {
+    let bytes = 0;
+    let length = 0;
+    for (const { request } of this.#pending) {
+      bytes += request.value?.length ?? 0;
+      if (length > 0 && (bytes > MAX_BATCH_BYTES || length === MAX_BATCH_WRITES)) break;
+      length += 1;
+    }
+    return this.#pending.splice(0, length);
+  }
+
+  async #commit(
+    requests: readonly WriteRequest[],
+  ): Promise<{ readonly results: readonly WriteResult[]; readonly changes: readonly Change[] }> {
+    for (;;) {
+      this.#options.environment.root.resetReadTxn();
+      const latestRevision = this.#options.environment.meta.getEntry("revision")?.version ?? 0;
+      const { results, writes } = this.#plan(requests, latestRevision);
+      if (writes.length === 0) return { results, changes: [] };
+      if (await this.#write(latestRevision, writes)) return { results, changes: writes };
+    }
+  }
+
+  #plan(requests: readonly WriteRequest[], latestRevision: number): Plan {
+    const heads = new Map<string, Head>();
+    const planned = new Map<number, PlannedWrite>();
+    let revision = latestRevision;
+    const results = requests.map(({ key, value, expectedRevision }): WriteResult => {
+      const head = heads.get(key) ?? this.#headOf(key);
+      const isDeleteOfNothing = value === undefined && head.modRevision === 0;
+      if (head.modRevision !== expectedRevision || isDeleteOfNothing) {
+        return { isWritten: false, current: this.#entryOf(head, planned) };
+      }
+      revision += 1;
+      const createRevision = head.modRevision === 0 ? revision : head.createRevision || this.#createRevisionOf(head);
+      planned.set(revision, { revision, key, value, createRevision, previousRevision: head.revision });
+      heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
+      return { isWritten: true, revision };
+    });
+    return { results, writes: [...planned.values()] };
+  }
+
+  #headOf(key: string): Head {
+    const head = this.#options.environment.heads.getEntry(Buffer.from(key));
+    const revision = head?.version ?? 0;
+    return { revision, modRevision: head?.value[0] === 1 ? revision : 0, createRevision: 0 };
+  }
+
+  #createRevisionOf({ modRevision }: Head): number {
+    const entry = this.#options.entryAt(modRevision);
+    if (entry === undefined) throw new Error(`the write of revision ${modRevision} is missing in the log`);
+    return entry.createRevision;
+  }
+
+  #entryOf({ modRevision }: Head, planned: ReadonlyMap<number, PlannedWrite>): Entry | undefined {
+    if (modRevision === 0) return undefined;
+    const write = planned.get(modRevision);
+    if (write === undefined) return this.#options.entryAt(modRevision);
+    return write.value && { key: write.key, value: write.value, createRevision: write.createRevision, modRevision };
+  }
+
+  /** False when another process wrote first: nothing is written then. */
+  async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
+    const { meta, log, heads } = this.#options.environment;
+    return await meta.ifVersion("revision", latestRevision, () => {
+      const last = writes.at(-1)?.revision ?? latestRevision;
+      let handled: Promise<unknown> | undefined;
+      // The whole transaction fails or none of it, and ifVersion's promise tells: the puts' own promises only must not
+      // become unhandled rejections.
+      const put = (promise: Promise<unknown>): void => {
+        if (promise !== handled) promise.catch?.(() => {});
+        handled = promise;
+      };
+      for (const write of writes) {
+        put(log.put(encodeRevision(write.revision), encodeLogRecord(write)));
+        put(heads.put(Buffer.from(write.key), write.value === undefined ? DELETE : VALUE, write.revision));
+      }
+      put(meta.put("revision", NOTHING, last));
+    });
+  }
+}
+
+const VALUE = Buffer.from([1]);
+const DELETE = Buffer.from([0]);
+const NOTHING = Buffer.alloc(0);
+
+/** What lmdb rejected with, as clients may be told it; nothing of the batch was written. */
+async function unavailable(error: unknown): Promise<Error> {
+  let cause = error;
+  if (error instanceof Error && "commitError" in error) {
+    cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason);
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}

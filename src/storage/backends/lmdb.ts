@@ -1,0 +1,165 @@
+import { checkKey } from "../check-key.ts";
+import { LogWatches } from "../log-watches.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import type {
+  Change,
+  Entry,
+  RangeRequest,
+  RangeResult,
+  Store,
+  WatchRequest,
+  WriteRequest,
+  WriteResult,
+} from "../store.ts";
+import { sweepHistory } from "./lmdb-compaction.ts";
+import { copyEnvironment, openEnvironment } from "./lmdb-environment.ts";
+import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
+import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
+import { WriteQueue } from "./lmdb-write-queue.ts";
+
+export type LmdbStoreOptions = LmdbEnvironmentOptions;
+
+/**
+ * The embedded store: one LMDB file in a directory of its own, for one or several processes. See
+ * docs/decisions/0002-storage.md.
+ */
+export class LmdbStore implements Store {
+  readonly #environment: LmdbEnvironment;
+  readonly #watches: LogWatches;
+  readonly #writes: WriteQueue;
+  #sweeping: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  /** Throws when the directory belongs to another naming profile, has another format or can't be opened. */
+  constructor(options: LmdbStoreOptions) {
+    this.#environment = openEnvironment(options);
+    this.#watches = new LogWatches({
+      latestRevision: () => this.#counter("revision"),
+      compactedRevision: () => this.#counter("compacted"),
+      readLog: (afterRevision, limit) => this.#readLog(afterRevision, limit),
+    });
+    this.#writes = new WriteQueue({
+      environment: this.#environment,
+      entryAt: (revision) => this.#entryAt(revision),
+      onCommitted: (changes) => this.#watches.deliver(changes),
+    });
+  }
+
+  latestRevision(): number {
+    this.#refresh();
+    const revision = this.#counter("revision");
+    if (this.#watches.isBehind(revision)) this.#watches.catchUp();
+    return revision;
+  }
+
+  compactedRevision(): number {
+    this.#refresh();
+    return this.#counter("compacted");
+  }
+
+  /** Gives watches what other processes wrote. Those processes may call it in this one by any signal that they like. */
+  notify(): void {
+    this.latestRevision();
+  }
+
+  async write(request: WriteRequest): Promise<WriteResult> {
+    checkKey(request.key);
+    if (this.#isClosed) throw closed();
+    return await this.#writes.add(request);
+  }
+
+  async range({ start, end, revision: wanted, limit }: RangeRequest): Promise<RangeResult> {
+    this.#refresh();
+    const latest = this.#counter("revision");
+    const compacted = this.#counter("compacted");
+    const revision = wanted ?? latest;
+    if (revision < compacted) throw new RevisionCompacted(compacted);
+    if (revision > latest) throw new RevisionInFuture(latest);
+    const entries: Entry[] = [];
+    const heads = this.#environment.heads.getRange({
+      start: Buffer.from(start),
+      end: Buffer.from(end),
+      versions: true,
+      snapshot: true,
+    });
+    for (const { value, version = 0 } of heads) {
+      if (version <= revision && value[0] === 0) continue;
+      const entry = this.#entryAt(version, revision);
+      if (entry === undefined) continue;
+      if (limit !== undefined && limit > 0 && entries.length === limit) return { entries, revision, hasMore: true };
+      entries.push(entry);
+    }
+    return { entries, revision, hasMore: false };
+  }
+
+  watch(request: WatchRequest): { stop(): void } {
+    return this.#watches.add(request);
+  }
+
+  async compact(revision: number): Promise<void> {
+    this.#refresh();
+    const latest = this.#counter("revision");
+    if (revision > latest) throw new RevisionInFuture(latest);
+    if (this.#isClosed) throw closed();
+    // One after the other: a sweep that was cut short is finished by the next.
+    const sweep = this.#sweeping.then(() =>
+      sweepHistory({
+        environment: this.#environment,
+        revision,
+        onMarked: () => this.#watches.catchUp(),
+        isStopped: () => this.#isClosed,
+      }),
+    );
+    this.#sweeping = sweep.catch(() => {});
+    await sweep;
+  }
+
+  async snapshot(file: string): Promise<void> {
+    await copyEnvironment(this.#environment, file);
+  }
+
+  /** Lets writes that are under way end; later ones are refused. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#writes.drained();
+    await this.#sweeping;
+    this.#watches.end(closed());
+    await this.#environment.root.close();
+  }
+
+  /** lmdb keeps one read snapshot for an event turn; what must see other processes' newest writes drops it first. */
+  #refresh(): void {
+    if (this.#isClosed) throw closed();
+    this.#environment.root.resetReadTxn();
+  }
+
+  #counter(name: "revision" | "compacted"): number {
+    return this.#environment.meta.getEntry(name)?.version ?? 0;
+  }
+
+  /** The entry that a write shows at a revision: itself, or the newest of its predecessors that is old enough. */
+  #entryAt(writtenAt: number, revision = writtenAt): Entry | undefined {
+    let modRevision = writtenAt;
+    while (modRevision > 0) {
+      const encoded = this.#environment.log.get(encodeRevision(modRevision));
+      if (encoded === undefined) return undefined; // a delete that compaction has forgotten
+      const { key, value, createRevision, previousRevision } = decodeLogRecord(encoded);
+      if (modRevision <= revision) return value && { key, value, createRevision, modRevision };
+      modRevision = previousRevision;
+    }
+    return undefined;
+  }
+
+  #readLog(afterRevision: number, limit: number): Change[] {
+    const changes: Change[] = [];
+    const records = this.#environment.log.getRange({ start: encodeRevision(afterRevision + 1), limit, snapshot: true });
+    for (const { key: encodedRevision, value: encoded } of records) {
+      const { key, value, createRevision } = decodeLogRecord(encoded);
+      changes.push({ revision: decodeRevision(encodedRevision), key, value, createRevision });
+    }
+    return changes;
+  }
+}
+
+const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

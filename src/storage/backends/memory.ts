@@ -1,0 +1,114 @@
+import { writeFile } from "node:fs/promises";
+import { checkKey } from "../check-key.ts";
+import { LogWatches } from "../log-watches.ts";
+import { SortedMap } from "../sorted-map.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import type {
+  Change,
+  Entry,
+  RangeRequest,
+  RangeResult,
+  Store,
+  WatchRequest,
+  WriteRequest,
+  WriteResult,
+} from "../store.ts";
+
+/** A store for tests and for servers whose state may go with the process. */
+export class MemoryStore implements Store {
+  /** The first change is the one after #compactedRevision. */
+  #log: Change[] = [];
+  /** Each key's kept changes, oldest first. */
+  readonly #versions = new SortedMap<Change[]>();
+  readonly #watches: LogWatches;
+  /** An empty store is at revision 1, as in etcd: 0 is no resourceVersion. */
+  #latestRevision = 1;
+  #compactedRevision = 0;
+  #isClosed = false;
+
+  constructor() {
+    this.#watches = new LogWatches({
+      latestRevision: () => this.#latestRevision,
+      compactedRevision: () => this.#compactedRevision,
+      readLog: (afterRevision, limit) => {
+        const from = Math.max(0, afterRevision + 1 - (this.#log[0]?.revision ?? 0));
+        return this.#log.slice(from, from + limit);
+      },
+    });
+  }
+
+  latestRevision(): number {
+    return this.#latestRevision;
+  }
+
+  compactedRevision(): number {
+    return this.#compactedRevision;
+  }
+
+  async write({ key, value, expectedRevision }: WriteRequest): Promise<WriteResult> {
+    checkKey(key);
+    if (this.#isClosed) throw new StoreUnavailable("the store is closed");
+    const versions = this.#versions.get(key) ?? [];
+    const newest = versions.at(-1);
+    const current = newest && entryOf(newest);
+    const isDeleteOfNothing = value === undefined && current === undefined;
+    if ((current?.modRevision ?? 0) !== expectedRevision || isDeleteOfNothing) return { isWritten: false, current };
+    const revision = this.#latestRevision + 1;
+    const change: Change = { revision, key, value, createRevision: current?.createRevision ?? revision };
+    if (versions.length === 0) this.#versions.set(key, versions);
+    versions.push(change);
+    this.#log.push(change);
+    this.#latestRevision = revision;
+    this.#watches.deliver([change]);
+    return { isWritten: true, revision };
+  }
+
+  async range({ start, end, revision = this.#latestRevision, limit }: RangeRequest): Promise<RangeResult> {
+    if (revision < this.#compactedRevision) throw new RevisionCompacted(this.#compactedRevision);
+    if (revision > this.#latestRevision) throw new RevisionInFuture(this.#latestRevision);
+    const entries: Entry[] = [];
+    for (const versions of this.#versions.range({ start, end })) {
+      const version = versions.findLast((candidate) => candidate.revision <= revision);
+      const entry = version && entryOf(version);
+      if (entry === undefined) continue;
+      if (limit !== undefined && limit > 0 && entries.length === limit) return { entries, revision, hasMore: true };
+      entries.push(entry);
+    }
+    return { entries, revision, hasMore: false };
+  }
+
+  watch(request: WatchRequest): { stop(): void } {
+    return this.#watches.add(request);
+  }
+
+  async compact(revision: number): Promise<void> {
+    if (revision > this.#latestRevision) throw new RevisionInFuture(this.#latestRevision);
+    if (revision <= this.#compactedRevision) return;
+    this.#compactedRevision = revision;
+    const firstKept = this.#log.findIndex((change) => change.revision > revision);
+    const forgotten = this.#log.splice(0, firstKept === -1 ? this.#log.length : firstKept);
+    for (const key of new Set(forgotten.map((change) => change.key))) {
+      const versions = this.#versions.get(key);
+      if (versions === undefined) continue;
+      const shown = versions.findLastIndex((version) => version.revision <= revision);
+      versions.splice(0, versions[shown]?.value === undefined ? shown + 1 : shown);
+      if (versions.length === 0) this.#versions.delete(key);
+    }
+    this.#watches.catchUp();
+  }
+
+  /** Lines of JSON: the revision, then the entries. */
+  async snapshot(file: string): Promise<void> {
+    const { entries, revision } = await this.range({ start: "", end: "\u{10ffff}" });
+    const lines = entries.map((entry) => JSON.stringify({ ...entry, value: entry.value.toString("base64") }));
+    await writeFile(file, `${[JSON.stringify({ revision }), ...lines].join("\n")}\n`, { mode: 0o600, flag: "wx" });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#watches.end(new StoreUnavailable("the store is closed"));
+  }
+}
+
+const entryOf = ({ key, value, createRevision, revision }: Change): Entry | undefined =>
+  value === undefined ? undefined : { key, value, createRevision, modRevision: revision };

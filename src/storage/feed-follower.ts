@@ -1,0 +1,157 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { RevisionCompacted, prefixEnd } from "./store.ts";
+import type { Change, Entry, Store } from "./store.ts";
+
+const FIRST_RETRY_MILLISECONDS = 50;
+const LAST_RETRY_MILLISECONDS = 5_000;
+const MAX_LOADS = 10;
+
+/** What a cache does with what the store tells. */
+export interface FeedMember {
+  readonly prefix: string;
+  /** Replaces everything: the state under the prefix at a revision. What was between the old and this is not known. */
+  load(entries: readonly Entry[], revision: number): void;
+  apply(change: Change): void;
+  /** Everything up to the revision has been applied. */
+  progress(revision: number): void;
+  /** No more will come. */
+  end(error: Error): void;
+}
+
+interface Waiter {
+  readonly revision: number;
+  readonly resolve: () => void;
+}
+
+/** One watch of the store for several caches: loads them at one revision, then applies the log to them without a gap. */
+export class FeedFollower {
+  /** Everything up to here has been applied. */
+  revision = 0;
+  readonly started: Promise<void>;
+  readonly #store: Store;
+  readonly #replayLength: number;
+  readonly #members = new Map<string, FeedMember>();
+  readonly #waiters = new Set<Waiter>();
+  #watch: { stop(): void } | undefined;
+  readonly #stopping = new AbortController();
+
+  constructor({ store, replayLength }: { readonly store: Store; readonly replayLength: number }) {
+    this.#store = store;
+    this.#replayLength = replayLength;
+    this.started = Promise.resolve().then(() => this.#start());
+    this.started.catch(() => {}); // members await it
+  }
+
+  add(member: FeedMember): void {
+    if (!/^\/.*\/$/s.test(member.prefix)) throw new Error(`${member.prefix} must begin and end with a slash`);
+    if (this.#members.has(member.prefix)) throw new Error(`${member.prefix} has a cache already`);
+    this.#members.set(member.prefix, member);
+  }
+
+  waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
+    if (revision <= this.revision) return undefined;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason);
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter);
+        reject(signal?.reason);
+      };
+      const waiter: Waiter = {
+        revision,
+        resolve: () => {
+          signal?.removeEventListener("abort", onAbort);
+          resolve();
+        },
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#watch?.stop();
+    for (const member of this.#members.values()) member.end(new Error("the store is closing"));
+  }
+
+  async #start(): Promise<void> {
+    const latestRevision = await this.#load();
+    this.#follow();
+    await this.waitFor(latestRevision, this.#stopping.signal);
+  }
+
+  /** Loads every member at one revision, from which the log is kept. Returns the latest revision. */
+  async #load(): Promise<number> {
+    for (let loads = 1; ; loads++) {
+      const latestRevision = await this.#store.latestRevision();
+      const compactedRevision = await this.#store.compactedRevision();
+      const revision = Math.max(compactedRevision, latestRevision - this.#replayLength, this.revision, 0);
+      try {
+        const members = [...this.#members.values()];
+        const states: Entry[][] = [];
+        for (const { prefix } of members) {
+          const { entries } = await this.#store.range({ start: prefix, end: prefixEnd(prefix), revision });
+          states.push(entries);
+        }
+        if (this.#stopping.signal.aborted) return latestRevision;
+        for (const [index, member] of members.entries()) member.load(states[index] ?? [], revision);
+        this.#advance(revision);
+        return latestRevision;
+      } catch (error) {
+        if (!(error instanceof RevisionCompacted) || loads === MAX_LOADS) throw error;
+      }
+    }
+  }
+
+  #follow(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#watch = this.#store.watch({
+      afterRevision: this.revision,
+      onChanges: (changes) => this.#apply(changes),
+      onEnd: (error) => void this.#recover(error),
+    });
+  }
+
+  #apply(changes: readonly Change[]): void {
+    for (const change of changes) this.#memberOf(change.key)?.apply(change);
+    const last = changes.at(-1);
+    if (last !== undefined) this.#advance(last.revision);
+  }
+
+  /** The member whose prefix the key begins with: a look-up for each slash, and prefixes are two or three deep. */
+  #memberOf(key: string): FeedMember | undefined {
+    for (let slash = key.indexOf("/", 1); slash !== -1; slash = key.indexOf("/", slash + 1)) {
+      const member = this.#members.get(key.slice(0, slash + 1));
+      if (member !== undefined) return member;
+    }
+    return undefined;
+  }
+
+  #advance(revision: number): void {
+    this.revision = revision;
+    for (const member of this.#members.values()) member.progress(revision);
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+
+  /** Goes on where the watch ended; where the store has forgotten that, loads the members anew. */
+  async #recover(error: Error): Promise<void> {
+    let cause: unknown = error;
+    for (let wait = 0; !this.#stopping.signal.aborted; wait = nextWait(wait)) {
+      try {
+        if (cause instanceof RevisionCompacted) await this.#load();
+        else if (wait === 0) wait = FIRST_RETRY_MILLISECONDS;
+        if (wait > 0) await delay(wait, undefined, { signal: this.#stopping.signal, ref: false });
+        return this.#follow();
+      } catch (failure) {
+        cause = cause instanceof RevisionCompacted ? cause : failure;
+      }
+    }
+  }
+}
+
+const nextWait = (wait: number): number =>
+  Math.min(LAST_RETRY_MILLISECONDS, Math.max(FIRST_RETRY_MILLISECONDS, wait * 2));

@@ -1,0 +1,115 @@
+import { RevisionCompacted } from "./store.ts";
+import type { Change, WatchRequest } from "./store.ts";
+
+/** How many changes a watch that lags is given in one event turn. */
+const CATCH_UP_LENGTH = 500;
+
+export interface RevisionLog {
+  latestRevision(): number;
+  compactedRevision(): number;
+  /** The next changes after a revision, at most `limit`. */
+  readLog(afterRevision: number, limit: number): Change[];
+}
+
+interface LogWatch {
+  position: number;
+  readonly request: WatchRequest;
+}
+
+/** The watches of one process over a backend's revision log: the shared half of the backends that keep such a log. */
+export class LogWatches {
+  readonly #log: RevisionLog;
+  readonly #watches = new Set<LogWatch>();
+  #catchingUp: NodeJS.Immediate | undefined;
+
+  constructor(log: RevisionLog) {
+    this.#log = log;
+  }
+
+  add(request: WatchRequest): { stop(): void } {
+    const watch: LogWatch = { position: request.afterRevision, request };
+    this.#watches.add(watch);
+    this.catchUp();
+    return { stop: () => void this.#watches.delete(watch) };
+  }
+
+  /** Hands on changes that were just written here; a watch that has missed earlier ones reads those first. */
+  deliver(changes: readonly Change[]): void {
+    const first = changes[0]?.revision;
+    if (first === undefined) return;
+    for (const watch of this.#watches) {
+      if (watch.position < first - 1 && !this.#advance(watch)) continue;
+      if (watch.position < first - 1) this.catchUp();
+      else this.#give(watch, changes);
+    }
+  }
+
+  /** Reads what other processes wrote, from the next event turn on. */
+  catchUp(): void {
+    if (this.#watches.size === 0) return;
+    this.#catchingUp ??= setImmediate(() => {
+      this.#catchingUp = undefined;
+      for (const watch of this.#watches) this.#advance(watch);
+      const latest = this.#latestOrZero();
+      for (const watch of this.#watches) if (watch.position < latest) return this.catchUp();
+    });
+  }
+
+  /** Whether a watch has not been given this revision yet. */
+  isBehind(revision: number): boolean {
+    for (const watch of this.#watches) if (watch.position < revision) return true;
+    return false;
+  }
+
+  end(error: Error): void {
+    if (this.#catchingUp !== undefined) clearImmediate(this.#catchingUp);
+    this.#catchingUp = undefined;
+    for (const watch of this.#watches) this.#endWatch(watch, error);
+  }
+
+  #latestOrZero(): number {
+    try {
+      return this.#log.latestRevision();
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Gives a watch the next changes of the log. False when that ended it. */
+  #advance(watch: LogWatch): boolean {
+    let changes: Change[];
+    try {
+      const compactedRevision = this.#log.compactedRevision();
+      if (watch.position < compactedRevision) throw new RevisionCompacted(compactedRevision);
+      changes = watch.position < this.#log.latestRevision() ? this.#log.readLog(watch.position, CATCH_UP_LENGTH) : [];
+    } catch (error) {
+      this.#endWatch(watch, asError(error));
+      return false;
+    }
+    return changes.length === 0 || this.#give(watch, changes);
+  }
+
+  #give(watch: LogWatch, changes: readonly Change[]): boolean {
+    const last = changes.at(-1)?.revision ?? 0;
+    if (last <= watch.position) return true;
+    const unseen =
+      (changes[0]?.revision ?? 0) > watch.position
+        ? changes
+        : changes.filter(({ revision }) => revision > watch.position);
+    watch.position = last;
+    try {
+      watch.request.onChanges(unseen);
+      return true;
+    } catch (error) {
+      // A watcher that throws has lost changes: it must not go on as though nothing happened, nor stop the others.
+      this.#endWatch(watch, asError(error));
+      return false;
+    }
+  }
+
+  #endWatch(watch: LogWatch, error: Error): void {
+    if (this.#watches.delete(watch)) watch.request.onEnd(error);
+  }
+}
+
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -1,0 +1,122 @@
+import { byteOrdered } from "./byte-order.ts";
+
+const CHUNK_LENGTH = 512;
+
+interface Chunk<V> {
+  readonly keys: string[];
+  readonly values: V[];
+}
+
+/** A map whose keys are ranged over in the order of their UTF-8 bytes: chunks of sorted arrays, cheap to insert into. */
+export class SortedMap<V> {
+  readonly #values = new Map<string, V>();
+  /** Never empty chunks; keys are in their byte-ordered form. */
+  readonly #chunks: Chunk<V>[] = [];
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  get(key: string): V | undefined {
+    return this.#values.get(key);
+  }
+
+  set(key: string, value: V): void {
+    this.#values.set(key, value);
+    const ordered = byteOrdered(key);
+    const chunkIndex = Math.max(0, this.#chunkIndexOf(ordered));
+    const chunk = this.#chunks[chunkIndex];
+    if (chunk === undefined) {
+      this.#chunks.push({ keys: [ordered], values: [value] });
+      return;
+    }
+    const index = lowerBound(chunk.keys, ordered);
+    if (chunk.keys[index] === ordered) {
+      chunk.values[index] = value;
+      return;
+    }
+    chunk.keys.splice(index, 0, ordered);
+    chunk.values.splice(index, 0, value);
+    if (chunk.keys.length <= CHUNK_LENGTH) return;
+    // Keys often come in ascending order: a full last chunk is left full then.
+    const splitAt = index === chunk.keys.length - 1 ? index : chunk.keys.length >> 1;
+    this.#chunks.splice(chunkIndex + 1, 0, { keys: chunk.keys.splice(splitAt), values: chunk.values.splice(splitAt) });
+  }
+
+  delete(key: string): boolean {
+    if (!this.#values.delete(key)) return false;
+    const ordered = byteOrdered(key);
+    const chunkIndex = this.#chunkIndexOf(ordered);
+    const chunk = this.#chunks[chunkIndex];
+    if (chunk === undefined) return false;
+    const index = lowerBound(chunk.keys, ordered);
+    chunk.keys.splice(index, 1);
+    chunk.values.splice(index, 1);
+    if (chunk.keys.length === 0) this.#chunks.splice(chunkIndex, 1);
+    return true;
+  }
+
+  clear(): void {
+    this.#values.clear();
+    this.#chunks.length = 0;
+  }
+
+  /** The values of the keys in `[start, end)`; at most `limit` of them unless it is 0 or absent. */
+  range({ start, end, limit }: { readonly start: string; readonly end: string; readonly limit?: number }): V[] {
+    const found: V[] = [];
+    const most = limit === undefined || limit === 0 ? Infinity : limit;
+    this.#visit({ start, end }, ({ values }, from, to) => {
+      for (let index = from; index < to && found.length < most; index++) found.push(values[index] as V); // below its length
+      return found.length < most;
+    });
+    return found;
+  }
+
+  count({ start, end }: { readonly start: string; readonly end: string }): number {
+    let total = 0;
+    this.#visit({ start, end }, (_chunk, from, to) => {
+      total += to - from;
+      return true;
+    });
+    return total;
+  }
+
+  #visit(
+    { start, end }: { readonly start: string; readonly end: string },
+    visit: (chunk: Chunk<V>, from: number, to: number) => boolean,
+  ): void {
+    const first = byteOrdered(start);
+    const last = byteOrdered(end);
+    for (let chunkIndex = Math.max(0, this.#chunkIndexOf(first)); ; chunkIndex++) {
+      const chunk = this.#chunks[chunkIndex];
+      if (chunk === undefined || (chunk.keys[0] ?? "") >= last) return;
+      const from = lowerBound(chunk.keys, first);
+      const to = lowerBound(chunk.keys, last);
+      if (from < to && !visit(chunk, from, to)) return;
+    }
+  }
+
+  /** The last chunk that begins at or before the key; -1 when there is none. */
+  #chunkIndexOf(ordered: string): number {
+    let low = 0;
+    let high = this.#chunks.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#chunks[middle]?.keys[0] ?? "") <= ordered) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+/** The first index whose key is not smaller. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] ?? "") < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

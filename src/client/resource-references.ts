@@ -6,8 +6,8 @@ import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust
 import type { ConfigMap } from "../resources/config-maps.ts";
 import type { Lease } from "../resources/leases.ts";
 import type { Namespace } from "../resources/namespaces.ts";
-import type { Node } from "../resources/nodes.ts";
-import type { Pod } from "../resources/pods.ts";
+import type { Node } from "../resources/node-schema.ts";
+import type { Pod } from "../resources/pod-schema.ts";
 import type { Secret } from "../resources/secrets.ts";
 import type { ServiceAccount } from "../resources/service-accounts.ts";
 import type { ResourceReference } from "./api-client.ts";

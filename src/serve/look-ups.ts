@@ -1,7 +1,7 @@
 import type { BootstrapSecret } from "../authentication/bootstrap-tokens.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
-import type { Pod } from "../resources/pods.ts";
+import type { Pod } from "../resources/pod-schema.ts";
 import type { Secret } from "../resources/secrets.ts";
 import type { FoundObject, TokenObjects } from "../tokens/index.ts";
 

@@ -1,4 +1,4 @@
-import type { ApiList, ApiObject, ListMeta } from "../api/object-meta.ts";
+import type { ApiList, ListMeta } from "../api/object-meta.ts";
 import type { Status } from "../api/status.ts";
 import { metaPackage } from "./object-meta-schema.ts";
 import { atomicList, boolean, int32, int64, named, object, string } from "./schema.ts";
@@ -34,7 +34,7 @@ export const listMeta: ObjectSchema<ListMeta> = object({
 }) as ObjectSchema<ListMeta>; // the hand-written type names the same fields
 
 /** The list of a kind: `ServiceAccountList`. */
-export const listSchema = <T extends ApiObject>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> =>
+export const listSchema = <T>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> =>
   object({
     goType: `${items.goType}List`,
     ...(items.package !== undefined && { package: items.package }),

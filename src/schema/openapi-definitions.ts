@@ -1,0 +1,132 @@
+import type { Names } from "../api/names.ts";
+import type { ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "./schema.ts";
+
+/** A JSON schema as OpenAPI writes it. */
+export interface OpenApiSchema {
+  readonly $ref?: string;
+  readonly allOf?: readonly OpenApiSchema[];
+  readonly oneOf?: readonly OpenApiSchema[];
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
+  readonly additionalProperties?: OpenApiSchema;
+  readonly items?: OpenApiSchema;
+  readonly [extension: `x-kubernetes-${string}`]: unknown;
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** Names the schemas of an API and collects each once, with all that it refers to. */
+export class DefinitionCollector {
+  readonly #openApi: 2 | 3;
+  readonly #domain: string;
+  readonly #definitions = new Map<string, OpenApiSchema>();
+
+  /** Names begin with the profile's domain, reversed: `io.k8s`. */
+  constructor({ openApi, names }: { readonly openApi: 2 | 3; readonly names: Names }) {
+    this.#openApi = openApi;
+    this.#domain = names.group("authentication").split(".").slice(1).toReversed().join(".");
+  }
+
+  /** All definitions, in the order of their names. */
+  definitions(): Record<string, OpenApiSchema> {
+    return Object.fromEntries([...this.#definitions].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** Adds a kind (or a list of one) and returns a reference to it. */
+  addKind(schema: ObjectSchema, kind: GroupVersionKind): OpenApiSchema {
+    return this.#add(schema, { group: kind.group, extensions: { "x-kubernetes-group-version-kind": [kind] } });
+  }
+
+  /** Adds a definition that no schema describes, among the types that every group shares. */
+  addShared(goType: string, definition: OpenApiSchema): OpenApiSchema {
+    const name = `${this.#domain}.apimachinery.pkg.apis.meta.${goType}`;
+    this.#definitions.set(name, definition);
+    return this.#reference(name);
+  }
+
+  #add(
+    schema: ObjectSchema,
+    { group, extensions }: { readonly group: string; readonly extensions?: Partial<OpenApiSchema> },
+  ): OpenApiSchema {
+    const packageName = schema.package ?? `api.${group === "" ? "core" : group.split(".")[0]}`;
+    const name = `${this.#domain}.${packageName}.${schema.goType}`;
+    if (!this.#definitions.has(name)) {
+      this.#definitions.set(name, {}); // taken, should the schema come up again below
+      this.#definitions.set(name, { ...this.#object(schema, group), ...extensions });
+    }
+    return this.#reference(name);
+  }
+
+  #reference(name: string): OpenApiSchema {
+    return { $ref: this.#openApi === 2 ? `#/definitions/${name}` : `#/components/schemas/${name}` };
+  }
+
+  #object(schema: ObjectSchema, group: string): OpenApiSchema {
+    const fields = Object.entries(schema.fields);
+    const required = fields.filter(([, field]) => field.isRequired === true).map(([name]) => name);
+    return {
+      description: schema.description,
+      type: "object",
+      ...(required.length > 0 && { required }),
+      properties: Object.fromEntries(fields.map(([name, field]) => [name, this.#field(field, group)])),
+      ...(schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" }),
+      ...(schema.isOpen === true && { "x-kubernetes-preserve-unknown-fields": true }),
+    };
+  }
+
+  #field(field: Field, group: string): OpenApiSchema {
+    const schema = this.#schema(field.schema, group);
+    const { description } = field;
+    const fallback = field.default === undefined ? {} : { default: field.default };
+    // Beside a reference OpenAPI 3.0 ignores everything else.
+    if (schema.$ref !== undefined && this.#openApi === 3) return { description, ...fallback, allOf: [schema] };
+    return { description, ...fallback, ...schema };
+  }
+
+  #schema(schema: Schema, group: string): OpenApiSchema {
+    if (schema.type === "any") return { type: "object" };
+    if (schema.type === "object") return this.#add(schema, { group });
+    if (schema.type === "array") {
+      return { type: "array", items: this.#schema(schema.items, group), ...listExtensions(schema) };
+    }
+    if (schema.type === "map") {
+      const isAtomic = schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" };
+      return { type: "object", additionalProperties: this.#schema(schema.values, group), ...isAtomic };
+    }
+    if (schema.type === "intOrString" && this.#openApi === 3) {
+      return { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
+    }
+    return { ...scalarTypes[schema.type], ...(schema.enum !== undefined && { enum: schema.enum }) };
+  }
+}
+
+function listExtensions(schema: ArraySchema): OpenApiSchema {
+  return {
+    "x-kubernetes-list-type": schema.list,
+    ...(schema.mapKeys !== undefined && { "x-kubernetes-list-map-keys": schema.mapKeys }),
+    ...(schema.patchMerge?.mergeKey !== undefined && { "x-kubernetes-patch-merge-key": schema.patchMerge.mergeKey }),
+    ...(schema.patchMerge !== undefined && { "x-kubernetes-patch-strategy": "merge" }),
+  };
+}
+
+const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
+  string: { type: "string" },
+  boolean: { type: "boolean" },
+  int32: { type: "integer", format: "int32" },
+  int64: { type: "integer", format: "int64" },
+  double: { type: "number", format: "double" },
+  bytes: { type: "string", format: "byte" },
+  time: { type: "string", format: "date-time" },
+  microTime: { type: "string", format: "date-time" },
+  quantity: { type: "string" },
+  intOrString: { type: "string", format: "int-or-string" },
+};

@@ -1,0 +1,235 @@
+import type { Verb } from "../api/attributes.ts";
+import { listSchema } from "./meta-schemas.ts";
+import type { GroupVersionKind } from "./openapi-definitions.ts";
+import type { ObjectSchema } from "./schema.ts";
+
+/** What OpenAPI needs to know of a stored kind or of a review. */
+export interface DescribedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "Namespaced" | "Cluster";
+  readonly verbs?: readonly Verb[];
+  readonly schema: ObjectSchema;
+  readonly subresources?: Readonly<Record<string, DescribedSubresource>>;
+}
+
+export type DescribedSubresource =
+  | { readonly type: "update"; readonly verbs?: readonly ("get" | "update" | "patch")[] }
+  | {
+      readonly type: "create";
+      readonly group: string;
+      readonly version: string;
+      readonly kind: string;
+      readonly schema: ObjectSchema;
+    };
+
+export type HttpMethod = "get" | "put" | "post" | "delete" | "patch";
+
+/** A kind and its schema, for a body. */
+export interface Body {
+  readonly schema: ObjectSchema;
+  readonly kind: GroupVersionKind;
+}
+
+/** One operation, in words of no OpenAPI version. */
+export interface Operation {
+  readonly path: string;
+  readonly method: HttpMethod;
+  /** Upstream's `x-kubernetes-action`. */
+  readonly action: string;
+  readonly id: string;
+  readonly description: string;
+  readonly kind: GroupVersionKind;
+  readonly parameters: readonly string[];
+  readonly requestBody?: Body | "patch" | "deleteOptions";
+  readonly response: Body | "status";
+  readonly statusCodes: readonly number[];
+}
+
+interface Action {
+  readonly verb: Verb;
+  readonly method: HttpMethod;
+  readonly action: string;
+  /** Begins the operation's id. */
+  readonly word: string;
+  readonly parameters: readonly string[];
+  readonly statusCodes: readonly number[];
+}
+
+const selectionParameters = [
+  "continue",
+  "fieldSelector",
+  "labelSelector",
+  "limit",
+  "resourceVersion",
+  "resourceVersionMatch",
+  "sendInitialEvents",
+  "timeoutSeconds",
+];
+const listParameters = ["allowWatchBookmarks", ...selectionParameters, "watch"];
+const writeParameters = ["dryRun", "fieldManager", "fieldValidation"];
+const deleteParameters = [
+  "dryRun",
+  "gracePeriodSeconds",
+  "ignoreStoreReadErrorWithClusterBreakingPotential",
+  "propagationPolicy",
+];
+const deleteCollectionParameters = [...deleteParameters, ...selectionParameters];
+
+const list: Action = {
+  verb: "list",
+  method: "get",
+  action: "list",
+  word: "list",
+  parameters: listParameters,
+  statusCodes: [200],
+};
+const create: Action = {
+  verb: "create",
+  method: "post",
+  action: "post",
+  word: "create",
+  parameters: writeParameters,
+  statusCodes: [200, 201, 202],
+};
+const deleteCollection: Action = {
+  verb: "deletecollection",
+  method: "delete",
+  action: "deletecollection",
+  word: "deleteCollection",
+  parameters: deleteCollectionParameters,
+  statusCodes: [200],
+};
+const get: Action = {
+  verb: "get",
+  method: "get",
+  action: "get",
+  word: "read",
+  parameters: [],
+  statusCodes: [200],
+};
+const update: Action = {
+  verb: "update",
+  method: "put",
+  action: "put",
+  word: "replace",
+  parameters: writeParameters,
+  statusCodes: [200, 201],
+};
+const patch: Action = {
+  verb: "patch",
+  method: "patch",
+  action: "patch",
+  word: "patch",
+  parameters: [...writeParameters, "force"],
+  statusCodes: [200, 201],
+};
+const remove: Action = {
+  verb: "delete",
+  method: "delete",
+  action: "delete",
+  word: "delete",
+  parameters: deleteParameters,
+  statusCodes: [200, 202],
+};
+
+const collectionActions = [list, create, deleteCollection];
+const itemActions = [get, update, patch, remove];
+
+/** Every operation of a resource and of its subresources. */
+export function operationsOf(resource: DescribedResource): Operation[] {
+  const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
+  const base = `${root}/${resource.version}`;
+  const isNamespaced = resource.scope === "Namespaced";
+  const collection = `${base}${isNamespaced ? "/namespaces/{namespace}" : ""}/${resource.plural}`;
+  const item = `${collection}/{name}`;
+  const idPrefix = `${idOfGroup(resource.group)}${capitalized(resource.version)}`;
+  const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
+  const body: Body = { schema: resource.schema, kind: kindOf(resource) };
+  const serves = ({ verb }: Action): boolean => resource.verbs === undefined || resource.verbs.includes(verb);
+  const at = (path: string, id: string, of: Body) => (action: Action) => operation(action, { path, id, body: of });
+
+  const operations = [
+    ...collectionActions.filter(serves).map(at(collection, `${idPrefix}${idName}`, body)),
+    ...itemActions.filter(serves).map(at(item, `${idPrefix}${idName}`, body)),
+  ];
+  if (isNamespaced && serves(list)) {
+    operations.push(at(`${base}/${resource.plural}`, `${idPrefix}${resource.kind}ForAllNamespaces`, body)(list));
+  }
+  for (const [name, subresource] of Object.entries(resource.subresources ?? {})) {
+    const isCreate = subresource.type === "create";
+    const subBody = isCreate ? { schema: subresource.schema, kind: kindOf(subresource) } : body;
+    const verbs: readonly Verb[] = isCreate ? ["create"] : (subresource.verbs ?? ["get", "update", "patch"]);
+    const actions = [create, get, update, patch].filter(({ verb }) => verbs.includes(verb));
+    operations.push(...actions.map(at(`${item}/${name}`, `${idPrefix}${idName}${capitalized(name)}`, subBody)));
+  }
+  return operations;
+}
+
+function operation(
+  action: Action,
+  { path, id, body }: { readonly path: string; readonly id: string; readonly body: Body },
+): Operation {
+  const { verb, method, word, parameters, statusCodes } = action;
+  const isDelete = verb === "delete" || verb === "deletecollection";
+  const isWrite = verb === "create" || verb === "update";
+  return {
+    path,
+    method,
+    parameters,
+    statusCodes,
+    action: action.action,
+    kind: body.kind,
+    id: `${word}${id}`,
+    description: `${word} ${body.kind.kind}`,
+    ...(isWrite && { requestBody: body }),
+    ...(verb === "patch" && { requestBody: "patch" }),
+    ...(isDelete && { requestBody: "deleteOptions" }),
+    response: isDelete ? "status" : verb === "list" ? listOf(body) : body,
+  };
+}
+
+const lists = new WeakMap<ObjectSchema, ObjectSchema>();
+
+function listOf({ schema, kind }: Body): Body {
+  const known = lists.get(schema) ?? listSchema(schema);
+  lists.set(schema, known);
+  return { schema: known, kind: { ...kind, kind: `${kind.kind}List` } };
+}
+
+const kindOf = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({ group, version, kind });
+
+const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+/** `rbac.authorization.k8s.io` is `RbacAuthorization`. */
+const idOfGroup = (group: string): string =>
+  group === "" ? "Core" : group.split(".").slice(0, -2).map(capitalized).join("");
+
+/** The query and path parameters by name. */
+export const parameterTypes: Readonly<Record<string, { readonly type: string; readonly description: string }>> = {
+  allowWatchBookmarks: { type: "boolean", description: "Whether a watch also sends BOOKMARK events." },
+  continue: { type: "string", description: "The continue token of the previous page." },
+  dryRun: { type: "string", description: "All: go through every step, but store nothing." },
+  fieldManager: { type: "string", description: "Who makes the change, for managedFields." },
+  fieldSelector: { type: "string", description: "Restricts the objects by their fields." },
+  fieldValidation: { type: "string", description: "What becomes of unknown fields: Ignore, Warn or Strict." },
+  force: { type: "boolean", description: "Whether an apply takes fields over from other managers." },
+  gracePeriodSeconds: { type: "integer", description: "Seconds that the object has to end; 0 deletes at once." },
+  ignoreStoreReadErrorWithClusterBreakingPotential: {
+    type: "boolean",
+    description: "Deletes an object that cannot be read from the store.",
+  },
+  labelSelector: { type: "string", description: "Restricts the objects by their labels." },
+  limit: { type: "integer", description: "The most objects that one page holds." },
+  name: { type: "string", description: "The name of the object." },
+  namespace: { type: "string", description: "The namespace of the object." },
+  pretty: { type: "string", description: "Whether the answer is indented." },
+  propagationPolicy: { type: "string", description: "What becomes of dependents: Orphan, Background or Foreground." },
+  resourceVersion: { type: "string", description: "The version that is read or watched from." },
+  resourceVersionMatch: { type: "string", description: "How resourceVersion binds a list: Exact or NotOlderThan." },
+  sendInitialEvents: { type: "boolean", description: "Whether a watch begins with all objects that exist." },
+  timeoutSeconds: { type: "integer", description: "Seconds after which a list or watch ends." },
+  watch: { type: "boolean", description: "Whether changes are sent instead of a list." },
+};

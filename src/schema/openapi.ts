@@ -1,0 +1,215 @@
+import type { Names } from "../api/names.ts";
+import { deleteOptions, statusSchema } from "./meta-schemas.ts";
+import { DefinitionCollector } from "./openapi-definitions.ts";
+import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
+import { operationsOf, parameterTypes } from "./openapi-operations.ts";
+import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
+
+export type { DescribedResource, DescribedSubresource } from "./openapi-operations.ts";
+
+export interface ApiDescription {
+  readonly resources: readonly DescribedResource[];
+  /** Kinds that are only created. */
+  readonly reviews: readonly DescribedResource[];
+  readonly names: Names;
+  /** The version of the server. */
+  readonly version: string;
+}
+
+export interface OpenApiV3 {
+  readonly openapi: "3.0.0";
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, PathItemV3>>;
+  readonly components: { readonly schemas: Readonly<Record<string, OpenApiSchema>> };
+}
+
+type PathItemV3 = { readonly [method in HttpMethod]?: unknown } & { readonly parameters: readonly unknown[] };
+
+export interface OpenApiV2 {
+  readonly swagger: "2.0";
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, PathItemV2>>;
+  readonly definitions: Readonly<Record<string, OpenApiSchema>>;
+}
+
+export type PathItemV2 = { readonly [method in HttpMethod]?: OperationV2 } & {
+  readonly parameters: readonly ParameterV2[];
+};
+
+export interface OperationV2 {
+  readonly description: string;
+  readonly operationId: string;
+  readonly consumes: readonly string[];
+  readonly produces: readonly string[];
+  readonly parameters: readonly ParameterV2[];
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: OpenApiSchema }>>;
+  readonly "x-kubernetes-action": string;
+  readonly "x-kubernetes-group-version-kind": GroupVersionKind;
+}
+
+export interface ParameterV2 {
+  readonly name: string;
+  readonly in: "path" | "query" | "body";
+  readonly description?: string;
+  readonly required?: boolean;
+  readonly type?: string;
+  readonly uniqueItems?: boolean;
+  readonly schema?: OpenApiSchema;
+}
+
+const patchMediaTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
+];
+const objectMediaTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const watchMediaTypes = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
+const mediaTypesOf = ({ action }: Operation): readonly string[] =>
+  action === "list" ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;
+
+/** The OpenAPI v3 document of one group and version. */
+export function openApiV3(
+  api: ApiDescription,
+  { group, version }: { readonly group: string; readonly version: string },
+): OpenApiV3 {
+  const collector = new DefinitionCollector({ openApi: 3, names: api.names });
+  const described = describedResources(api).filter((one) => one.group === group && one.version === version);
+  const paths = pathsOf(described.flatMap(operationsOf), {
+    pathItem: (path) => ({ parameters: pathParameters(path).map(parameterV3) }),
+    operation: (operation) => operationV3(operation, collector),
+  });
+  return { openapi: "3.0.0", info: infoOf(api), paths, components: { schemas: collector.definitions() } };
+}
+
+/** The OpenAPI v2 document of everything. */
+export function openApiV2(api: ApiDescription): OpenApiV2 {
+  const collector = new DefinitionCollector({ openApi: 2, names: api.names });
+  const paths = pathsOf(describedResources(api).flatMap(operationsOf), {
+    pathItem: (path): PathItemV2 => ({ parameters: pathParameters(path).map(parameterV2) }),
+    operation: (operation) => operationV2(operation, collector),
+  });
+  return { swagger: "2.0", info: infoOf(api), paths, definitions: collector.definitions() };
+}
+
+const describedResources = ({ resources, reviews }: ApiDescription): readonly DescribedResource[] => [
+  ...resources,
+  ...reviews.map((review) => ({ ...review, verbs: ["create"] as const })),
+];
+
+const infoOf = ({ version }: ApiDescription): { title: string; version: string } => ({ title: "Signet", version });
+
+function pathsOf<Item>(
+  operations: readonly Operation[],
+  render: { pathItem(path: string): Item; operation(operation: Operation): unknown },
+): Record<string, Item> {
+  const paths = new Map<string, Item>();
+  for (const operation of operations) {
+    const item = paths.get(operation.path) ?? render.pathItem(operation.path);
+    paths.set(operation.path, { ...item, [operation.method]: render.operation(operation) });
+  }
+  return Object.fromEntries([...paths].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What every operation of a path takes: the names in it, and `pretty`. */
+const pathParameters = (path: string): string[] => [
+  ...["name", "namespace"].filter((name) => path.includes(`{${name}}`)),
+  "pretty",
+];
+
+const isPathParameter = (name: string): boolean => name === "name" || name === "namespace";
+
+function bodyReference(
+  body: Body | "status" | "patch" | "deleteOptions",
+  collector: DefinitionCollector,
+): OpenApiSchema {
+  if (body === "patch") {
+    return collector.addShared("v1.Patch", {
+      description: "A change, in the format of its media type.",
+      type: "object",
+    });
+  }
+  if (body === "status") return collector.addKind(statusSchema, { group: "", version: "v1", kind: "Status" });
+  if (body === "deleteOptions") {
+    return collector.addKind(deleteOptions, { group: "", version: "v1", kind: "DeleteOptions" });
+  }
+  return collector.addKind(body.schema, body.kind);
+}
+
+// ---- v3 -----------------------------------------------------------------------------------------
+
+function operationV3(operation: Operation, collector: DefinitionCollector): unknown {
+  const { requestBody, response } = operation;
+  const content = (mediaTypes: readonly string[], schema: OpenApiSchema): unknown =>
+    Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema }]));
+  const answer = {
+    description: "OK",
+    content: content(mediaTypesOf(operation), bodyReference(response, collector)),
+  };
+  return {
+    description: operation.description,
+    operationId: operation.id,
+    parameters: operation.parameters.map(parameterV3),
+    ...(requestBody !== undefined && {
+      requestBody: {
+        content: content(requestBody === "patch" ? patchMediaTypes : ["*/*"], bodyReference(requestBody, collector)),
+        ...(requestBody !== "deleteOptions" && { required: true }),
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(operation.statusCodes.map((code) => [code, answer])),
+      401: { description: "Unauthorized" },
+    },
+    "x-kubernetes-action": operation.action,
+    "x-kubernetes-group-version-kind": operation.kind,
+  };
+}
+
+const parameterV3 = (name: string): unknown => ({
+  name,
+  in: isPathParameter(name) ? "path" : "query",
+  description: parameterTypes[name]?.description,
+  ...(isPathParameter(name) && { required: true }),
+  schema: { type: parameterTypes[name]?.type, uniqueItems: true },
+});
+
+// ---- v2 -----------------------------------------------------------------------------------------
+
+function operationV2(operation: Operation, collector: DefinitionCollector): OperationV2 {
+  const { requestBody, response } = operation;
+  const body: ParameterV2[] =
+    requestBody === undefined
+      ? []
+      : [
+          {
+            name: "body",
+            in: "body",
+            ...(requestBody !== "deleteOptions" && { required: true }),
+            schema: bodyReference(requestBody, collector),
+          },
+        ];
+  const answer = { description: "OK", schema: bodyReference(response, collector) };
+  return {
+    description: operation.description,
+    operationId: operation.id,
+    consumes: requestBody === "patch" ? patchMediaTypes : ["*/*"],
+    produces: mediaTypesOf(operation),
+    parameters: [...body, ...operation.parameters.map(parameterV2)],
+    responses: {
+      ...Object.fromEntries(operation.statusCodes.map((code) => [code, answer])),
+      401: { description: "Unauthorized" },
+    },
+    "x-kubernetes-action": operation.action,
+    "x-kubernetes-group-version-kind": operation.kind,
+  };
+}
+
+const parameterV2 = (name: string): ParameterV2 => ({
+  name,
+  in: isPathParameter(name) ? "path" : "query",
+  description: parameterTypes[name]?.description ?? "",
+  ...(isPathParameter(name) && { required: true }),
+  type: parameterTypes[name]?.type ?? "string",
+  uniqueItems: true,
+});

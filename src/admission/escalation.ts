@@ -1,0 +1,91 @@
+import type { AdmissionAttributes, Authorize } from "../api/attributes.ts";
+import { forbidden } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { PolicyRule } from "../api/rbac.ts";
+import { mastersGroup } from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+
+/** What the guard asks of the authorization in force. */
+export interface EscalationOptions {
+  readonly authorize: Authorize;
+  /** The rules that a user has in a namespace ("" is the cluster), and what could not be found out. */
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
+  /** The part of `wanted` that `held` does not cover. */
+  uncoveredRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
+}
+
+/** Everything: what one must hold to write an aggregation rule, which may gather anything. */
+export const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+export const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
+
+/** Whether the user holds a verb (`escalate`, `bind`) that lifts the limit, on a role of the request's namespace. */
+export async function mayDoAnyway(
+  { authorize }: EscalationOptions,
+  attributes: AdmissionAttributes,
+  { verb, resource, name }: { readonly verb: string; readonly resource: string; readonly name: string },
+): Promise<boolean> {
+  const { user, group, version, namespace } = attributes;
+  const decision = await authorize({
+    kind: "resource",
+    user,
+    verb,
+    group,
+    version,
+    resource,
+    subresource: "",
+    namespace,
+    name,
+  });
+  return decision.decision === "allow";
+}
+
+/** The refusal of rules that their author does not hold, or undefined (upstream: `validation.ConfirmNoEscalation`). */
+export function escalationOf(
+  options: EscalationOptions,
+  attributes: AdmissionAttributes,
+  wanted: readonly PolicyRule[],
+): ApiError | undefined {
+  const { user, group, resource, namespace, name } = attributes;
+  const { rules, errors } = options.rulesFor(user, namespace);
+  const missing = options.uncoveredRules(rules, wanted);
+  if (missing.length === 0) return undefined;
+  const quoted = (list: readonly string[]): string => `[${list.map((one) => JSON.stringify(one)).join(" ")}]`;
+  const lines = [...new Set(missing.map((rule) => ruleText(rule, quoted)))].toSorted();
+  const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
+  const resolution = errors.length === 0 ? "" : `; resolution errors: [${errors.join(", ")}]`;
+  return forbidden(
+    { group, resource },
+    name,
+    `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${resolution}`,
+  );
+}
+
+function ruleText(rule: PolicyRule, quoted: (list: readonly string[]) => string): string {
+  const parts = [
+    ["APIGroups", rule.apiGroups],
+    ["Resources", rule.resources],
+    ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
+    ["Verbs", rule.verbs],
+  ] as const;
+  const shown = parts.flatMap(([label, list]) => (list && list.length > 0 ? [`${label}:${quoted(list)}`] : []));
+  return `{${shown.join(", ")}}`;
+}
+
+/** A change of nothing but what garbage collection needs to remove an object is never an escalation. */
+export function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
+  if (object === undefined || oldObject === undefined) return false;
+  const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {
+    const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...kept } = metadata;
+    return { ...others, metadata: kept };
+  };
+  return isDeepStrictEqual(rest(object), rest(oldObject));
+}

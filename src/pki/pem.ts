@@ -63,8 +63,12 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
       headers.set(line.text.slice(0, colon).trim(), line.text.slice(colon + 1).trim());
       bodyStart = line.next;
     }
-    // With headers, a line break must stand between them and the END line.
-    if (headers.size > 0 && endIndex < bodyStart) continue;
+    // With headers, a line break must stand between them and the END line. Headers that ran over it end the search, or
+    // lines full of colons would be read once for every block.
+    if (headers.size > 0 && endIndex < bodyStart) {
+      if (afterEndMark < bodyStart) return undefined;
+      continue;
+    }
 
     const endOfLabel = afterEndMark + type.length + dashes.length;
     if (rest.slice(afterEndMark, endOfLabel) !== type + dashes) continue;

@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { constants, generateKeyPairSync, sign } from "node:crypto";
+import { describe, it } from "node:test";
+import {
+  checkRequestSignature,
+  parseCertificateRequest,
+  parseCertificateRequestPem,
+} from "../../src/pki/certificate-request.ts";
+import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSetOf,
+  encodeSmallInteger,
+  encodeUnsignedInteger,
+} from "../../src/pki/der-writer.ts";
+import { tags } from "../../src/pki/der.ts";
+import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
+import { decodeFirstPemBlock } from "../../src/pki/pem.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+
+const subject = { commonName: "alice", organizations: ["dev"] };
+const privateKey = generatePrivateKey("ECDSA P-256");
+const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
+const der = decodeFirstPemBlock(pem)?.bytes ?? Buffer.alloc(0);
+const nothing = encodeElement(0xa0);
+
+/** A request made of these parts; the signature is whatever is given. */
+const requestOf = (parts: { spki?: Buffer; attributes?: Buffer; algorithm?: Buffer; signature?: Buffer }): Buffer =>
+  encodeSequence(
+    infoOf(parts),
+    parts.algorithm ?? encodeSequence(encodeObjectIdentifier(oids.ecdsaWithSha256)),
+    encodeBitString(parts.signature ?? Buffer.alloc(64)),
+  );
+
+const infoOf = ({ spki, attributes }: { spki?: Buffer; attributes?: Buffer }): Buffer =>
+  encodeSequence(
+    encodeSmallInteger(0),
+    encodeDistinguishedName(subject),
+    spki ?? publicKeyInfoOf(privateKey).spki,
+    attributes ?? nothing,
+  );
+
+const check = (request: Buffer) => (): void => checkRequestSignature(parseCertificateRequest(request));
+
+describe("parseCertificateRequestPem", () => {
+  it("reads subject, key and names", () => {
+    const names = { ...noSubjectAltNames, dnsNames: ["a.example.com"], ipAddresses: ["10.0.0.1"] };
+    const request = parseCertificateRequestPem(
+      createCertificateRequestPem({ privateKey, subject, subjectAltNames: names }),
+    );
+    assert.equal(request.subject.commonName, "alice");
+    assert.deepEqual(request.subject.organizations, ["dev"]);
+    assert.deepEqual(request.subjectAltNames, names);
+    assert.equal(request.publicKey.curve, "P-256");
+    assert.doesNotThrow(() => checkRequestSignature(request));
+  });
+
+  it("is what OpenSSL takes for a good request", () => {
+    const output = execFileSync("openssl", ["req", "-noout", "-verify", "-subject", "-nameopt", "RFC2253"], {
+      input: pem,
+      encoding: "utf8",
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    assert.match(output, /CN=alice,O=dev/);
+  });
+
+  it("reads the first block only, and only a CERTIFICATE REQUEST", () => {
+    const other = pem.replaceAll("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST");
+    assert.doesNotThrow(() => parseCertificateRequestPem(pem + other));
+    for (const text of [other + pem, "", der.toString("base64"), ` ${pem}`]) {
+      assert.throws(() => parseCertificateRequestPem(text), { message: "PEM block type must be CERTIFICATE REQUEST" });
+    }
+  });
+});
+
+describe("parseCertificateRequest", () => {
+  it("refuses octets after the request", () => {
+    assert.throws(() => parseCertificateRequest(Buffer.concat([der, Buffer.of(0)])), {
+      message: "asn1: syntax error: trailing data",
+    });
+  });
+
+  it("names the structure that it expected", () => {
+    assert.throws(
+      () => parseCertificateRequest(Buffer.from("not a certificate request at all, but text")),
+      /^PkiError: asn1: structure error: tags don't match \(16 vs \{class:1 tag:14 .*\} certificateRequest @2$/,
+    );
+  });
+
+  it("refuses an extension that is requested twice, in one attribute or in two", () => {
+    const extension = encodeExtension({ id: "1.2.3", isCritical: false, value: Buffer.of(5, 0) });
+    const attribute = (...extensions: Buffer[]): Buffer =>
+      encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([encodeSequence(...extensions)]));
+    for (const attributes of [
+      encodeElement(0xa0, attribute(extension, extension)),
+      encodeElement(0xa0, attribute(extension), attribute(extension)),
+    ]) {
+      assert.throws(() => parseCertificateRequest(requestOf({ attributes })), {
+        message: "x509: certificate request contains duplicate requested extensions",
+      });
+    }
+  });
+
+  it("skips attributes of other kinds", () => {
+    const challenge = encodeSequence(
+      encodeObjectIdentifier("1.2.840.113549.1.9.7"),
+      encodeSetOf([encodeElement(tags.utf8String, Buffer.from("secret"))]),
+    );
+    assert.deepEqual(parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, challenge) })).extensions, []);
+  });
+
+  it("refuses curves and points that nobody can check", () => {
+    const keyOf = (curve: string, point: Buffer): Buffer =>
+      encodeSequence(
+        encodeSequence(encodeObjectIdentifier(oids.ecPublicKey), encodeObjectIdentifier(curve)),
+        encodeBitString(point),
+      );
+    const point = publicKeyInfoOf(privateKey).keyBytes;
+    const offCurve = Buffer.from(point);
+    offCurve[64] = (offCurve[64] ?? 0) ^ 1;
+    for (const [spki, message] of [
+      [keyOf("1.3.132.0.10", point), "x509: unsupported elliptic curve"],
+      [keyOf(oids.p256, offCurve), "P256 point not on curve"],
+      [keyOf(oids.p256, point.subarray(0, 33)), "invalid P256 point encoding"],
+      [
+        keyOf(oids.p256, Buffer.concat([Buffer.of(2), point.subarray(1, 33)])),
+        "ecdsa: invalid uncompressed public key",
+      ],
+    ] as const) {
+      assert.throws(() => parseCertificateRequest(requestOf({ spki })), { message });
+    }
+  });
+
+  it("refuses an RSA key of a million bits without calculating with it", { timeout: 5_000 }, () => {
+    const key = encodeSequence(encodeUnsignedInteger(Buffer.alloc(125_000, 0xff)), encodeSmallInteger(65_537));
+    const algorithm = encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null));
+    const request = requestOf({ spki: encodeSequence(algorithm, encodeBitString(key)) });
+    for (let round = 0; round < 1000; round++)
+      assert.throws(() => parseCertificateRequest(request), /larger than 16384 bits/);
+  });
+});
+
+describe("checkRequestSignature", () => {
+  it("takes RSA, ECDSA and Ed25519 keys", () => {
+    for (const type of ["RSA 2048", "ECDSA P-384", "ECDSA P-521", "Ed25519"] as const) {
+      const text = createCertificateRequestPem({
+        privateKey: generatePrivateKey(type),
+        subject,
+        subjectAltNames: noSubjectAltNames,
+      });
+      assert.doesNotThrow(() => checkRequestSignature(parseCertificateRequestPem(text)), type);
+    }
+  });
+
+  it("refuses a request that was changed", () => {
+    const changed = Buffer.from(der);
+    const at = changed.indexOf("alice");
+    changed.write("malic", at);
+    assert.throws(check(changed), { message: "x509: ECDSA verification failure" });
+  });
+
+  it("refuses an algorithm that does not belong to the key", () => {
+    const algorithm = encodeSequence(encodeObjectIdentifier(oids.sha256WithRsa), encodeElement(tags.null));
+    assert.throws(check(requestOf({ algorithm })), {
+      message: "x509: signature algorithm specifies an RSA public key, but have public key of type *ecdsa.PublicKey",
+    });
+  });
+
+  it("refuses MD5 and what it does not know", () => {
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const { spki } = publicKeyInfoOf(rsa);
+    const signedWith = (oid: string, hash: string): Buffer =>
+      requestOf({
+        spki,
+        algorithm: encodeSequence(encodeObjectIdentifier(oid), encodeElement(tags.null)),
+        signature: sign(hash, infoOf({ spki }), rsa),
+      });
+    assert.throws(check(signedWith(oids.md5WithRsa, "md5")), {
+      message: "x509: cannot verify signature: insecure algorithm MD5-RSA",
+    });
+    assert.throws(check(signedWith("1.2.3", "sha256")), {
+      message: "x509: cannot verify signature: algorithm unimplemented",
+    });
+    assert.doesNotThrow(check(signedWith(oids.sha1WithRsa, "sha1")));
+  });
+
+  it("takes PSS with a salt as long as the hash, and no other", () => {
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const { spki } = publicKeyInfoOf(rsa);
+    const signedWith = (saltLength: number): Buffer => {
+      const hash = encodeSequence(encodeObjectIdentifier(oids.sha256), encodeElement(tags.null));
+      const mask = encodeSequence(encodeObjectIdentifier(oids.mgf1), hash);
+      const parameters = encodeSequence(
+        encodeElement(0xa0, hash),
+        encodeElement(0xa1, mask),
+        encodeElement(0xa2, encodeSmallInteger(saltLength)),
+      );
+      return requestOf({
+        spki,
+        algorithm: encodeSequence(encodeObjectIdentifier(oids.rsassaPss), parameters),
+        signature: sign("sha256", infoOf({ spki }), { key: rsa, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }),
+      });
+    };
+    assert.doesNotThrow(check(signedWith(32)));
+    assert.throws(check(signedWith(222)), { message: "x509: cannot verify signature: algorithm unimplemented" });
+  });
+
+  it("refuses RSA keys below 1024 bits", () => {
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 512 }).privateKey;
+    const algorithm = encodeSequence(encodeObjectIdentifier(oids.sha256WithRsa), encodeElement(tags.null));
+    const { spki } = publicKeyInfoOf(rsa);
+    const signature = sign("sha256", infoOf({ spki }), rsa);
+    assert.throws(check(requestOf({ spki, algorithm, signature })), /512-bit keys are insecure/);
+  });
+});

@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  createCertificateAuthority,
+  loadCertificateAuthority,
+  signCertificate,
+  type CertificateAuthority,
+} from "../../src/pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
+import { parseCertificate, type Certificate } from "../../src/pki/certificate.ts";
+import { verifyChain, type ChainQuestion } from "../../src/pki/chain.ts";
+import { encodeBitString, encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
+import { DerReader } from "../../src/pki/der.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+
+const now = Date.UTC(2026, 10, 21);
+const day = 86_400_000;
+const root = createCertificateAuthority({
+  subject: { commonName: "root" },
+  privateKey: generatePrivateKey("ECDSA P-256"),
+  notBefore: now - day,
+  notAfter: now + 100 * day,
+  maxPathLength: 1,
+});
+
+const template = (commonName: string, changes: Partial<CertificateTemplate> = {}): CertificateTemplate => ({
+  subject: { commonName },
+  publicKey: publicKeyInfoOf(leafKey),
+  notBefore: now - day,
+  notAfter: now + day,
+  isCA: false,
+  keyUsages: ["digitalSignature"],
+  extendedKeyUsages: ["clientAuth"],
+  subjectAltNames: { ...noSubjectAltNames, dnsNames: ["a.example.com"] },
+  ...changes,
+});
+const leafKey = generatePrivateKey("ECDSA P-256");
+
+const issue = (by: CertificateAuthority, commonName: string, changes: Partial<CertificateTemplate> = {}): Certificate =>
+  parseCertificate(signCertificate(template(commonName, changes), by));
+
+function intermediate(
+  by: CertificateAuthority,
+  commonName: string,
+  changes: Partial<CertificateTemplate> = {},
+): CertificateAuthority {
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const publicKey = publicKeyInfoOf(privateKey);
+  const asCA = { publicKey, isCA: true, keyUsages: ["certSign"], extendedKeyUsages: [] } as const;
+  return {
+    privateKey,
+    certificate: issue(by, commonName, { ...asCA, subjectAltNames: noSubjectAltNames, ...changes }),
+  };
+}
+
+/** The same certificate with one more extension, signed again by its issuer. */
+function withExtension(certificate: Certificate, by: CertificateAuthority, extension: Buffer): Certificate {
+  const parts: Buffer[] = [];
+  const reader = new DerReader(new DerReader(certificate.tbsCertificate).readElement().content);
+  while (!reader.isAtEnd) {
+    const element = reader.readElement();
+    const isExtensions = element.tag === 0xa3;
+    const list = isExtensions ? new DerReader(element.content).readElement().content : element.bytes;
+    parts.push(isExtensions ? encodeElement(0xa3, encodeSequence(list, extension)) : element.bytes);
+  }
+  const tbs = encodeSequence(...parts);
+  const { algorithmIdentifier } = signatureSchemeOf(by.privateKey);
+  return parseCertificate(encodeSequence(tbs, algorithmIdentifier, encodeBitString(signData(tbs, by.privateKey))));
+}
+
+const reasonFor = (leaf: Certificate, changes: Partial<ChainQuestion> = {}): string => {
+  const answer = verifyChain({
+    leaf,
+    intermediates: [],
+    roots: [root.certificate],
+    now,
+    requiredUsage: "clientAuth",
+    ...changes,
+  });
+  return answer.isValid ? answer.chain.map(({ subject }) => subject.commonName).join(" < ") : answer.reason;
+};
+
+describe("verifyChain", () => {
+  it("finds the way to a root, whatever the order of the intermediates", () => {
+    const middle = intermediate(root, "middle");
+    const other = intermediate(root, "other");
+    assert.equal(reasonFor(issue(root, "leaf")), "leaf < root");
+    const leaf = issue(middle, "leaf");
+    const intermediates = [other.certificate, middle.certificate];
+    assert.equal(reasonFor(leaf, { intermediates }), "leaf < middle < root");
+    assert.equal(reasonFor(leaf), "x509: certificate signed by unknown authority");
+  });
+
+  it("does not trust an intermediate that merely came along", () => {
+    const stranger = createCertificateAuthority({
+      subject: { commonName: "root" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: now - day,
+      notAfter: now + day,
+    });
+    const reason = reasonFor(issue(stranger, "leaf"), { intermediates: [stranger.certificate] });
+    assert.equal(reason, "x509: certificate signed by unknown authority");
+  });
+
+  it("refuses certificates before and after their time, at both ends of the chain", () => {
+    const leaf = issue(root, "leaf");
+    const expired = "x509: certificate has expired or is not yet valid";
+    assert.equal(reasonFor(leaf, { now: now - 2 * day }), expired);
+    assert.equal(reasonFor(leaf, { now: now + 2 * day }), expired);
+    assert.equal(reasonFor(leaf, { now: leaf.notAfter }), "leaf < root");
+    const middle = intermediate(root, "middle", { notAfter: now - 1000 });
+    assert.equal(reasonFor(issue(middle, "leaf"), { intermediates: [middle.certificate] }), expired);
+  });
+
+  it("refuses an issuer that is no CA or may not sign certificates", () => {
+    const cannotSign = "x509: invalid signature: parent certificate cannot sign this kind of certificate";
+    for (const changes of [{ isCA: false }, { keyUsages: ["digitalSignature"] }] as const) {
+      const middle = intermediate(root, "middle", changes);
+      assert.equal(reasonFor(issue(middle, "leaf"), { intermediates: [middle.certificate] }), cannotSign);
+    }
+  });
+
+  it("refuses more intermediates than a path length allows", () => {
+    const first = intermediate(root, "first");
+    const second = intermediate(first, "second");
+    const intermediates = [first.certificate, second.certificate];
+    assert.equal(
+      reasonFor(issue(second, "leaf"), { intermediates }),
+      "x509: too many intermediates for path length constraint",
+    );
+    assert.equal(reasonFor(issue(first, "leaf"), { intermediates }), "leaf < first < root");
+  });
+
+  it("wants the usage in every certificate that names usages", () => {
+    const incompatible = "x509: certificate specifies an incompatible key usage";
+    assert.equal(reasonFor(issue(root, "leaf"), { requiredUsage: "serverAuth" }), incompatible);
+    assert.equal(reasonFor(issue(root, "leaf", { extendedKeyUsages: ["any"] })), "leaf < root");
+    assert.equal(reasonFor(issue(root, "leaf", { extendedKeyUsages: [] })), "leaf < root");
+    const middle = intermediate(root, "middle", { extendedKeyUsages: ["serverAuth"] });
+    assert.equal(reasonFor(issue(middle, "leaf"), { intermediates: [middle.certificate] }), incompatible);
+  });
+
+  it("refuses a critical extension that it does not understand", () => {
+    const unknown = encodeExtension({ id: "1.2.3.4", isCritical: true, value: Buffer.of(5, 0) });
+    assert.equal(reasonFor(withExtension(issue(root, "leaf"), root, unknown)), "x509: unhandled critical extension");
+    const harmless = encodeExtension({ id: "1.2.3.4", isCritical: false, value: Buffer.of(5, 0) });
+    assert.equal(reasonFor(withExtension(issue(root, "leaf"), root, harmless)), "leaf < root");
+  });
+
+  it("holds a CA to its name constraints", () => {
+    const domain = (name: string): Buffer => encodeSequence(encodeElement(0x82, Buffer.from(name)));
+    const constrained = (value: Buffer): CertificateAuthority => {
+      const middle = intermediate(root, "middle");
+      const extension = encodeExtension({ id: oids.nameConstraints, isCritical: true, value });
+      return { ...middle, certificate: withExtension(middle.certificate, root, extension) };
+    };
+    const permitted = constrained(encodeSequence(encodeElement(0xa0, domain("example.com"))));
+    const excluded = constrained(encodeSequence(encodeElement(0xa1, domain("a.example.com"))));
+    const directory = constrained(encodeSequence(encodeElement(0xa0, encodeSequence(encodeElement(0xa4)))));
+    const leafOf = (by: CertificateAuthority, name: string): string =>
+      reasonFor(issue(by, "leaf", { subjectAltNames: { ...noSubjectAltNames, dnsNames: [name] } }), {
+        intermediates: [by.certificate],
+      });
+    assert.equal(leafOf(permitted, "b.example.com"), "leaf < middle < root");
+    assert.match(leafOf(permitted, "example.org"), /not permitted/);
+    assert.match(leafOf(permitted, "notexample.com"), /not permitted/);
+    assert.match(leafOf(excluded, "x.a.example.com"), /excluded/);
+    assert.equal(leafOf(excluded, "b.example.com"), "leaf < middle < root");
+    assert.equal(leafOf(directory, "b.example.com"), "x509: unhandled critical extension");
+  });
+
+  it("gives up on a crowd of issuers with one name", { timeout: 20_000 }, () => {
+    const crowd = Array.from({ length: 300 }, () =>
+      createCertificateAuthority({
+        subject: { commonName: "crowd" },
+        privateKey: generatePrivateKey("ECDSA P-256"),
+        notBefore: now - day,
+        notAfter: now + day,
+      }),
+    );
+    const [first] = crowd;
+    assert.ok(first);
+    // Without an authority key identifier every one of them could be the issuer.
+    const leaf = { ...issue(first, "leaf"), authorityKeyId: Buffer.alloc(0) };
+    const intermediates = crowd.map(({ certificate }) => ({ ...certificate, subjectKeyId: Buffer.alloc(0) }));
+    assert.match(reasonFor(leaf, { intermediates: intermediates.toReversed() }), /attempts limit reached/);
+  });
+});
+
+describe("loadCertificateAuthority", () => {
+  const certificate = encodePem("CERTIFICATE", root.certificate.der);
+  const privateKey = encodePrivateKeyPem(root.privateKey);
+
+  it("reads PKCS #8 and SEC 1 keys", () => {
+    const sec1 = root.privateKey.export({ format: "pem", type: "sec1" });
+    for (const key of [privateKey, sec1, `text\n${certificate}${sec1.toString()}`]) {
+      assert.deepEqual(loadCertificateAuthority({ certificate, privateKey: key }).certificate, root.certificate);
+    }
+  });
+
+  it("refuses a key of another certificate, and a certificate that is no CA", () => {
+    const otherKey = encodePrivateKeyPem(leafKey);
+    assert.throws(() => loadCertificateAuthority({ certificate, privateKey: otherKey }), /does not belong/);
+    const leaf = encodePem("CERTIFICATE", issue(root, "leaf").der);
+    assert.throws(() => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }), /no CA/);
+  });
+
+  it("says nothing of a key that it cannot read", () => {
+    const broken = encodePem("PRIVATE KEY", Buffer.from("top secret"));
+    assert.throws(() => loadCertificateAuthority({ certificate, privateKey: broken }), {
+      message: "data does not contain a valid RSA, ECDSA or Ed25519 private key",
+    });
+    assert.throws(() => loadCertificateAuthority({ certificate: "", privateKey }), /holds no certificate/);
+  });
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { berToDer } from "../../src/pki/ber.ts";
+import { readTime } from "../../src/pki/der-time.ts";
+import {
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSetOf,
+  encodeSmallInteger,
+  encodeTime,
+} from "../../src/pki/der-writer.ts";
+import { DerReader } from "../../src/pki/der.ts";
+import { PkiError } from "../../src/pki/pki-error.ts";
+
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
+const reading = (text: string) => () => new DerReader(hex(text)).readElement();
+
+describe("DerReader", () => {
+  it("reads what the writer wrote", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 70_000, size: "max" }), (content) => {
+        const element = new DerReader(encodeElement(0x04, content)).readElement();
+        assert.ok(element.content.equals(content));
+      }),
+      { numRuns: 50 },
+    );
+    fc.assert(
+      fc.property(fc.nat(), (value) => {
+        assert.equal(new DerReader(encodeSmallInteger(value)).readSmallInteger(), value);
+      }),
+    );
+    const arc = fc.nat({ max: 0x7fff_ffff - 80 });
+    fc.assert(
+      fc.property(fc.nat({ max: 39 }), fc.array(arc, { maxLength: 8 }), (second, rest) => {
+        const dotted = ["1", second, ...rest].join(".");
+        assert.equal(new DerReader(encodeObjectIdentifier(dotted)).readObjectIdentifier(), dotted);
+      }),
+    );
+  });
+
+  it("throws nothing but PkiError, whatever the octets", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (octets) => {
+        for (const read of [
+          (reader: DerReader) => reader.readElement(),
+          (reader: DerReader) => reader.readSmallInteger(),
+          (reader: DerReader) => reader.readObjectIdentifier(),
+          (reader: DerReader) => reader.readBitString(),
+          (reader: DerReader) => reader.readBoolean(),
+          readTime,
+        ]) {
+          try {
+            read(new DerReader(Buffer.from(octets)));
+          } catch (error) {
+            assert.ok(error instanceof PkiError);
+          }
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("refuses what is BER and not DER", () => {
+    assert.throws(reading("30 80 00 00"), /indefinite length/);
+    assert.throws(reading("04 81 01 00"), /non-minimal length/);
+    assert.throws(reading("04 82 00 01 00"), /superfluous leading zeros/);
+    assert.throws(reading("1f 81 01 00"), /high tag number/);
+    assert.throws(() => new DerReader(hex("01 01 01")).readBoolean(), /invalid boolean/);
+    assert.throws(() => new DerReader(hex("02 02 00 01")).readInteger(), /not minimally-encoded/);
+    assert.throws(() => new DerReader(hex("03 02 01 01")).readBitString(), /padding bits/);
+  });
+
+  it("refuses lengths beyond the input and beyond reason", () => {
+    assert.throws(reading("04 02 00"), /data truncated/);
+    assert.throws(reading("04 84 7f ff ff ff"), /length too large/);
+    assert.throws(reading("04"), /truncated tag or length/);
+  });
+});
+
+describe("encodeSetOf", () => {
+  it("sorts as DER wants", () => {
+    const [low, high] = [encodeSmallInteger(1), encodeSmallInteger(2)];
+    assert.deepEqual(encodeSetOf([high, low]), encodeSetOf([low, high]));
+  });
+});
+
+describe("encodeTime and readTime", () => {
+  it("agree on every second from 1950 to 9999", () => {
+    const seconds = fc.integer({ min: Date.UTC(1950, 0, 1) / 1000, max: Date.UTC(9999, 11, 31) / 1000 });
+    fc.assert(
+      fc.property(seconds, (second) => {
+        assert.equal(readTime(new DerReader(encodeTime(second * 1000))), second * 1000);
+      }),
+    );
+  });
+
+  it("refuse days that are none", () => {
+    for (const text of ["260230000000Z", "261301000000Z", "260101240000Z", "260101000060Z", "260101000000+0000"]) {
+      const encoded = encodeElement(0x17, Buffer.from(text, "latin1"));
+      assert.throws(() => readTime(new DerReader(encoded)), /malformed UTCTime/);
+    }
+  });
+});
+
+describe("berToDer", () => {
+  it("leaves DER as it is", () => {
+    const der = encodeSequence(encodeSmallInteger(7), encodeSequence(encodeElement(0x04, Buffer.alloc(300))));
+    assert.deepEqual(berToDer(der), der);
+  });
+
+  it("rewrites indefinite and long lengths, constructed strings and booleans", () => {
+    assert.deepEqual(
+      berToDer(hex("30 80 01 01 01 24 80 04 01 61 04 81 01 62 00 00 00 00")),
+      hex("30 07 01 01 ff 04 02 61 62"),
+    );
+  });
+
+  it("refuses nesting deeper than any certificate", () => {
+    assert.throws(() => berToDer(Buffer.from("3080".repeat(100_000), "hex")), PkiError);
+  });
+
+  it("throws nothing but PkiError, whatever the octets", () => {
+    const octet = fc.oneof(fc.constantFrom(0x30, 0x80, 0x00, 0x24, 0x04, 0x01, 0x81), fc.nat({ max: 255 }));
+    fc.assert(
+      fc.property(fc.array(octet, { maxLength: 60 }), (octets) => {
+        try {
+          berToDer(Buffer.from(octets));
+        } catch (error) {
+          assert.ok(error instanceof PkiError);
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { encodeSequence } from "../../src/pki/der-writer.ts";
+import {
+  encodeDistinguishedName,
+  formatDistinguishedName,
+  parseDistinguishedName,
+} from "../../src/pki/distinguished-name.ts";
+import { formatIpAddress, isInIpRange, parseIpAddress, parseIpRange } from "../../src/pki/ip-address.ts";
+import { encodeSubjectAltNames, parseSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+
+describe("a distinguished name", () => {
+  it("is read as it was written", () => {
+    const text = fc.string({ minLength: 1, maxLength: 20, unit: "binary" }).filter((one) => one.isWellFormed());
+    fc.assert(
+      fc.property(text, fc.uniqueArray(text, { maxLength: 4 }), (commonName, organizations) => {
+        const name = parseDistinguishedName(encodeDistinguishedName({ commonName, organizations }));
+        assert.equal(name.commonName, commonName);
+        assert.deepEqual(name.organizations.toSorted(), organizations.toSorted());
+      }),
+    );
+  });
+
+  it("is formatted as RFC 4514 says", () => {
+    const encoded = encodeDistinguishedName({ commonName: " a,b+c ", organizations: ["x"], countries: ["DE"] });
+    assert.equal(formatDistinguishedName(parseDistinguishedName(encoded)), "CN=\\ a\\,b\\+c\\ ,O=x,C=DE");
+  });
+
+  it("may be empty", () => {
+    assert.equal(formatDistinguishedName(parseDistinguishedName(encodeSequence())), "");
+  });
+});
+
+describe("subject alternative names", () => {
+  it("are read as they were written", () => {
+    const names = {
+      dnsNames: ["a.example.com", "*.b"],
+      emailAddresses: ["a@example.com"],
+      ipAddresses: ["10.0.0.1", "fd00::1", "::"],
+      uris: ["spiffe://example.com/a?b=%20"],
+    };
+    assert.deepEqual(parseSubjectAltNames(encodeSubjectAltNames(names)), names);
+  });
+
+  it("refuse URIs that cannot be parsed and text that is not ASCII", () => {
+    const withUri = (uri: string) => () =>
+      parseSubjectAltNames(encodeSubjectAltNames({ dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [uri] }));
+    for (const uri of ["http://a b/", "http://a/%zz", "http://a..b/", "http://\u0001/", "http://é/"]) {
+      assert.throws(withUri(uri), { name: "PkiError" });
+    }
+  });
+});
+
+describe("IP addresses", () => {
+  it("keep their octets through text", () => {
+    const octets = fc.oneof(
+      fc.uint8Array({ minLength: 4, maxLength: 4 }),
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+    );
+    fc.assert(
+      fc.property(octets, (address) => {
+        assert.deepEqual([...(parseIpAddress(formatIpAddress(address)) ?? [])], [...address]);
+      }),
+    );
+  });
+
+  it("are formatted as RFC 5952 says, IPv4-mapped ones as IPv4", () => {
+    for (const text of ["::", "::1", "1::", "fe80::1:0:0:1", "1:2:3:4:5:6:7:8", "2001:db8::1:1:1:1:1"]) {
+      const expected = text === "2001:db8::1:1:1:1:1" ? "2001:db8:0:1:1:1:1:1" : text;
+      assert.equal(formatIpAddress(parseIpAddress(text) ?? Buffer.alloc(16)), expected);
+    }
+    assert.deepEqual(parseIpAddress("::ffff:10.0.0.1"), parseIpAddress("10.0.0.1"));
+  });
+
+  it("are refused when they are none", () => {
+    for (const text of [
+      "",
+      "1.2.3",
+      "01.2.3.4",
+      "1.2.3.256",
+      "1::2::3",
+      "1:2:3:4:5:6:7",
+      "::1%eth0",
+      "12345::",
+      "1.2.3.4::",
+    ]) {
+      assert.equal(parseIpAddress(text), undefined, text);
+    }
+  });
+
+  it("lie in ranges of their own family", () => {
+    const isIn = (address: string, range: string): boolean => {
+      const parsed = parseIpRange(range);
+      const octets = parseIpAddress(address);
+      assert.ok(parsed !== undefined && octets !== undefined);
+      return isInIpRange(octets, parsed);
+    };
+    assert.ok(isIn("10.1.2.3", "10.0.0.0/8") && isIn("10.1.2.3", "0.0.0.0/0") && isIn("10.1.2.3", "10.1.2.3"));
+    assert.ok(isIn("10.0.0.127", "10.0.0.0/25") && !isIn("10.0.0.128", "10.0.0.0/25"));
+    assert.ok(!isIn("fd00::1", "0.0.0.0/0") && isIn("fd00::1", "fc00::/7"));
+    for (const range of ["10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "x/8"])
+      assert.equal(parseIpRange(range), undefined);
+  });
+});

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { decodeFirstPemBlock, decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
+
+const block = encodePem("CERTIFICATE", Buffer.from("hello"));
+const types = (text: string): string[] => decodePemBlocks(text).map(({ type }) => type);
+
+describe("decodePemBlocks", () => {
+  it("reads what encodePem wrote", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), (contents) => {
+        const text = contents.map((bytes) => encodePem("X", bytes)).join("between\n");
+        assert.deepEqual(
+          decodePemBlocks(text).map(({ bytes }) => [...bytes]),
+          contents.map((bytes) => [...bytes]),
+        );
+      }),
+    );
+  });
+
+  it("never throws, whatever the text", () => {
+    const piece = fc.constantFrom(
+      "-----BEGIN ",
+      "-----END ",
+      "A",
+      "-----",
+      "\n",
+      "\r\n",
+      " ",
+      ":",
+      "QUJD",
+      "=",
+      "\ufeff",
+      "é",
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        decodePemBlocks(pieces.join(""));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("skips text before, between and after blocks", () => {
+    assert.deepEqual(types(`before\n${block}between\n${block}after`), ["CERTIFICATE", "CERTIFICATE"]);
+  });
+
+  it("takes CRLF, trailing blanks, one long line and a missing final line break", () => {
+    const long = `-----BEGIN A-----\n${Buffer.alloc(300).toString("base64")}\n-----END A-----`;
+    for (const text of [block.replaceAll("\n", "\r\n"), block.replaceAll("\n", " \t\n"), block.trimEnd(), long]) {
+      assert.equal(decodePemBlocks(text).length, 1);
+    }
+  });
+
+  it("reads headers", () => {
+    const text = block.replace("-----\n", "-----\nComment: hello\nOther:x\n\n");
+    assert.deepEqual(
+      [...(decodeFirstPemBlock(text)?.headers ?? [])],
+      [
+        ["Comment", "hello"],
+        ["Other", "x"],
+      ],
+    );
+  });
+
+  it("takes a damaged block as text", () => {
+    const damaged = "-----BEGIN CERTIFICATE-----\nnot base64!\n-----END CERTIFICATE-----\n";
+    assert.deepEqual(types(damaged), []);
+    assert.deepEqual(types(damaged + block), ["CERTIFICATE"]);
+  });
+
+  it("takes a block whose END has another label as text", () => {
+    assert.deepEqual(types(block.replace("END CERTIFICATE", "END OTHER")), []);
+  });
+
+  it("does not see a block that is indented or right behind a byte order mark", () => {
+    assert.deepEqual(types(block.replaceAll(/^/gm, "  ")), []);
+    assert.deepEqual(types(`\ufeff${block}`), []);
+    assert.deepEqual(types(`\ufeff\n${block}`), ["CERTIFICATE"]);
+  });
+
+  it("takes the last BEGIN before an END", () => {
+    assert.deepEqual(types(`-----BEGIN A-----\n${block}`), ["CERTIFICATE"]);
+  });
+
+  it("decodes an empty block", () => {
+    assert.equal(decodeFirstPemBlock("-----BEGIN A-----\n-----END A-----\n")?.bytes.length, 0);
+  });
+
+  it("needs linear time for thousands of blocks that never end", { timeout: 20_000 }, () => {
+    const hostile = "-----BEGIN A-----\n\n-----END B-----\n".repeat(30_000);
+    assert.deepEqual(types(hostile), []);
+    assert.deepEqual(types(`${"-----BEGIN A:-----\n-----END A:-----x:\n".repeat(30_000)}end`), []);
+  });
+});

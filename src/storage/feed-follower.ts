@@ -139,15 +139,15 @@ export class FeedFollower {
 
   /** Goes on where the watch ended; where the store has forgotten that, loads the members anew. */
   async #recover(error: Error): Promise<void> {
-    let cause: unknown = error;
-    for (let wait = 0; !this.#stopping.signal.aborted; wait = nextWait(wait)) {
+    const { signal } = this.#stopping;
+    const isForgotten = error instanceof RevisionCompacted;
+    for (let wait = isForgotten ? 0 : FIRST_RETRY_MILLISECONDS; !signal.aborted; wait = nextWait(wait)) {
       try {
-        if (cause instanceof RevisionCompacted) await this.#load();
-        else if (wait === 0) wait = FIRST_RETRY_MILLISECONDS;
-        if (wait > 0) await delay(wait, undefined, { signal: this.#stopping.signal, ref: false });
+        await delay(wait, undefined, { signal, ref: false });
+        if (isForgotten) await this.#load();
         return this.#follow();
-      } catch (failure) {
-        cause = cause instanceof RevisionCompacted ? cause : failure;
+      } catch {
+        // The store is not back yet, or this is stopping.
       }
     }
   }

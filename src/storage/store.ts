@@ -4,12 +4,16 @@
  */
 export interface Store {
   /**
-   * The newest revision that any process has been told is written: whoever has seen this revision in a watch has seen
-   * every acknowledged write. Synchronous where the backend can (memory, LMDB): it is on the path of every read.
+   * The newest revision that is written durably, by whatever process: at least that of every acknowledged write. So
+   * whoever has followed a watch up to it has seen all of those. 1 when nothing was ever written. Synchronous where the
+   * backend can (memory, LMDB): it is on the path of every read. It also wakes watches that have not come as far.
    */
   latestRevision(): number | Promise<number>;
 
-  /** Writes by compare-and-swap. Resolves once the write is durable and has been given to this process's watches. */
+  /**
+   * Writes by compare-and-swap. Resolves once the write is durable and has been given to those of this process's watches
+   * that are up to date. Deleting a key that does not exist is answered as not written. Rejects with StoreUnavailable.
+   */
   write(request: WriteRequest): Promise<WriteResult>;
 
   /**
@@ -25,7 +29,10 @@ export interface Store {
    */
   watch(request: WatchRequest): { stop(): void };
 
-  /** Forgets what is older than a revision: reads and watches from before it fail from now on. */
+  /**
+   * Forgets what is older than a revision: reads and watches from before it fail from now on. Does nothing when that is
+   * forgotten already; rejects with RevisionInFuture.
+   */
   compact(revision: number): Promise<void>;
 
   /** The newest revision that compaction has forgotten; 0 when none: watches may start after it. */

@@ -28,7 +28,8 @@ interface Head {
   readonly createRevision: number;
 }
 
-interface PlannedWrite extends Change {
+interface PlannedWrite {
+  readonly change: Change;
   readonly previousRevision: number;
 }
 
@@ -102,7 +103,9 @@ export class WriteQueue {
       const latestRevision = this.#options.environment.meta.getEntry("revision")?.version ?? 0;
       const { results, writes } = this.#plan(requests, latestRevision);
       if (writes.length === 0) return { results, changes: [] };
-      if (await this.#write(latestRevision, writes)) return { results, changes: writes };
+      if (await this.#write(latestRevision, writes)) {
+        return { results, changes: writes.map(({ change }) => change) };
+      }
     }
   }
 
@@ -118,7 +121,7 @@ export class WriteQueue {
       }
       revision += 1;
       const createRevision = head.modRevision === 0 ? revision : head.createRevision || this.#createRevisionOf(head);
-      planned.set(revision, { revision, key, value, createRevision, previousRevision: head.revision });
+      planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
       heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
       return { isWritten: true, revision };
     });
@@ -139,16 +142,17 @@ export class WriteQueue {
 
   #entryOf({ modRevision }: Head, planned: ReadonlyMap<number, PlannedWrite>): Entry | undefined {
     if (modRevision === 0) return undefined;
-    const write = planned.get(modRevision);
-    if (write === undefined) return this.#options.entryAt(modRevision);
-    return write.value && { key: write.key, value: write.value, createRevision: write.createRevision, modRevision };
+    const change = planned.get(modRevision)?.change;
+    if (change === undefined) return this.#options.entryAt(modRevision);
+    const { key, value, createRevision } = change;
+    return value && { key, value, createRevision, modRevision };
   }
 
   /** False when another process wrote first: nothing is written then. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
     const { meta, log, heads } = this.#options.environment;
     return await meta.ifVersion("revision", latestRevision, () => {
-      const last = writes.at(-1)?.revision ?? latestRevision;
+      const last = writes.at(-1)?.change.revision ?? latestRevision;
       let handled: Promise<unknown> | undefined;
       // The whole transaction fails or none of it, and ifVersion's promise tells: the puts' own promises only must not
       // become unhandled rejections.
@@ -156,9 +160,10 @@ export class WriteQueue {
         if (promise !== handled) promise.catch?.(() => {});
         handled = promise;
       };
-      for (const write of writes) {
-        put(log.put(encodeRevision(write.revision), encodeLogRecord(write)));
-        put(heads.put(Buffer.from(write.key), write.value === undefined ? DELETE : VALUE, write.revision));
+      for (const { change, previousRevision } of writes) {
+        const { revision, key, value, createRevision } = change;
+        put(log.put(encodeRevision(revision), encodeLogRecord({ key, value, createRevision, previousRevision })));
+        put(heads.put(Buffer.from(key), value === undefined ? DELETE : VALUE, revision));
       }
       put(meta.put("revision", NOTHING, last));
     });

@@ -62,8 +62,8 @@ export interface AdmissionAttributes {
 /** One admission rule. */
 export interface AdmissionRule {
   readonly name: string;
-  /** Returns the object to go on with (the same reference where nothing changes). Throws an ApiError to refuse. */
-  admit?(attributes: AdmissionAttributes): ApiObject | Promise<ApiObject>;
+  /** Returns the object to go on with; undefined: the one that was given. Throws an ApiError to refuse. */
+  admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** Runs after every `admit` and after validation. Throws an ApiError to refuse. */
   validate?(attributes: AdmissionAttributes): void | Promise<void>;
 }

@@ -31,7 +31,7 @@ export async function admit<T extends ApiObject>(
     if (rule.admit === undefined) continue;
     const object = await rule.admit(attributes);
     // A deletion has no object to go on with.
-    if (attributes.object !== undefined && object !== attributes.object) attributes = { ...attributes, object };
+    if (attributes.object !== undefined && object !== undefined) attributes = { ...attributes, object };
   }
   return attributes.object as T | undefined; // rules keep the kind
 }

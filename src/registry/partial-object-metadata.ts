@@ -1,4 +1,8 @@
 import type { ApiObject, ListMeta, ObjectMeta } from "../api/object-meta.ts";
+import { listMeta, typeMetaFields } from "../schema/meta-schemas.ts";
+import { objectMeta } from "../schema/object-meta-schema.ts";
+import { atomicList, object } from "../schema/schema.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectList } from "./list-objects.ts";
 
 /** The versions of `meta.k8s.io` that the converted forms have; they differ in name only. */
@@ -17,6 +21,30 @@ export interface PartialObjectMetadataList {
   /** null when empty, as upstream writes it. */
   readonly items: readonly PartialObjectMetadata[] | null;
 }
+
+export const partialObjectMetadataSchema = object({
+  goType: "v1.PartialObjectMetadata",
+  description: "The metadata of an object of any kind.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, description: "Standard object metadata." },
+  },
+}) as ObjectSchema<unknown> as ObjectSchema<PartialObjectMetadata>; // the hand-written type names the same fields
+
+export const partialObjectMetadataListSchema = object({
+  goType: "v1.PartialObjectMetadataList",
+  description: "The metadata of many objects.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: listMeta, description: "Metadata of the list." },
+    items: {
+      number: 2,
+      schema: atomicList(partialObjectMetadataSchema),
+      presence: "always",
+      description: "The metadata.",
+    },
+  },
+}) as ObjectSchema<unknown> as ObjectSchema<PartialObjectMetadataList>; // as above
 
 /** An object without what its kind adds. */
 export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVersion): PartialObjectMetadata => ({

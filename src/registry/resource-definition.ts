@@ -90,6 +90,8 @@ export interface UpdateSubresource<T extends ApiObject> {
   readonly type: "update";
   /** Default get, update, patch. */
   readonly verbs?: readonly ("get" | "update" | "patch")[];
+  /** Whether it may be asked for as a table. Default true. */
+  readonly allowsTable?: boolean;
   prepareForUpdate(next: T, previous: T, context: HookContext): T;
   validateUpdate?(next: T, previous: T, context: HookContext): FieldError[];
   warningsOnUpdate?(next: T, previous: T): string[];

@@ -16,7 +16,8 @@ import type { KindPrefix } from "./stored-object.ts";
 
 export interface RegistryOptions<T extends ApiObject> {
   readonly definition: ResourceDefinition<T>;
-  /** Shared by all registries of the process. */
+  readonly store: Store;
+  /** Follows the same store; shared by all registries of the process. */
   readonly feed: ChangeFeed;
   /** In order: every `admit`, and after validation every `validate`. */
   readonly admission?: readonly AdmissionRule[];
@@ -49,6 +50,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   constructor({
     definition,
+    store,
     feed,
     admission = [],
     clock = systemClock,
@@ -57,7 +59,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }: RegistryOptions<T>) {
     const { group, version, kind, plural } = definition;
     this.definition = definition;
-    this.store = feed.store;
+    this.store = store;
     this.admission = admission;
     this.clock = clock;
     this.futureWaitMilliseconds = futureWaitMilliseconds;

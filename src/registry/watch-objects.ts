@@ -13,8 +13,10 @@ export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 export interface ObjectObserver<T extends ApiObject> {
   /** The same change is the same `object` for every observer, so that its encodings can be shared. */
   onChange(type: ChangeType, object: StoredObject<T>): void;
-  /** The state at the start has been told; changes after the revision follow. */
+  /** The state at the start, which the client has asked for, has been told; changes after the revision follow. */
   onInitialEventsEnd(revision: number): void;
+  /** What is there and what was kept has been told: from now on changes are told as they happen. */
+  onReady(): void;
   /** Everything up to the revision has been told. */
   onProgress(revision: number): void;
   /** Nothing follows. An ApiError is for the client, another error is a failure of the store. */
@@ -84,7 +86,7 @@ function follow<T extends ApiObject>(
     if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
   }
   try {
-    return cache.watch({
+    const watch = cache.watch({
       ...selector.range,
       afterRevision: Math.min(skippedRevision, current),
       onEvent(event) {
@@ -93,6 +95,8 @@ function follow<T extends ApiObject>(
       ...(options.allowsBookmarks && { onProgress: (revision) => observer.onProgress(revision) }),
       onEnd: (error) => observer.onEnd(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
     });
+    observer.onReady();
+    return watch;
   } catch (error) {
     throw forClient(error, { wanted: skippedRevision, oldest: cache.oldestRevision });
   }

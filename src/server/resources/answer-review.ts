@@ -1,0 +1,35 @@
+import type { HttpResponse } from "../../api/http-message.ts";
+import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
+import { parseWriteOptions } from "../../registry/write-options.ts";
+import { negotiate } from "../negotiation.ts";
+import { representObject } from "./represent-object.ts";
+import { decodeBody, decodeWith, readBody } from "./request-object.ts";
+import type { ResourceRequest } from "./resource-handler.ts";
+
+export interface ReviewRequest {
+  readonly review: ReviewDefinition | CreateSubresource;
+  readonly resourceRequest: ResourceRequest;
+  /** Of the object that a create subresource belongs to, else "". */
+  readonly name: string;
+}
+
+/** Answers a kind that is never stored: reviews and token requests. */
+export async function answerReview({ review, resourceRequest, name }: ReviewRequest): Promise<HttpResponse> {
+  const { request, info, user, warnings, clock } = resourceRequest;
+  const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
+  const body = await readBody(request);
+  const { isDryRun, fieldValidation } = parseWriteOptions(request.query, { kind: "CreateOptions" });
+  const decoded = decodeBody(body, { expected: review, fieldValidation, warnings, decode: decodeWith(review.schema) });
+  const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
+  const object = { ...decoded, kind: review.kind, apiVersion };
+  const answer = await review.create(object, {
+    user,
+    namespace: info.namespace,
+    name,
+    isDryRun,
+    now: clock.now(),
+  });
+  for (const warning of answer.warnings ?? []) warnings.add(warning);
+  const response = representObject(review.schema, answer.object, { request, status: 201, mediaType });
+  return warnings.addTo(response);
+}

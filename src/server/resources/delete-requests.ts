@@ -1,0 +1,84 @@
+import { badRequest } from "../../api/api-error.ts";
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { Status, StatusDetails } from "../../api/status.ts";
+import { deleteCollection } from "../../registry/delete-collection.ts";
+import { deleteObject } from "../../registry/delete-object.ts";
+import { deleteOptionsOfBody, deleteOptionsOfQuery } from "../../registry/delete-options.ts";
+import type { DeleteOptions } from "../../registry/delete-options.ts";
+import { parseListOptions } from "../../registry/list-options.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import { deleteOptions as deleteOptionsSchema, statusSchema } from "../../schema/meta-schemas.ts";
+import { bodyFormat } from "../content-type.ts";
+import { negotiate } from "../negotiation.ts";
+import { representObject, representStored } from "./represent-object.ts";
+import { parseValue } from "./request-object.ts";
+import type { ResourceRequest } from "./resource-handler.ts";
+import { callerOf } from "./write-requests.ts";
+
+/** DELETE of one object: answers it while it is kept, else the object that was or a Status, as the kind says. */
+export async function deleteRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
+  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const options = await readDeleteOptions(request);
+  const { namespace, name } = info;
+  const deletion = await deleteObject(registry, {
+    namespace,
+    name,
+    options,
+    caller: callerOf(resourceRequest, options),
+  });
+  const representation = { request, status: 200, mediaType };
+  return deletion.isRemoved && registry.definition.answersDeletedObject !== true
+    ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
+    : representStored(registry, deletion.object, representation);
+}
+
+/** DELETE of a collection: answers a Status. */
+export async function deleteCollectionRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
+  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const { namespace } = info;
+  const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
+  const options = await readDeleteOptions(request);
+  await deleteCollection(registry, { list, options, caller: callerOf(resourceRequest, options) });
+  const { group, plural } = registry.definition;
+  const status = success({ ...(group !== "" && { group }), kind: plural });
+  return representObject(statusSchema, status, { request, status: 200, mediaType });
+}
+
+/** A body, when there is one, has the word; the query counts only without. */
+async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
+  const bytes = await request.readBody();
+  if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
+  const body = { format: bodyFormat(request.headers), bytes };
+  const { value } = parseValue(body, { schema: deleteOptionsSchema, refuse: badRequest });
+  if (Array.isArray(value)) {
+    throw badRequest("couldn't get version/kind; json parse error: json: cannot unmarshal array into an object");
+  }
+  return deleteOptionsOfBody(value ?? {});
+}
+
+const success = (details: StatusDetails): Status => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Success",
+  details,
+});
+
+function deletedDetails({ definition }: ResourceRegistry, { metadata }: ApiObject): StatusDetails {
+  const { name = "", uid } = metadata;
+  return {
+    name,
+    ...(definition.group !== "" && { group: definition.group }),
+    kind: definition.plural,
+    ...(uid !== undefined && { uid }),
+  };
+}

@@ -1,0 +1,50 @@
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import { listObjects } from "../../registry/list-objects.ts";
+import { parseListOptions } from "../../registry/list-options.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import { negotiate, negotiateWatch } from "../negotiation.ts";
+import { representList } from "./represent-list.ts";
+import { representStored } from "./represent-object.ts";
+import type { ResourceRequest } from "./resource-handler.ts";
+import { watchResponse } from "./watch-response.ts";
+
+/** Whether a subresource, or the object itself, may be had as a table. */
+export function allowsTable({ definition }: ResourceRegistry, subresource: string): boolean {
+  if (subresource === "") return true;
+  const found = definition.subresources?.[subresource];
+  return found?.type === "update" && found.allowsTable !== false;
+}
+
+/** The object, also by the path of one of its subresources. */
+export function getRequest(
+  registry: ResourceRegistry,
+  { request, info }: { readonly request: HttpRequest; readonly info: ResourceRequestInfo },
+): HttpResponse | Promise<HttpResponse> {
+  const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
+  const representation = { request, status: 200, mediaType: negotiate(request, endpoint) };
+  const found = registry.get(info, resourceVersionOf(request.query));
+  return found instanceof Promise
+    ? found.then((stored) => representStored(registry, stored, representation))
+    : representStored(registry, found, representation);
+}
+
+const resourceVersionOf = (query: string): string =>
+  query.includes("resourceVersion") ? (new URLSearchParams(query).get("resourceVersion") ?? "") : "";
+
+export async function listRequest(
+  registry: ResourceRegistry,
+  { request, info }: ResourceRequest,
+): Promise<HttpResponse> {
+  const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
+  const { namespace, name } = info;
+  const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
+  return representList(registry, await listObjects(registry, options), { request, status: 200, mediaType });
+}
+
+export function watchRequest(registry: ResourceRegistry, { request, info, schedule }: ResourceRequest): HttpResponse {
+  const mediaType = negotiateWatch(request, { allowsTable: true });
+  const { namespace, name } = info;
+  const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
+  return watchResponse(registry, { request, options, mediaType, schedule });
+}

@@ -1,0 +1,84 @@
+import { notAcceptable } from "../../api/api-error.ts";
+import type { HttpResponse } from "../../api/http-message.ts";
+import type { ApiList, ApiObject } from "../../api/object-meta.ts";
+import type { ObjectList } from "../../registry/list-objects.ts";
+import {
+  listMetadata,
+  partialObjectMetadataList,
+  partialObjectMetadataListSchema,
+} from "../../registry/partial-object-metadata.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { StoredObject } from "../../registry/stored-object.ts";
+import { parseIncludeObject, tableOf } from "../../registry/table.ts";
+import { listSchema } from "../../schema/meta-schemas.ts";
+import { isPretty } from "../negotiation.ts";
+import { textResponse } from "../response.ts";
+import { representObject } from "./represent-object.ts";
+import type { Representation } from "./represent-object.ts";
+
+/** A list in the agreed form. Plain JSON joins the items' own bytes. */
+export function representList<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+  representation: Representation,
+): HttpResponse {
+  const { request, status, mediaType } = representation;
+  const { conversion, format, contentType } = mediaType;
+  if (conversion === undefined) {
+    if (format === "json" && !isPretty(request, mediaType)) {
+      return { status, headers: { "content-type": contentType }, body: joined(registry, list) };
+    }
+    return representObject(listSchema(registry.definition.schema), listObject(registry, list), representation);
+  }
+  if (conversion.kind === "PartialObjectMetadata") {
+    throw notAcceptable(
+      `you requested PartialObjectMetadata, but the requested object is a list (${registry.definition.kind}List)`,
+    );
+  }
+  if (conversion.kind === "PartialObjectMetadataList") {
+    const converted = partialObjectMetadataList(list, conversion.version);
+    return representObject(partialObjectMetadataListSchema, converted, representation);
+  }
+  const objects = list.items.map(({ object }) => object);
+  const table = tableOf(registry.definition, objects, {
+    version: conversion.version,
+    includeObject: parseIncludeObject(request.query),
+    now: registry.clock.now(),
+    metadata: listMetadata(list),
+    hasColumnDefinitions: true,
+    isList: true,
+  });
+  return textResponse(table, representation);
+}
+
+function joined<T extends ApiObject>({ definition, apiVersion }: ResourceRegistry<T>, list: ObjectList<T>): Buffer {
+  const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
+  const head = Buffer.from(`{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`);
+  const tail = Buffer.from("]}\n");
+  let length = head.length + tail.length + Math.max(0, list.items.length - 1);
+  for (const stored of list.items) length += stored.itemLength;
+  const bytes = Buffer.allocUnsafe(length);
+  let position = head.copy(bytes);
+  for (const [index, stored] of list.items.entries()) {
+    if (index > 0) bytes[position++] = 0x2c; // ,
+    position = stored.copyItem(bytes, position);
+  }
+  tail.copy(bytes, position);
+  return bytes;
+}
+
+const listObject = <T extends ApiObject>(
+  { definition, apiVersion }: ResourceRegistry<T>,
+  list: ObjectList<T>,
+): ApiList<T> => ({
+  kind: `${definition.kind}List`,
+  apiVersion,
+  metadata: listMetadata(list),
+  items: list.items.map(itemOf),
+});
+
+/** Items have no kind and apiVersion: the list says it for all of them. */
+function itemOf<T extends ApiObject>({ object }: StoredObject<T>): T {
+  const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+  return item as unknown as T; // a T as lists hold it
+}

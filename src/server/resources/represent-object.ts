@@ -1,0 +1,70 @@
+import { notAcceptable } from "../../api/api-error.ts";
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { StoredObject } from "../../registry/stored-object.ts";
+import { parseIncludeObject, tableOf } from "../../registry/table.ts";
+import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { isPretty } from "../negotiation.ts";
+import type { MediaType } from "../negotiation.ts";
+import { textResponse } from "../response.ts";
+
+export interface Representation {
+  readonly request: HttpRequest;
+  readonly status: number;
+  readonly mediaType: MediaType;
+}
+
+/** One stored object in the agreed form. Plain JSON is the object's own bytes, shared with all who ask. */
+export function representStored<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  stored: StoredObject<T>,
+  representation: Representation,
+): HttpResponse {
+  const { request, status, mediaType } = representation;
+  const { conversion, format } = mediaType;
+  if (conversion === undefined) {
+    if (format === "json" && !isPretty(request, mediaType)) {
+      return { status, headers: { "content-type": mediaType.contentType }, body: stored.bytes };
+    }
+    return representObject(registry.definition.schema, stored.object, representation);
+  }
+  const { object } = stored;
+  if (conversion.kind === "PartialObjectMetadataList") {
+    throw notAcceptable(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${registry.definition.kind})`,
+    );
+  }
+  if (conversion.kind === "PartialObjectMetadata") {
+    return representObject(
+      partialObjectMetadataSchema,
+      partialObjectMetadata(object, conversion.version),
+      representation,
+    );
+  }
+  const table = tableOf(registry.definition, [object], {
+    version: conversion.version,
+    includeObject: parseIncludeObject(request.query),
+    now: registry.clock.now(),
+    metadata: { resourceVersion: stored.resourceVersion },
+    hasColumnDefinitions: true,
+    isList: true,
+  });
+  return textResponse(table, representation);
+}
+
+/** Any object in the agreed format. */
+export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(
+  schema: ObjectSchema<T>,
+  object: T,
+  representation: Representation,
+): HttpResponse =>
+  representation.mediaType.format === "protobuf"
+    ? {
+        status: representation.status,
+        headers: { "content-type": representation.mediaType.contentType },
+        body: encodeEnvelope(schema, object),
+      }
+    : textResponse(object, representation);

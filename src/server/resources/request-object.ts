@@ -1,0 +1,161 @@
+import { badRequest } from "../../api/api-error.ts";
+import type { HttpRequest } from "../../api/http-message.ts";
+import { JsonSyntaxError, parseJson } from "../../schema/parse-json.ts";
+import { decodeProtobuf, ProtobufError } from "../../schema/protobuf.ts";
+import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { TypeMismatch } from "../../schema/type-mismatch.ts";
+import { decodeValue } from "../../registry/decode-object.ts";
+import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
+import type { FieldValidation } from "../../registry/write-options.ts";
+import { bodyFormat } from "../content-type.ts";
+import type { Format } from "../negotiation.ts";
+import { yamlToJson } from "../yaml.ts";
+import type { Warnings } from "./warnings.ts";
+
+/** The kind that a body must be of. */
+export interface ExpectedKind {
+  readonly kind: string;
+  readonly group: string;
+  readonly version: string;
+  readonly schema: ObjectSchema;
+}
+
+export interface RequestBody {
+  readonly format: Format;
+  readonly bytes: Buffer;
+}
+
+/** Reads the whole body. Throws 413, 415. */
+export async function readBody(request: HttpRequest): Promise<RequestBody> {
+  const format = bodyFormat(request.headers);
+  return { format, bytes: await request.readBody() };
+}
+
+export interface DecodeOptions<T> {
+  readonly expected: ExpectedKind;
+  readonly fieldValidation: FieldValidation;
+  readonly warnings: Warnings;
+  /** Fits the body's value into the kind. Throws TypeMismatch. */
+  readonly decode: (request: DecodeRequest) => DecodedObject<T>;
+}
+
+/** The object of a body. Throws a 400 for one that cannot be read, is of another kind or fails strict validation. */
+export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
+  const { expected, fieldValidation, warnings } = options;
+  const { value, duplicateFields, sent } = parseBody(body, expected);
+  const refuse = (fault: string): Error =>
+    badRequest(
+      `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
+    );
+  if (sent.kind !== expected.kind) {
+    const [from, to] = [`${sent.version}.${sent.kind}`, expected.kind];
+    throw refuse(`converting (${from}) to (${to}): unknown conversion`);
+  }
+  const apiVersion = apiVersionOf(expected);
+  if (sent.apiVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${sent.apiVersion}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  try {
+    const { object, strictFaults } = options.decode({ value, duplicateFields });
+    if (strictFaults.length > 0 && fieldValidation === "Strict") {
+      throw refuse(`strict decoding error: ${strictFaults.join(", ")}`);
+    }
+    if (fieldValidation === "Warn") for (const fault of strictFaults) warnings.add(fault);
+    return object;
+  } catch (error) {
+    if (error instanceof TypeMismatch) throw refuse(error.message);
+    throw error;
+  }
+}
+
+/** For kinds that are never stored. */
+export const decodeWith =
+  <T>(schema: ObjectSchema<T>) =>
+  (request: DecodeRequest): DecodedObject<T> =>
+    decodeValue(schema, request);
+
+interface ParsedBody {
+  readonly value: unknown;
+  readonly duplicateFields: readonly string[];
+  /** What the body says it is; what it leaves out is as expected. */
+  readonly sent: { readonly kind: string; readonly apiVersion: string; readonly version: string };
+}
+
+function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
+  const unrecognized = (fault: string): Error =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${expected.kind}): ${fault} (${summarize(body.bytes)})`,
+    );
+  const { value, duplicateFields } = parseValue(body, { schema: expected.schema, refuse: unrecognized });
+  const { kind, apiVersion } = typeOf(value, unrecognized);
+  const sentVersion = apiVersion === "" ? apiVersionOf(expected) : apiVersion;
+  return {
+    value: value ?? {},
+    duplicateFields,
+    sent: {
+      kind: kind === "" ? expected.kind : kind,
+      apiVersion: sentVersion,
+      version: sentVersion.slice(sentVersion.indexOf("/") + 1),
+    },
+  };
+}
+
+const apiVersionOf = ({ group, version }: ExpectedKind): string => (group === "" ? version : `${group}/${version}`);
+
+/** The JSON value of a body in any of the formats; `refuse` makes the 400. */
+export function parseValue(
+  { format, bytes }: RequestBody,
+  { schema, refuse }: { readonly schema: ObjectSchema; readonly refuse: (fault: string) => Error },
+): ReturnType<typeof parseJson> {
+  try {
+    if (format !== "protobuf") {
+      const text = bytes.toString("utf8");
+      return parseJson(format === "yaml" ? yamlToJson(text) : text);
+    }
+    const { kind, apiVersion, raw } = decodeEnvelope(bytes);
+    return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [] };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) {
+      throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);
+    }
+    if (error instanceof ProtobufError) throw refuse(error.message);
+    throw error;
+  }
+}
+
+/** Kind and apiVersion of a value, "" for what it leaves out. */
+function typeOf(
+  value: unknown,
+  refuse: (fault: string) => Error,
+): { readonly kind: string; readonly apiVersion: string } {
+  const unfit = (fault: string): Error =>
+    refuse(`couldn't get version/kind; json parse error: json: cannot unmarshal ${fault}`);
+  if (value === null || value === undefined) return { kind: "", apiVersion: "" };
+  if (typeof value !== "object" || Array.isArray(value)) {
+    const goStruct =
+      'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+    throw unfit(`${jsonTypeOf(value)} into Go value of type ${goStruct}`);
+  }
+  const members: { readonly kind?: unknown; readonly apiVersion?: unknown } = value;
+  const text = (member: "kind" | "apiVersion"): string => {
+    const found = Object.hasOwn(members, member) ? (members[member] ?? "") : "";
+    if (typeof found !== "string") throw unfit(`${jsonTypeOf(found)} into Go struct field .${member} of type string`);
+    return found;
+  };
+  return { kind: text("kind"), apiVersion: text("apiVersion") };
+}
+
+function jsonTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** The beginning of a body as upstream's errors show it. */
+function summarize(bytes: Buffer): string {
+  if (bytes.length === 0) return "<empty>";
+  const start = bytes.subarray(0, 30);
+  return start.toString(bytes[0] === 0x7b ? "utf8" : "hex") + (bytes.length > start.length ? " ..." : "");
+}

@@ -1,0 +1,109 @@
+import { ApiError, pathNotFound } from "../../api/api-error.ts";
+import type { Authorize } from "../../api/attributes.ts";
+import { systemClock } from "../../api/clock.ts";
+import type { Clock } from "../../api/clock.ts";
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import type { UserInfo } from "../../api/user-info.ts";
+import type { ReviewDefinition } from "../../registry/resource-definition.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import { errorResponse } from "../response.ts";
+import { answerReview } from "./answer-review.ts";
+import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
+import { getRequest, listRequest, watchRequest } from "./read-requests.ts";
+import { systemSchedule } from "./schedule.ts";
+import type { Schedule } from "./schedule.ts";
+import { Warnings } from "./warnings.ts";
+import { createRequest, patchRequest, updateRequest } from "./write-requests.ts";
+
+export interface ResourceHandlerOptions {
+  readonly registries: readonly ResourceRegistry[];
+  readonly reviews: readonly ReviewDefinition[];
+  /** Asked besides the request's own verb when an update or an apply would create an object. */
+  readonly authorize: Authorize;
+  readonly clock?: Clock;
+  /** The timers of watches. */
+  readonly schedule?: Schedule;
+}
+
+/** An authorized request with what its answer is made of. */
+export interface ResourceRequest {
+  readonly request: HttpRequest;
+  readonly info: ResourceRequestInfo;
+  readonly user: UserInfo;
+  readonly warnings: Warnings;
+  readonly authorize: Authorize;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+}
+
+export type HandleResource = (
+  request: HttpRequest,
+  info: ResourceRequestInfo,
+  user: UserInfo,
+) => HttpResponse | Promise<HttpResponse>;
+
+/**
+ * Answers authorized requests whose resource and verb are served. A get of an object that is in memory answers without
+ * a promise. Throws or rejects with ApiErrors.
+ */
+export function createResourceHandler({
+  registries,
+  reviews,
+  authorize,
+  clock = systemClock,
+  schedule = systemSchedule,
+}: ResourceHandlerOptions): HandleResource {
+  const registryOf = new Map(registries.map((registry) => [keyOf({ ...registry.definition }), registry]));
+  const reviewOf = new Map(reviews.map((review) => [keyOf(review), review]));
+  return (request, info, user) => {
+    const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
+    const registry = registryOf.get(key);
+    if (registry !== undefined && info.verb === "get" && registry.definition.deprecationWarning === undefined) {
+      return getRequest(registry, { request, info });
+    }
+    const resourceRequest = { request, info, user, warnings: new Warnings(), authorize, clock, schedule };
+    if (registry !== undefined) return answerWithWarnings(registry, resourceRequest);
+    const review = reviewOf.get(key);
+    if (review === undefined) throw pathNotFound();
+    return answerReview({ review, resourceRequest, name: "" });
+  };
+}
+
+const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
+  `${group}/${version}/${plural}`;
+
+/** Failures carry the warnings too. */
+async function answerWithWarnings(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
+  const { request, warnings } = resourceRequest;
+  const { deprecationWarning } = registry.definition;
+  if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
+  try {
+    return warnings.addTo(await answer(registry, resourceRequest));
+  } catch (error) {
+    if (error instanceof ApiError) return warnings.addTo(errorResponse(error, request));
+    throw error;
+  }
+}
+
+function answer(registry: ResourceRegistry, resourceRequest: ResourceRequest): HttpResponse | Promise<HttpResponse> {
+  const { info } = resourceRequest;
+  switch (info.verb) {
+    case "get":
+      return getRequest(registry, resourceRequest);
+    case "list":
+      return listRequest(registry, resourceRequest);
+    case "watch":
+      return watchRequest(registry, resourceRequest);
+    case "create":
+      return createRequest(registry, resourceRequest);
+    case "update":
+      return updateRequest(registry, resourceRequest);
+    case "patch":
+      return patchRequest(registry, resourceRequest);
+    case "delete":
+      return deleteRequest(registry, resourceRequest);
+    case "deletecollection":
+      return deleteCollectionRequest(registry, resourceRequest);
+  }
+}

@@ -1,0 +1,34 @@
+import type { HttpResponse } from "../../api/http-message.ts";
+
+/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
+const maximumTotalBytes = 4096;
+
+/** Collects the sentences for an answer's Warning headers; each is sent once. */
+export class Warnings {
+  readonly #texts = new Set<string>();
+
+  add(text: string): void {
+    this.#texts.add(text);
+  }
+
+  /** The answer with the warnings that fit. */
+  addTo(response: HttpResponse): HttpResponse {
+    if (this.#texts.size === 0) return response;
+    const values: string[] = [];
+    let totalBytes = 0;
+    for (const text of this.#texts) {
+      const value = `299 - ${quoted(text)}`;
+      totalBytes += value.length;
+      if (totalBytes > maximumTotalBytes) break;
+      values.push(value);
+    }
+    if (values.length > 0) response.headers["warning"] = values;
+    return response;
+  }
+}
+
+/** A quoted-string of RFC 9110: control characters become spaces, other characters go as their UTF-8 bytes. */
+function quoted(text: string): string {
+  const escaped = text.replace(/[\0-\x1f\x7f]/g, " ").replace(/["\\]/g, "\\$&");
+  return `"${Buffer.from(escaped, "utf8").toString("latin1")}"`;
+}

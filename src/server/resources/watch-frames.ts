@@ -1,0 +1,130 @@
+import { statusOf } from "../../api/api-error.ts";
+import type { ApiError } from "../../api/api-error.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { StoredObject } from "../../registry/stored-object.ts";
+import { tableOf } from "../../registry/table.ts";
+import type { IncludeObject } from "../../registry/table.ts";
+import type { ChangeType } from "../../registry/watch-objects.ts";
+import { decode } from "../../schema/decode.ts";
+import { statusSchema } from "../../schema/meta-schemas.ts";
+import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import type { MediaType } from "../negotiation.ts";
+
+/** Tells a list-watch client that the state at the start is complete. */
+const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
+
+/** The bytes of the events of one watch in its representation: JSON lines, or protobuf with lengths. */
+export interface WatchFrames<T extends ApiObject> {
+  change(type: ChangeType, object: StoredObject<T>): Buffer;
+  bookmark(revision: number, options: { readonly isInitialEventsEnd: boolean }): Buffer;
+  error(error: ApiError): Buffer;
+}
+
+export interface FramesRequest {
+  readonly mediaType: MediaType;
+  readonly includeObject: IncludeObject;
+}
+
+/** Frames that are the same for every watch of a representation are made once and shared. */
+export function watchFrames<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { mediaType, includeObject }: FramesRequest,
+): WatchFrames<T> {
+  const { schema } = registry.definition;
+  const { format, conversion } = mediaType;
+  const encodeAs = <V extends Typed>(type: string, valueSchema: ObjectSchema<V>, value: V): Buffer =>
+    format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(valueSchema, value)) : jsonFrame(type, value);
+
+  const encode = frameEncoder();
+  function frameEncoder(): (type: string, object: T) => Buffer {
+    if (conversion === undefined) return (type, object) => encodeAs(type, schema, object);
+    const { version } = conversion;
+    if (conversion.kind !== "Table") {
+      return (type, object) => encodeAs(type, partialObjectMetadataSchema, partialObjectMetadata(object, version));
+    }
+    let isFirst = true;
+    return (type, object) => {
+      const table = tableOf(registry.definition, [object], {
+        version,
+        includeObject,
+        now: registry.clock.now(),
+        metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
+        hasColumnDefinitions: isFirst,
+        isList: false,
+      });
+      isFirst = false;
+      return jsonFrame(type, table);
+    };
+  }
+
+  const isPlainJson = conversion === undefined && format === "json";
+  // Ages and the first event's columns make every table another.
+  const isShared = conversion?.kind !== "Table";
+  const sharedName = `${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
+  return {
+    change(type, stored) {
+      const make = (): Buffer => (isPlainJson ? spliced(type, stored.bytes) : encode(type, stored.object));
+      return isShared ? sharedFrame(stored, { name: `${type} ${sharedName}`, make }) : make();
+    },
+    bookmark(revision, { isInitialEventsEnd }) {
+      const { value } = decode(schema, {
+        kind: registry.definition.kind,
+        apiVersion: registry.apiVersion,
+        metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
+      });
+      return encode("BOOKMARK", value);
+    },
+    error: (error) => encodeAs("ERROR", statusSchema, statusOf(error)),
+  };
+}
+
+interface Typed {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+const jsonFrame = (type: string, object: unknown): Buffer =>
+  Buffer.from(`{"type":"${type}","object":${JSON.stringify(object)}}\n`);
+
+const frameEnd = Buffer.from("}\n");
+const frameStarts = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+} as const satisfies Record<ChangeType, Buffer>;
+
+/** A frame around an object's own bytes. */
+const spliced = (type: ChangeType, bytes: Buffer): Buffer =>
+  Buffer.concat([frameStarts[type], bytes.subarray(0, -1), frameEnd]);
+
+/**
+ * The frames of the objects that changed last: all watches ask for them at about the same time. Longer kept they would
+ * double the memory of every object.
+ */
+const recentFrames = new Map<StoredObject, Map<string, Buffer>>();
+const maximumRecentObjects = 512;
+
+function sharedFrame<T extends ApiObject>(
+  stored: StoredObject<T>,
+  { name, make }: { readonly name: string; readonly make: () => Buffer },
+): Buffer {
+  const key = stored as unknown as StoredObject; // only its identity counts
+  let frames = recentFrames.get(key);
+  if (frames === undefined) {
+    frames = new Map();
+    recentFrames.set(key, frames);
+    if (recentFrames.size > maximumRecentObjects) {
+      const [oldest] = recentFrames.keys();
+      if (oldest !== undefined) recentFrames.delete(oldest);
+    }
+  }
+  let frame = frames.get(name);
+  if (frame === undefined) {
+    frame = make();
+    frames.set(name, frame);
+  }
+  return frame;
+}

@@ -1,0 +1,175 @@
+import { badRequest } from "../../api/api-error.ts";
+import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { Caller } from "../../registry/admission.ts";
+import { createObject } from "../../registry/create-object.ts";
+import { decodeObject } from "../../registry/decode-object.ts";
+import { patchObject } from "../../registry/patch-object.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import { updateObject } from "../../registry/update-object.ts";
+import type { Changed } from "../../registry/update-object.ts";
+import { managerName, parseWriteOptions } from "../../registry/write-options.ts";
+import type { WriteOptions } from "../../registry/write-options.ts";
+import { denied } from "../authorization-check.ts";
+import { patchType } from "../content-type.ts";
+import { negotiate } from "../negotiation.ts";
+import type { MediaType } from "../negotiation.ts";
+import { yamlToJson } from "../yaml.ts";
+import { answerReview } from "./answer-review.ts";
+import { allowsTable } from "./read-requests.ts";
+import { representStored } from "./represent-object.ts";
+import { decodeBody, readBody } from "./request-object.ts";
+import type { RequestBody } from "./request-object.ts";
+import type { ResourceRequest } from "./resource-handler.ts";
+
+/** POST: a new object, or the answer of a subresource that is only created. */
+export async function createRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
+  const caller = (options: WriteOptions): Caller => callerOf(resourceRequest, options);
+  const subresource = info.subresource === "" ? undefined : registry.definition.subresources?.[info.subresource];
+  if (subresource?.type === "create") {
+    return answerReview({ review: subresource, resourceRequest, name: info.name });
+  }
+  const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
+  const body = await readBody(request);
+  const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
+  const created = await createObject(registry, {
+    object: decodedObject(registry, { body, options, resourceRequest }),
+    namespace: info.namespace,
+    manager: managerOf(request, options),
+    caller: caller(options),
+  });
+  return representStored(registry, created, { request, status: 201, mediaType });
+}
+
+/** PUT. */
+export async function updateRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
+  const mediaType = negotiateObject(registry, resourceRequest);
+  const body = await readBody(request);
+  const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
+  const { namespace, name, subresource } = info;
+  const changed = await updateObject(registry, {
+    object: decodedObject(registry, { body, options, resourceRequest }),
+    namespace,
+    name,
+    subresource,
+    manager: managerOf(request, options),
+    caller: callerOf(resourceRequest, options),
+    authorizeCreate: () => authorizeCreate(resourceRequest),
+  });
+  return representChanged(registry, { changed, request, mediaType });
+}
+
+/** PATCH, of any type. */
+export async function patchRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
+  const type = patchType(request.headers);
+  const mediaType = negotiateObject(registry, resourceRequest);
+  const bytes = await request.readBody();
+  const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
+  const text = bytes.toString("utf8");
+  const { namespace, name, subresource } = info;
+  const changed = await patchObject(registry, {
+    type,
+    text: type === "apply" ? appliedJson(text) : text,
+    options,
+    namespace,
+    name,
+    subresource,
+    manager: managerOf(request, options),
+    caller: callerOf(resourceRequest, options),
+    authorizeCreate: () => authorizeCreate(resourceRequest),
+  });
+  return representChanged(registry, { changed, request, mediaType });
+}
+
+/** An applied configuration is YAML; JSON is YAML too and far faster to read as what it is. */
+function appliedJson(text: string): string {
+  try {
+    if (text.trimStart().startsWith("{")) {
+      JSON.parse(text);
+      return text;
+    }
+  } catch {
+    // It may be YAML's flow style, or else the YAML parser says what is wrong.
+  }
+  try {
+    return yamlToJson(text);
+  } catch (error) {
+    throw error instanceof Error && "code" in error && error.code === 400
+      ? badRequest(`error decoding YAML: ${error.message}`)
+      : error;
+  }
+}
+
+interface Decoding {
+  readonly body: RequestBody;
+  readonly options: WriteOptions;
+  readonly resourceRequest: ResourceRequest;
+}
+
+function decodedObject(registry: ResourceRegistry, { body, options, resourceRequest }: Decoding): ApiObject {
+  return decodeBody(body, {
+    expected: registry.definition,
+    fieldValidation: options.fieldValidation,
+    warnings: resourceRequest.warnings,
+    decode: (request) => decodeObject(registry, request),
+  });
+}
+
+const negotiateObject = (registry: ResourceRegistry, { request, info }: ResourceRequest): MediaType =>
+  negotiate(request, { isCollection: false, allowsTable: allowsTable(registry, info.subresource) });
+
+const representChanged = (
+  registry: ResourceRegistry,
+  {
+    changed,
+    request,
+    mediaType,
+  }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
+): HttpResponse =>
+  representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType });
+
+function managerOf(request: HttpRequest, { fieldManager }: WriteOptions): string {
+  const userAgent = request.headers["user-agent"];
+  return managerName(fieldManager, typeof userAgent === "string" ? userAgent : "");
+}
+
+const warner =
+  ({ warnings }: ResourceRequest) =>
+  (warning: string): void =>
+    warnings.add(warning);
+
+export const callerOf = (resourceRequest: ResourceRequest, { isDryRun }: { readonly isDryRun: boolean }): Caller => ({
+  user: resourceRequest.user,
+  isDryRun,
+  warn: warner(resourceRequest),
+});
+
+/** An update that would create an object needs the right to create it. */
+async function authorizeCreate({ authorize, info, user }: ResourceRequest): Promise<void> {
+  const { group, version, resource, namespace, name } = info;
+  const attributes = {
+    kind: "resource" as const,
+    user,
+    verb: "create",
+    group,
+    version,
+    resource,
+    subresource: "",
+    namespace,
+    name,
+  };
+  const { decision, reason } = await authorize(attributes);
+  if (decision !== "allow") throw denied(attributes, reason);
+}

@@ -56,79 +56,80 @@ export interface AnsweredRequest {
 
 /**
  * The way of every request: who asks, may he have a turn, whom does he act as, may that one do it, and only then what the
- * request holds. Steps that have their answer at hand are not awaited. The handler never rejects.
+ * request holds. It is one function that awaits only what is not at hand. The handler never rejects.
  */
 export function createRequestChain(options: ChainOptions): Handler {
   return async (request) => {
-    const startedAt = performance.now();
-    const lifecycle: Lifecycle = {
-      auditId: randomUUID(),
-      info: undefined,
-      authenticatedUser: undefined,
-      user: undefined,
-      isServed: false,
-    };
+    const lifecycle = new Lifecycle(request);
     let response: HttpResponse;
+    let queue: FairQueue | undefined;
     try {
-      response = await answer(options, request, lifecycle);
+      const info = requestInfo(request.method, request.path, request.query);
+      lifecycle.info = info;
+      const authenticating = options.authenticate(request);
+      const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
+      lifecycle.authenticatedUser = authenticatedUser;
+
+      const nextQueue = queueFor(options, info, authenticatedUser);
+      const turn = nextQueue?.enter(authenticatedUser.username);
+      queue = nextQueue;
+      if (turn !== undefined) {
+        await turn;
+        // Whoever hung up while waiting costs nothing more.
+        if (request.signal.aborted) throw badRequest("the client is gone");
+      }
+
+      const impersonating = options.impersonate(request, authenticatedUser);
+      const user = impersonating instanceof Promise ? await impersonating : impersonating;
+      lifecycle.user = user;
+
+      const attributes = attributesOf(info, user, request.query);
+      const deciding = options.authorize(attributes);
+      const { decision, reason } = deciding instanceof Promise ? await deciding : deciding;
+      if (decision !== "allow") throw denied(attributes, reason);
+
+      const answering = route(options, lifecycle, { info, user });
+      response = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response)) response = await compressed(request, response);
     } catch (error) {
       response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
     }
+    queue?.leave();
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
-    options.onAnswered?.({ ...lifecycle, request, response, seconds: (performance.now() - startedAt) / 1000 });
+    options.onAnswered?.(lifecycle.answered(response));
     return response;
   };
 }
 
 /** What is known of a request so far. */
-interface Lifecycle {
-  readonly auditId: string;
+class Lifecycle {
+  readonly request: HttpRequest;
+  readonly auditId = randomUUID();
+  readonly #startedAt = performance.now();
   info: ParsedRequestInfo | undefined;
   authenticatedUser: UserInfo | undefined;
   user: UserInfo | undefined;
-  isServed: boolean;
-}
+  isServed = false;
 
-async function answer(options: ChainOptions, request: HttpRequest, lifecycle: Lifecycle): Promise<HttpResponse> {
-  const info = requestInfo(request.method, request.path, request.query);
-  lifecycle.info = info;
-  const authenticating = options.authenticate(request);
-  const user = authenticating instanceof Promise ? await authenticating : authenticating;
-  lifecycle.authenticatedUser = user;
+  constructor(request: HttpRequest) {
+    this.request = request;
+  }
 
-  const queue = queueFor(options, info, user);
-  if (queue === undefined) return authorizedAnswer(options, request, lifecycle, user);
-  const turn = queue.enter(user.username);
-  try {
-    if (turn !== undefined) {
-      await turn;
-      // Whoever hung up while waiting costs nothing more.
-      if (request.signal.aborted) throw badRequest("the client is gone");
-    }
-    return await authorizedAnswer(options, request, lifecycle, user);
-  } finally {
-    queue.leave();
+  answered(response: HttpResponse): AnsweredRequest {
+    const { auditId, request, info, authenticatedUser, user, isServed } = this;
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    return { auditId, request, info, authenticatedUser, user, isServed, response, seconds };
   }
 }
 
-async function authorizedAnswer(
+/** After authorization: paths that are none, methods that are not served and then the answer itself. */
+function route(
   options: ChainOptions,
-  request: HttpRequest,
   lifecycle: Lifecycle,
-  authenticatedUser: UserInfo,
-): Promise<HttpResponse> {
-  const info = lifecycle.info as ParsedRequestInfo;
-  const impersonating = options.impersonate(request, authenticatedUser);
-  const user = impersonating instanceof Promise ? await impersonating : impersonating;
-  lifecycle.user = user;
-
-  const attributes = attributesOf(info, user, request.query);
-  const deciding = options.authorize(attributes);
-  const { decision, reason } = deciding instanceof Promise ? await deciding : deciding;
-  if (decision !== "allow") throw denied(attributes, reason);
-
+  { info, user }: { readonly info: ParsedRequestInfo; readonly user: UserInfo },
+): Eventually<HttpResponse> {
+  const { request } = lifecycle;
   if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
   if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
   const verbs = options.servedResources.verbsAt(info);

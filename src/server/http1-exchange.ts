@@ -91,40 +91,47 @@ export class Http1Exchange extends Exchange {
   }
 }
 
+/** What Node's parser says; the bytes that it was given are there for most faults. */
+export interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
+const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 Bad Request" };
+
 /**
  * Answers bytes that are no request, and closes. A connection with an answer still to come gets none for the garbage: it
  * would be taken for that answer.
  */
-export function refuseMalformed(
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-  connection: TlsConnection | undefined,
-): void {
+export function refuseMalformed(error: ParseError, socket: Duplex, connection: TlsConnection | undefined): void {
   if (!socket.writable || error.code === "ECONNRESET" || (connection?.openExchanges ?? 0) > 0) {
     socket.destroy();
     return;
   }
-  const { code, text, body } = refusalOf(error.code);
+  const { code, text, body } = refusalOf(error);
   socket.end(
     `HTTP/1.1 ${code} ${text}\r\nConnection: close\r\nContent-Type: ${body.startsWith("{") ? "application/json" : "text/plain; charset=utf-8"}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
-function refusalOf(errorCode: string | undefined): {
+interface Refusal {
   readonly code: number;
   readonly text: string;
   readonly body: string;
-} {
-  switch (errorCode ?? "") {
+}
+
+function refusalOf(error: ParseError): Refusal {
+  switch (error.code ?? "") {
     case "HPE_INVALID_METHOD":
       // The parser knows a list of methods; upstream takes any word and says that no resource serves it.
-      return { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` };
+      return /^[A-Z]{1,32} \//.test(error.rawPacket?.toString("latin1", 0, 40) ?? "")
+        ? { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` }
+        : badRequestRefusal;
     case "HPE_HEADER_OVERFLOW":
       return { code: 431, text: "Request Header Fields Too Large", body: "431 Request Header Fields Too Large" };
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return { code: 408, text: "Request Timeout", body: "408 Request Timeout" };
     default:
-      return { code: 400, text: "Bad Request", body: "400 Bad Request" };
+      return badRequestRefusal;
   }
 }

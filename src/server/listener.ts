@@ -93,7 +93,7 @@ export function createListener({ handler, certificate, limits: changes }: Listen
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     maxHeaderSize: limits.headerBytes,
-    headersTimeout: limits.handshakeSeconds * 1000,
+    headersTimeout: Math.min(limits.handshakeSeconds, limits.requestSeconds) * 1000,
     requestTimeout: limits.requestSeconds * 1000,
     keepAliveTimeout: limits.idleSeconds * 1000,
     insecureHTTPParser: false,

@@ -7,32 +7,25 @@ export type Definition = ResourceDefinition | ReviewDefinition;
 /** The part of a request's info that names a resource. */
 export type ResourceTarget = Omit<ResourceRequestInfo, "kind" | "verb" | "path">;
 
-export const itemVerbs: readonly Verb[] = ["get", "update", "patch", "delete"];
-export const everyVerb: readonly Verb[] = [
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "update",
-  "watch",
-];
+const itemVerbs: ReadonlySet<Verb> = new Set(["get", "update", "patch", "delete"]);
+const everyVerb: readonly Verb[] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /** What is served, as far as routing has to know: where a request may go, before anyone looks at its body. */
 export class ServedResources {
-  readonly #groups = new Set<string>();
-  readonly #definitions = new Map<string, Definition>();
+  /** By group, version and plural. */
+  readonly #resources = new Map<string, Map<string, Map<string, ServedResource>>>();
 
   constructor(definitions: readonly Definition[]) {
     for (const definition of definitions) {
-      this.#groups.add(definition.group);
-      this.#definitions.set(keyOf({ ...definition, resource: definition.plural }), definition);
+      const { group, version, plural } = definition;
+      const versions = this.#resources.get(group) ?? new Map<string, Map<string, ServedResource>>();
+      const plurals = versions.get(version) ?? new Map<string, ServedResource>();
+      this.#resources.set(group, versions.set(version, plurals.set(plural, servedResource(definition))));
     }
   }
 
   hasGroup(group: string): boolean {
-    return this.#groups.has(group);
+    return this.#resources.has(group);
   }
 
   /**
@@ -40,17 +33,34 @@ export class ServedResources {
    * namespace only lists and watches reach what is namespaced.
    */
   verbsAt(target: ResourceTarget): readonly string[] {
-    const definition = this.#definitions.get(keyOf(target));
-    if (definition === undefined || target.rest.length > 0 || !isScopeMet(definition, target)) return [];
-    const verbs = verbsOf(definition);
-    if (target.isWatchPath) return verbs.filter((verb) => verb === "watch");
-    if (target.subresource !== "") return verbsOfSubresource(definition, target.subresource);
-    if (target.name !== "") return verbs.filter((verb) => itemVerbs.includes(verb));
-    const isAcrossNamespaces = definition.scope === "Namespaced" && target.namespace === "";
-    return verbs.filter((verb) =>
-      isAcrossNamespaces ? verb === "list" || verb === "watch" : !itemVerbs.includes(verb),
-    );
+    const served = this.#resources.get(target.group)?.get(target.version)?.get(target.resource);
+    if (served === undefined || target.rest.length > 0 || !isScopeMet(served.definition, target)) return [];
+    if (target.isWatchPath) return served.watchVerbs;
+    if (target.subresource !== "") return verbsOfSubresource(served.definition, target.subresource);
+    if (target.name !== "") return served.itemVerbs;
+    const isAcrossNamespaces = served.definition.scope === "Namespaced" && target.namespace === "";
+    return isAcrossNamespaces ? served.readVerbs : served.collectionVerbs;
   }
+}
+
+interface ServedResource {
+  readonly definition: Definition;
+  readonly itemVerbs: readonly Verb[];
+  readonly collectionVerbs: readonly Verb[];
+  /** Of the collection across all namespaces. */
+  readonly readVerbs: readonly Verb[];
+  readonly watchVerbs: readonly Verb[];
+}
+
+function servedResource(definition: Definition): ServedResource {
+  const verbs = verbsOf(definition);
+  return {
+    definition,
+    itemVerbs: verbs.filter((verb) => itemVerbs.has(verb)),
+    collectionVerbs: verbs.filter((verb) => !itemVerbs.has(verb)),
+    readVerbs: verbs.filter((verb) => verb === "list" || verb === "watch"),
+    watchVerbs: verbs.filter((verb) => verb === "watch"),
+  };
 }
 
 export const verbsOf = (definition: Definition): readonly Verb[] =>
@@ -68,6 +78,3 @@ function isScopeMet({ scope, group, plural }: Definition, { namespace, name }: R
   // A Namespace's own path carries its name as the namespace too.
   return namespace === "" || (group === "" && plural === "namespaces" && namespace === name);
 }
-
-const keyOf = ({ group, version, resource }: Pick<ResourceTarget, "group" | "version" | "resource">): string =>
-  `${group}/${version}/${resource}`;

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../src/api/api-error.ts";
+import { toYaml, yamlToJson } from "../../src/server/yaml.ts";
+
+const refuses = (text: string, code = 400): void =>
+  assert.throws(
+    () => yamlToJson(text),
+    (error) => error instanceof ApiError && error.code === code,
+  );
+
+describe("YAML", () => {
+  it("is written as upstream writes it", () => {
+    const value = {
+      kind: "Status",
+      items: ["system:a", "yes"],
+      at: "2026-01-01T00:00:00Z",
+      message: 'a "b"',
+      metadata: {},
+    };
+    assert.equal(
+      toYaml(value),
+      'at: "2026-01-01T00:00:00Z"\nitems:\n- system:a\n- "yes"\nkind: Status\nmessage: a "b"\nmetadata: {}\n',
+    );
+  });
+
+  it("is read with YAML 1.1's booleans and numbers, and dates as text", () => {
+    const text = "b: yes\nn: [1, 0x10, ~, 1.5]\nt: 2026-01-01T00:00:00Z\nc: 12:30:45\n";
+    assert.equal(yamlToJson(text), '{"b":true,"n":[1,16,null,1.5],"t":"2026-01-01T00:00:00Z","c":"12:30:45"}');
+  });
+
+  it("keeps repeated keys and hostile ones, for the reader of the JSON to judge", () => {
+    assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":1,"a":2,"__proto__":"x"}');
+  });
+
+  it("passes JSON through unchanged", () => {
+    assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');
+  });
+
+  it("survives a round trip of any JSON value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+        const plain: unknown = JSON.parse(JSON.stringify(value));
+        assert.deepEqual(JSON.parse(yamlToJson(toYaml(plain))), plain);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("bounds aliases, cycles, depth and size", () => {
+    const levels = "abcdefgh".split("").map((name, level, all) => {
+      const item = level === 0 ? "x" : `*${all[level - 1]}`;
+      return `${name}: &${name} [${Array.from({ length: 9 }, () => item).join(",")}]`;
+    });
+    refuses(levels.join("\n"));
+    refuses("&a [*a]");
+    refuses("[".repeat(100_000));
+    refuses(Array.from({ length: 600 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n"));
+    refuses(`a: ${"x".repeat(300_000)}`, 413);
+  });
+
+  it("names the fault of malformed text", () => refuses("a: [1"));
+});

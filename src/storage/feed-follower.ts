@@ -85,7 +85,13 @@ export class FeedFollower {
     for (let loads = 1; ; loads++) {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
-      const revision = Math.max(compactedRevision, latestRevision - this.#replayLength, this.revision, 0);
+      // An empty store is at a revision that no write has made: the log will never tell of it.
+      const revision = Math.max(
+        compactedRevision,
+        latestRevision - this.#replayLength,
+        this.revision,
+        Math.min(1, latestRevision),
+      );
       try {
         const members = [...this.#members.values()];
         const states: Entry[][] = [];

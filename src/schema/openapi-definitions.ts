@@ -43,7 +43,10 @@ export class DefinitionCollector {
 
   /** Adds a kind (or a list of one) and returns a reference to it. */
   addKind(schema: ObjectSchema, kind: GroupVersionKind): OpenApiSchema {
-    return this.#add(schema, { group: kind.group, extensions: { "x-kubernetes-group-version-kind": [kind] } });
+    const name = this.#add(schema, kind.group);
+    // It may be there already, as part of another.
+    this.#definitions.set(name, { ...this.#definitions.get(name), "x-kubernetes-group-version-kind": [kind] });
+    return this.#reference(name);
   }
 
   /** Adds a definition that no schema describes, among the types that every group shares. */
@@ -53,17 +56,11 @@ export class DefinitionCollector {
     return this.#reference(name);
   }
 
-  #add(
-    schema: ObjectSchema,
-    { group, extensions }: { readonly group: string; readonly extensions?: Partial<OpenApiSchema> },
-  ): OpenApiSchema {
+  #add(schema: ObjectSchema, group: string): string {
     const packageName = schema.package ?? `api.${group === "" ? "core" : group.split(".")[0]}`;
     const name = `${this.#domain}.${packageName}.${schema.goType}`;
-    if (!this.#definitions.has(name)) {
-      this.#definitions.set(name, {}); // taken, should the schema come up again below
-      this.#definitions.set(name, { ...this.#object(schema, group), ...extensions });
-    }
-    return this.#reference(name);
+    if (!this.#definitions.has(name)) this.#definitions.set(name, this.#object(schema, group));
+    return name;
   }
 
   #reference(name: string): OpenApiSchema {
@@ -94,7 +91,7 @@ export class DefinitionCollector {
 
   #schema(schema: Schema, group: string): OpenApiSchema {
     if (schema.type === "any") return { type: "object" };
-    if (schema.type === "object") return this.#add(schema, { group });
+    if (schema.type === "object") return this.#reference(this.#add(schema, group));
     if (schema.type === "array") {
       return { type: "array", items: this.#schema(schema.items, group), ...listExtensions(schema) };
     }

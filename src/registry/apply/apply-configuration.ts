@@ -26,6 +26,7 @@ import {
   withoutFields,
   withoutServerFields,
 } from "./owned-fields.ts";
+import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
 
@@ -55,7 +56,8 @@ export function applyConfiguration(application: Application): ApiObject {
   const named = { group: apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "", resource: kind };
   if (faults.length > 0) throw invalid(named, configuration.metadata.name ?? "", faults);
   try {
-    return applyChecked(application, withoutManagedFields(live) ?? (emptyObject(schema) as unknown as ApiObject));
+    const start = live === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(live));
+    return applyChecked(application, start as ApiObject); // the empty object is one but for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
     const fault = {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { everyFieldOf } from "./fields-of.ts";
-import { memberSchemaOf, ownTimes, shapeOf } from "./field-shape.ts";
+import { memberSchemaOf, shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
 import { fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
@@ -45,11 +45,7 @@ function comparePair({ schema, before, after }: Pair): PartialComparison | undef
   return isSameJson(before, after) ? undefined : { modified: {} };
 }
 
-function withOwnTimes(schema: Schema | undefined, value: unknown): Readonly<JsonObject> {
-  if (!isJsonObject(value)) return {};
-  const absent = ownTimes(schema).filter((name) => !Object.hasOwn(value, name));
-  return absent.length === 0 ? value : { ...value, ...Object.fromEntries(absent.map((name) => [name, null])) };
-}
+const asObject = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
 
 function isEmptyContainer(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
@@ -61,7 +57,7 @@ const compareEmpty = (before: unknown, after: unknown): PartialComparison | unde
 
 function compareMembers({ schema, before, after }: Pair): PartialComparison | undefined {
   if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
-  const [left, right] = [withOwnTimes(schema, before), withOwnTimes(schema, after)];
+  const [left, right] = [asObject(before), asObject(after)];
   let result: PartialComparison | undefined;
   for (const name in right) {
     const pair = { schema: memberSchemaOf(schema, name), before: memberOf(left, name), after: right[name] };

@@ -1,4 +1,4 @@
-import type { ArraySchema, ObjectSchema, Schema } from "../../schema/schema.ts";
+import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
 
 /** How ownership sees a value: as one leaf, member by member, or entry by entry. */
@@ -27,21 +27,3 @@ export function memberSchemaOf(schema: Schema | undefined, name: string): Schema
 /** Whether the schema names the member, as it does the fields of a struct and not the keys of a map. */
 export const isNamedField = (schema: Schema | undefined, name: string): boolean =>
   schema?.type === "object" && Object.hasOwn(schema.fields, name);
-
-const timesOf = new WeakMap<ObjectSchema, readonly string[]>();
-
-/**
- * The times of a struct that are null rather than absent: in Go they are values, which a struct always has. Whoever
- * writes the struct owns them.
- */
-export function ownTimes(schema: Schema | undefined): readonly string[] {
-  if (schema?.type !== "object") return [];
-  let times = timesOf.get(schema);
-  if (times === undefined) {
-    times = Object.entries(schema.fields)
-      .filter(([, field]) => field.schema.type === "time" && field.presence !== "pointer")
-      .map(([name]) => name);
-    timesOf.set(schema, times);
-  }
-  return times;
-}

@@ -2,7 +2,7 @@ import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
 import { emptySet, isEmpty, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { isNamedField, memberSchemaOf, ownTimes, shapeOf } from "./field-shape.ts";
+import { isNamedField, memberSchemaOf, shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
 import { fieldElement } from "./path-element.ts";
 
@@ -45,7 +45,6 @@ export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldS
     for (const name in value) {
       node[fieldElement(name)] = everyFieldOf(memberSchemaOf(schema, name), value[name]);
     }
-    for (const name of ownTimes(schema)) node[fieldElement(name)] = {};
   }
   return withMember(isEmpty(node) ? undefined : node);
 }

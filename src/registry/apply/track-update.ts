@@ -9,6 +9,7 @@ import { emptySet, isEmpty, union } from "./field-set.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
 import { currentManagers, releaseFields, resetSet, withoutFields, withoutServerFields } from "./owned-fields.ts";
+import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
 /** Who writes, and through what. */
@@ -77,8 +78,8 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
   const { schema, now } = write;
   const compared = compareFields({
     schema,
-    before: withoutManagedFields(before) ?? emptyObject(schema),
-    after: withoutManagedFields(after),
+    before: before === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(before)),
+    after: withOwnTimes(schema, withoutManagedFields(after)),
   });
   if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
   const comparison = withoutFields(compared, resetSet(write.resetFields));

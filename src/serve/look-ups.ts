@@ -15,23 +15,19 @@ const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
 
 /** What tokens are checked against, from the copies in memory. */
 export function tokenObjects(registry: FindRegistry): TokenObjects {
-  const accounts = registry("serviceaccounts");
-  const pods = registry<Pod>("pods");
-  const secrets = registry<Secret>("secrets");
-  const nodes = registry("nodes");
   return {
     findServiceAccount(namespace, name) {
-      const account = accounts.peek({ namespace, name });
+      const account = registry("serviceaccounts").peek({ namespace, name });
       return account && found(account.object.metadata);
     },
     findPod(namespace, name) {
-      const pod = pods.peek({ namespace, name })?.object;
+      const pod = registry<Pod>("pods").peek({ namespace, name })?.object;
       if (pod === undefined) return undefined;
       const { serviceAccountName = "", nodeName } = pod.spec ?? {};
       return { ...found(pod.metadata), serviceAccountName, ...(nodeName !== undefined && { nodeName }) };
     },
     findSecret(namespace, name) {
-      const secret = secrets.peek({ namespace, name })?.object;
+      const secret = registry<Secret>("secrets").peek({ namespace, name })?.object;
       if (secret === undefined) return undefined;
       const token = secret.data?.["token"];
       return {
@@ -40,17 +36,16 @@ export function tokenObjects(registry: FindRegistry): TokenObjects {
       };
     },
     findNode(name) {
-      const node = nodes.peek({ namespace: "", name });
+      const node = registry("nodes").peek({ namespace: "", name });
       return node && found(node.object.metadata);
     },
   };
 }
 
 /** The Secrets of bootstrap tokens. */
-export function bootstrapSecrets(registry: FindRegistry, namespace: string) {
-  const secrets = registry<Secret>("secrets");
-  return (name: string): BootstrapSecret | undefined => {
-    const secret = secrets.peek({ namespace, name })?.object;
+export function bootstrapSecrets(registry: FindRegistry) {
+  return (namespace: string, name: string): BootstrapSecret | undefined => {
+    const secret = registry<Secret>("secrets").peek({ namespace, name })?.object;
     if (secret === undefined) return undefined;
     const { deletionTimestamp } = secret.metadata;
     return {

@@ -71,7 +71,11 @@ function referencedNames({ spec }: Pod): Referenced {
   };
   visit(spec, 0);
   for (const { name } of (spec.imagePullSecrets ?? []) as readonly { name?: string }[]) pushName(secrets, name);
-  return { secrets, configmaps, serviceaccounts: spec.serviceAccountName === undefined ? [] : [spec.serviceAccountName] };
+  return {
+    secrets,
+    configmaps,
+    serviceaccounts: spec.serviceAccountName === undefined ? [] : [spec.serviceAccountName],
+  };
 }
 
 /** Deep enough for every reference that a Pod can hold, and an end for those who nest without one. */

@@ -26,7 +26,8 @@ export interface TokenServices {
   readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
   /** In the order in which they are asked. */
   readonly verifiers: readonly VerifyToken[];
-  readonly discovery: DiscoveryDocuments;
+  /** The documents for relying parties; `keysUrl` is where they find the keys. */
+  discovery(keysUrl: string): DiscoveryDocuments;
 }
 
 export interface TokenServicesOptions {
@@ -34,8 +35,6 @@ export interface TokenServicesOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly objects: TokenObjects;
-  /** Where relying parties find the keys. */
-  readonly keysUrl: string;
 }
 
 /** The issuer of a server that was given none (upstream's conventional in-cluster name). */
@@ -43,7 +42,7 @@ const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 
 /** Reads or makes the keys. Throws UsageError for a file that holds none. */
-export function openTokenServices({ options, names, clock, objects, keysUrl }: TokenServicesOptions): TokenServices {
+export function openTokenServices({ options, names, clock, objects }: TokenServicesOptions): TokenServices {
   const key = signingKey(options);
   const keyFiles = options["service-account-key-file"];
   const keys = distinctKeys([
@@ -62,7 +61,7 @@ export function openTokenServices({ options, names, clock, objects, keysUrl }: T
       createServiceAccountTokenVerifier({ names, keys, issuers, apiAudiences, objects, clock }),
       createSecretTokenVerifier({ names, keys, apiAudiences, objects }),
     ],
-    discovery: discoveryDocuments({ issuer, keysUrl, keys }),
+    discovery: (keysUrl) => discoveryDocuments({ issuer, keysUrl, keys }),
   };
 }
 

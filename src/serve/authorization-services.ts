@@ -1,0 +1,42 @@
+import type { Authorize } from "../api/attributes.ts";
+import type { Names } from "../api/names.ts";
+import { bootstrapPolicy } from "../authorization/bootstrap-policy.ts";
+import { alwaysAllow, createAuthorization, rbac, RuleResolver } from "../authorization/index.ts";
+import type { Authorizer } from "../authorization/authorizer.ts";
+import { nodeAuthorizer } from "../authorization/node.ts";
+import { UsageError } from "../cli/flag.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import type { FindRegistry } from "./look-ups.ts";
+import { nodeObjects } from "./node-objects.ts";
+import { rbacObjects } from "./rbac-objects.ts";
+
+export interface AuthorizationServices {
+  readonly authorize: Authorize;
+  readonly resolver: RuleResolver;
+}
+
+/** The authorizers in the order of `--authorization-mode`. Call after the registries have started. */
+export function openAuthorization(
+  options: ServeOptions,
+  { names, registry }: { readonly names: Names; readonly registry: FindRegistry },
+): AuthorizationServices {
+  const resolver = new RuleResolver(names, rbacObjects(registry));
+  const modes: Readonly<Record<string, () => Authorizer>> = {
+    Node: () => nodeAuthorizer({ names, objects: nodeObjects(registry), rules: systemNodeRules(names) }),
+    RBAC: () => rbac(resolver),
+    AlwaysAllow: () => alwaysAllow,
+  };
+  const chosen = options["authorization-mode"].map((mode) => {
+    const make = Object.hasOwn(modes, mode) ? modes[mode] : undefined;
+    if (make === undefined) {
+      throw new UsageError(
+        `--authorization-mode: ${JSON.stringify(mode)} is not one of ${Object.keys(modes).join(", ")}`,
+      );
+    }
+    return make();
+  });
+  return { authorize: createAuthorization(chosen), resolver };
+}
+
+const systemNodeRules = (names: Names) =>
+  bootstrapPolicy(names).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [];

@@ -1,0 +1,105 @@
+import type { AdmissionRule, Authorize } from "../api/attributes.ts";
+import type { Clock } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { Namespace } from "../resources/namespaces.ts";
+import type { ServiceAccount } from "../resources/service-accounts.ts";
+import { admissionRules } from "../admission/index.ts";
+import { bindingEscalation } from "../admission/binding-escalation.ts";
+import type { EscalationOptions } from "../admission/escalation.ts";
+import { roleEscalation } from "../admission/role-escalation.ts";
+import { uncoveredRules } from "../authorization/index.ts";
+import type { RuleResolver } from "../authorization/index.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { ResourceRegistry } from "../registry/resource-registry.ts";
+import type { ChangeFeed } from "../storage/change-feed.ts";
+import type { Store } from "../storage/store.ts";
+import type { FindRegistry } from "./look-ups.ts";
+
+/** The registries of everything that is stored, found by plural. */
+export class ServerRegistries {
+  readonly all: readonly ResourceRegistry[];
+  readonly #byPlural: ReadonlyMap<string, ResourceRegistry>;
+
+  constructor(options: {
+    readonly definitions: readonly ResourceDefinition[];
+    readonly store: Store;
+    readonly feed: ChangeFeed;
+    readonly admission: readonly AdmissionRule[];
+    readonly clock: Clock;
+  }) {
+    const { definitions, store, feed, admission, clock } = options;
+    this.all = definitions.map((definition) => new ResourceRegistry({ definition, store, feed, admission, clock }));
+    this.#byPlural = new Map(this.all.map((registry) => [registry.definition.plural, registry]));
+  }
+
+  /** Loads what is stored, for all of them at once: they share the reading. */
+  async start(): Promise<void> {
+    await Promise.all(this.all.map((registry) => registry.start()));
+  }
+
+  find<T extends ApiObject>(plural: string): ResourceRegistry<T> {
+    const registry = this.#byPlural.get(plural);
+    if (registry === undefined) throw new RangeError(`nothing is stored as ${plural}`);
+    return registry as unknown as ResourceRegistry<T>; // the caller names the type of the plural's kind
+  }
+}
+
+export interface AdmissionServices {
+  readonly names: Names;
+  readonly authorize: Authorize;
+  readonly registry: FindRegistry;
+  readonly definitions: readonly ResourceDefinition[];
+  readonly resolver: () => RuleResolver;
+}
+
+/** All admission rules. What they look up is what every acknowledged write has left. */
+export function openAdmission({
+  names,
+  authorize,
+  registry,
+  definitions,
+  resolver,
+}: AdmissionServices): AdmissionRule[] {
+  const current = async <T extends ApiObject>(
+    plural: string,
+    namespace: string,
+    name: string,
+  ): Promise<T | undefined> => {
+    const found = registry<T>(plural);
+    await found.catchUp();
+    return found.peek({ namespace, name })?.object;
+  };
+  const escalation: EscalationOptions = {
+    authorize,
+    rulesFor: (user, namespace) => resolver().rulesFor(user, namespace),
+    uncoveredRules,
+  };
+  return [
+    ...admissionRules({
+      names,
+      authorize,
+      findNamespace: (name) => current<Namespace>("namespaces", "", name),
+      findServiceAccount: (namespace, name) => current<ServiceAccount>("serviceaccounts", namespace, name),
+      findPod: (namespace, name) => current("pods", namespace, name),
+      findNode: (name) => current("nodes", "", name),
+      findResource({ apiVersion, kind }) {
+        const definition = definitions.find(
+          (one) => one.kind === kind && apiVersion === (one.group === "" ? one.version : `${one.group}/${one.version}`),
+        );
+        return (
+          definition && {
+            group: definition.group,
+            resource: definition.plural,
+            isNamespaced: definition.scope === "Namespaced",
+          }
+        );
+      },
+    }),
+    roleEscalation(names, escalation),
+    bindingEscalation(names, {
+      ...escalation,
+      rulesOfRole: (roleRef, namespace) => resolver().rulesOfRole(roleRef, namespace),
+    }),
+  ];
+}

@@ -1,0 +1,214 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { unauthorized } from "../api/api-error.ts";
+import type { Authorize } from "../api/attributes.ts";
+import { systemClock } from "../api/clock.ts";
+import type { Clock } from "../api/clock.ts";
+import type { Handler } from "../api/http-message.ts";
+import { namesFor } from "../api/names.ts";
+import type { Profile } from "../api/names.ts";
+import { mastersGroup } from "../api/user-info.ts";
+import { createImpersonation } from "../authentication/index.ts";
+import { controllerManagerUsername } from "../authorization/index.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import { ApiClient } from "../client/api-client.ts";
+import { inProcessTransport } from "../client/in-process-transport.ts";
+import { createApiServer } from "../server/api-server.ts";
+import { createListener } from "../server/listener.ts";
+import { createResourceHandler } from "../server/resources/resource-handler.ts";
+import { LmdbStore } from "../storage/backends/lmdb.ts";
+import { ChangeFeed } from "../storage/change-feed.ts";
+import type { Store } from "../storage/store.ts";
+import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { openAuditLog } from "./audit-file.ts";
+import { openAuthentication } from "./authentication-services.ts";
+import { openAuthorization } from "./authorization-services.ts";
+import type { AuthorizationServices } from "./authorization-services.ts";
+import { openClusterAuthority } from "./cluster-authority.ts";
+import { createReservedNamespaces } from "./reserved-namespaces.ts";
+import { tokenObjects } from "./look-ups.ts";
+import { LoopbackTokens } from "./loopback-tokens.ts";
+import { openApiSource } from "./open-api-source.ts";
+import { reconcilePolicy } from "./reconcile-policy.ts";
+import { reviewDefinitions, storedDefinitions } from "./served-definitions.ts";
+import { startServerControllers } from "./server-controllers.ts";
+import { openAdmission, ServerRegistries } from "./server-registries.ts";
+import { openSigningAuthorities } from "./signing-authorities.ts";
+import { startCompaction } from "./compaction.ts";
+import { openTokenServices } from "./token-services.ts";
+import { openTlsCertificate } from "./tls-certificate.ts";
+import { signetVersion } from "./version.ts";
+
+export interface StartOptions {
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** In place of the data directory's own store. The server closes it. */
+  readonly store?: Store;
+}
+
+/** A server that answers. */
+export interface RunningServer {
+  readonly version: string;
+  readonly url: string;
+  readonly port: number;
+  readonly kubeconfigFile: string;
+  /** PEM of what verifies the serving certificate. */
+  readonly caCertificates: string;
+  /** Answers requests in this process, through the same chain. */
+  readonly handler: Handler;
+  /** A client in this process that may do everything. */
+  readonly client: ApiClient;
+  readonly store: Store;
+  /** Ends requests, watches, loops and the store, in this order. */
+  stop(options?: { readonly graceMilliseconds: number }): Promise<void>;
+}
+
+/**
+ * Composes a server from its parts and starts it: store, copies in memory, identity and permissions, the request chain, the
+ * listener, then what must be there before anyone comes (default policy, reserved namespaces, the administrator's
+ * kubeconfig), then the loops. Throws UsageError for settings that can't be used.
+ */
+export async function startServer(
+  options: ServeOptions,
+  { log, clock = systemClock, store: givenStore }: StartOptions,
+): Promise<RunningServer> {
+  const names = namesFor(options.profile as Profile);
+  const dataDirectory = options["data-dir"];
+  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const authority = openClusterAuthority(dataDirectory, clock);
+  const signing = openSigningAuthorities(options, authority);
+  const certificate = openTlsCertificate(options, { authority, clock });
+  const store = givenStore ?? new LmdbStore({ directory: join(dataDirectory, "store"), profile: names.profile });
+
+  const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
+  const objects = tokenObjects(registry);
+  const tokens = openTokenServices({ options, names, clock, objects });
+  const definitions = storedDefinitions(names, { options, tokens, objects });
+  // What decides needs what is stored, and what is stored asks what decides: it is there before the first request.
+  let authorization: AuthorizationServices | undefined;
+  const authorize: Authorize = (attributes) => {
+    if (authorization === undefined) throw unauthorized();
+    return authorization.authorize(attributes);
+  };
+  const resolver = (): AuthorizationServices["resolver"] => {
+    if (authorization === undefined) throw unauthorized();
+    return authorization.resolver;
+  };
+  const feed = new ChangeFeed({ store });
+  const admission = openAdmission({ names, authorize, registry, definitions, resolver });
+  const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
+  await registries.start();
+  authorization = openAuthorization(options, { names, registry });
+
+  const loopback = new LoopbackTokens();
+  const authentication = openAuthentication({
+    options,
+    names,
+    clock,
+    registry,
+    tokens,
+    loopback,
+    clientAuthorities: () => [authority.certificate, ...signing.certificates()],
+  });
+  const impersonate = createImpersonation(names, authorize);
+  const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });
+  const audit = openAuditLog(options, clock);
+  const served = [...definitions, ...reviews];
+  const health = { isStopping: false };
+  let openStreams = (): number => 0;
+  let url = "";
+  const { handler } = createApiServer({
+    definitions: served,
+    authenticate: (request) => authentication.authenticate(request),
+    impersonate: (request, user) => impersonate(request.headers, user),
+    authorize,
+    handleResource: createResourceHandler({ registries: registries.all, reviews, authorize, clock }),
+    openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
+    openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),
+    healthChecks: [
+      { name: "store", check: async () => void (await store.latestRevision()) },
+      {
+        name: "shutdown",
+        endpoints: ["readyz"],
+        check: () => {
+          if (health.isStopping) throw new Error("the server is stopping");
+        },
+      },
+    ],
+    log,
+    ...(audit !== undefined && { audit: audit.write }),
+    signetVersion,
+    serverAddress: () => url.replace("https://", ""),
+    openStreams: () => openStreams(),
+    maximumReads: options["max-requests-inflight"],
+    maximumWrites: options["max-mutating-requests-inflight"],
+  });
+
+  const client = new ApiClient(
+    inProcessTransport(handler, {
+      bearerToken: loopback.issue({ username: "system:apiserver", groups: [mastersGroup], extra: {} }),
+    }),
+  );
+  await reconcilePolicy({ names, registry, client });
+  await createReservedNamespaces({ names, registry, client });
+
+  const listener = createListener({ handler, certificate: certificate.current() });
+  openStreams = () => listener.openStreams();
+  certificate.onRenewed((renewed) => listener.setCertificate(renewed));
+  const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"] });
+  url = serverUrl(options, port);
+  const kubeconfigFile = writeAdminKubeconfig({
+    dataDirectory,
+    authority,
+    clock,
+    server: url,
+    caCertificates: certificate.caCertificates,
+  });
+
+  const compaction = startCompaction({ store, clock, log });
+  const controllers = options.controllers
+    ? startServerControllers({
+        options,
+        names,
+        clock,
+        log,
+        definitions,
+        handler,
+        bearerToken: loopback.issue({ username: controllerManagerUsername(names), groups: [], extra: {} }),
+        caCertificates: certificate.caCertificates,
+        issueSecretToken: tokens.issueSecretToken,
+        signing,
+      })
+    : undefined;
+  return {
+    version: signetVersion,
+    url,
+    port,
+    kubeconfigFile,
+    caCertificates: certificate.caCertificates,
+    handler,
+    client,
+    store,
+    async stop({ graceMilliseconds } = { graceMilliseconds: 0 }) {
+      health.isStopping = true;
+      compaction.stop();
+      certificate.stop();
+      await controllers?.stop();
+      await listener.close({ graceMilliseconds });
+      client.close();
+      feed.close();
+      await store.close();
+      await audit?.close();
+    },
+  };
+}
+
+function serverUrl(options: ServeOptions, port: number): string {
+  const host = options["advertise-address"] ?? reachable(options["bind-address"]);
+  return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Nobody can connect to "every address". */
+const reachable = (address: string): string =>
+  address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pino from "pino";
+import type { Profile } from "../src/api/names.ts";
+import { resolveFlags } from "../src/cli/flag.ts";
+import { serveFlags } from "../src/cli/serve-flags.ts";
+import { startServer } from "../src/serve/start-server.ts";
+import type { RunningServer } from "../src/serve/start-server.ts";
+import { MemoryStore } from "../src/storage/backends/memory.ts";
+
+export interface TestServer extends RunningServer {
+  /** Of a member of system:masters. */
+  readonly adminToken: string;
+  readonly dataDirectory: string;
+}
+
+export interface TestServerOptions {
+  readonly profile?: Profile;
+  /** More settings of `signet serve`, by the names of its flags. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Default: in memory. */
+  readonly storage?: "memory" | "lmdb";
+}
+
+/** A whole server in this process, on a port and in a folder of its own; `stop` removes the folder. */
+export async function startTestServer({
+  profile = "platform",
+  settings = {},
+  storage = "memory",
+}: TestServerOptions = {}): Promise<TestServer> {
+  const folder = mkdtempSync(join(tmpdir(), "signet-test-"));
+  const dataDirectory = join(folder, "data");
+  const tokenFile = join(folder, "tokens.csv");
+  const adminToken = "test-administrator";
+  writeFileSync(tokenFile, `${adminToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
+  const options = resolveFlags(serveFlags, {
+    commandLine: { "data-dir": dataDirectory, "secure-port": "0", profile, "token-auth-file": tokenFile },
+    file: settings,
+  });
+  const server = await startServer(options, {
+    log: pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
+    ...(storage === "memory" && { store: new MemoryStore() }),
+  });
+  return {
+    ...server,
+    adminToken,
+    dataDirectory,
+    async stop(stopOptions) {
+      await server.stop(stopOptions);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

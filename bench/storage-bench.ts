@@ -1,0 +1,90 @@
+/**
+ * Measures the LMDB store and the watch cache in a new directory (the first argument, or the system's temporary one) and
+ * prints a table: `node bench/storage-bench.ts [directory]`. The disk under the directory decides the durable writes.
+ */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LmdbStore } from "../src/storage/backends/lmdb.ts";
+import { ChangeFeed } from "../src/storage/change-feed.ts";
+import { WatchCache } from "../src/storage/watch-cache.ts";
+
+const PREFIX = "/registry/serviceaccounts/";
+const ALL = { start: PREFIX, end: "/registry/serviceaccounts0" };
+const CREATES = 50_000;
+const value = Buffer.alloc(500, "v");
+const keyOf = (index: number): string => `${PREFIX}default/account-${String(index).padStart(7, "0")}`;
+const rows: { measure: string; result: string }[] = [];
+
+async function measure(name: string, times: number, work: () => Promise<void> | void): Promise<void> {
+  const start = performance.now();
+  await work();
+  const seconds = (performance.now() - start) / 1000;
+  const each = (seconds / times) * 1e6;
+  rows.push({
+    measure: name,
+    result:
+      times === 1
+        ? `${(seconds * 1000).toFixed(1)} ms`
+        : `${Math.round(times / seconds)}/s (${each.toFixed(1)} µs each)`,
+  });
+}
+
+/** Runs `work` for every index below `times`, so many at once. */
+async function inFlight(times: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < times) await work(next++);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}
+
+const directory = mkdtempSync(join(process.argv[2] ?? tmpdir(), "signet-bench-"));
+const store = new LmdbStore({ directory, profile: "platform" });
+const create = async (index: number): Promise<void> => {
+  await store.write({ key: keyOf(index), value, expectedRevision: 0 });
+};
+
+let longestTurn = 0;
+let lastTurn = performance.now();
+const turns = setInterval(() => {
+  longestTurn = Math.max(longestTurn, performance.now() - lastTurn);
+  lastTurn = performance.now();
+}, 1);
+await measure("durable creates of 500 bytes, 64 in flight", CREATES, () => inFlight(CREATES, 64, create));
+rows.push({ measure: "longest event turn meanwhile", result: `${longestTurn.toFixed(1)} ms` });
+await measure("durable creates of 500 bytes, 1 in flight", 500, () =>
+  inFlight(500, 1, (index) => create(CREATES + index)),
+);
+clearInterval(turns);
+await measure("latestRevision()", 200_000, () => {
+  for (let index = 0; index < 200_000; index++) store.latestRevision();
+});
+await measure("range of 1 key", 50_000, () =>
+  inFlight(50_000, 1, async (index) => {
+    await store.range({ start: keyOf(index), end: keyOf(index + 1) });
+  }),
+);
+await measure("range of 10,000 keys", 1, async () => void (await store.range({ ...ALL, limit: 10_000 })));
+await measure("the same, 30,000 revisions ago", 1, async () => {
+  await store.range({ ...ALL, limit: 10_000, revision: store.latestRevision() - 30_000 });
+});
+
+const feed = new ChangeFeed({ store });
+const cache = new WatchCache({ feed, prefix: PREFIX, historyLength: 10_000, decode: (entry) => entry });
+await measure(`start of a cache of ${CREATES + 500} keys`, 1, () => cache.start());
+await measure("cache get", 1_000_000, () => {
+  for (let index = 0; index < 1_000_000; index++) cache.get(keyOf(index % CREATES));
+});
+await measure("cache range of 10,000 keys", 1, () => void cache.range({ ...ALL, limit: 10_000 }));
+await measure("durable creates, 64 in flight, with the cache", CREATES, () =>
+  inFlight(CREATES, 64, (index) => create(200_000 + index)),
+);
+await measure("compaction of 50,000 revisions", 1, () => store.compact(store.latestRevision() - CREATES));
+rows.push({ measure: "file", result: `${(statSync(join(directory, "store.mdb")).size / 2 ** 20).toFixed(1)} MiB` });
+rows.push({ measure: "resident memory", result: `${(process.memoryUsage.rss() / 2 ** 20).toFixed(0)} MiB` });
+
+feed.close();
+await store.close();
+rmSync(directory, { recursive: true });
+for (const { measure: name, result } of rows) console.log(`${name.padEnd(50)} ${result}`);

@@ -1,3 +1,4 @@
+import { checkAnyValue } from "./any-value.ts";
 import { DerReader } from "./der.ts";
 
 /** RFC 5280 4.1.1.2. */
@@ -13,9 +14,11 @@ const none = Buffer.alloc(0);
 export function parseAlgorithmIdentifier(content: Buffer): AlgorithmIdentifier {
   const reader = new DerReader(content);
   const algorithm = reader.readObjectIdentifier();
-  const parameters = reader.isAtEnd ? none : reader.readElement().bytes;
+  if (reader.isAtEnd) return { algorithm, parameters: none };
+  const parameters = reader.readElement();
   reader.expectEnd();
-  return { algorithm, parameters };
+  checkAnyValue(parameters);
+  return { algorithm, parameters: parameters.bytes };
 }
 
 /** Whether parameters are the ASN.1 NULL. */

@@ -1,6 +1,7 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
+import { checkAnyValue } from "./any-value.ts";
 import { checkSignature } from "./check-signature.ts";
-import { contextTag, DerReader, tags } from "./der.ts";
+import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
 import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
 import { parseExtensions, type Extension } from "./extension.ts";
 import { oids } from "./object-identifiers.ts";
@@ -63,22 +64,33 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   };
 }
 
-/** The extensions of every extensionRequest attribute (RFC 2985 5.4.2); attributes of other kinds are skipped. */
+/** The extensions of every extensionRequest attribute (RFC 2985 5.4.2); attributes of other kinds need only be well-formed. */
 function requestedExtensions(attributes: Buffer): Extension[] {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
   while (!reader.isAtEnd) {
     const attribute = reader.readSequence("Attribute");
     const type = attribute.readObjectIdentifier();
-    const values = new DerReader(attribute.read(tags.set, ""));
+    const values = readValues(attribute.read(tags.set, ""));
     attribute.expectEnd();
-    if (type !== oids.extensionRequest || values.isAtEnd) continue;
-    const list = values.read(tags.sequence, "");
-    values.expectEnd();
-    extensions.push(...parseExtensions(list, () => duplicateExtensions));
+    const [list] = values;
+    if (type !== oids.extensionRequest || list === undefined) continue;
+    if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
+    extensions.push(...parseExtensions(new DerReader(list.bytes).read(tags.sequence, ""), () => duplicateExtensions));
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
   return extensions;
+}
+
+function readValues(set: Buffer): DerElement[] {
+  const reader = new DerReader(set);
+  const values: DerElement[] = [];
+  while (!reader.isAtEnd) {
+    const value = reader.readElement();
+    checkAnyValue(value);
+    values.push(value);
+  }
+  return values;
 }
 
 const duplicateExtensions = "x509: certificate request contains duplicate requested extensions";

@@ -119,8 +119,13 @@ function readVersion(tbs: DerReader): number {
 
 function readExtensions(tbs: DerReader, version: number): Extension[] {
   if (version > 1) {
-    tbs.readOptional(contextTag(1, "primitive"));
-    tbs.readOptional(contextTag(2, "primitive"));
+    for (const uniqueId of [
+      tbs.readOptional(contextTag(1, "primitive")),
+      tbs.readOptional(contextTag(2, "primitive")),
+    ]) {
+      // A BIT STRING starts with the number of its unused bits.
+      if (uniqueId !== undefined && (uniqueId[0] ?? 8) > 7) throw new PkiError("x509: malformed unique identifier");
+    }
   }
   const explicit = version === 3 ? tbs.readOptional(contextTag(3, "constructed")) : undefined;
   if (explicit === undefined) return [];

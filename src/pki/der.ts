@@ -8,6 +8,7 @@ export const tags = {
   octetString: 0x04,
   null: 0x05,
   objectIdentifier: 0x06,
+  enumerated: 0x0a,
   utf8String: 0x0c,
   sequence: 0x30,
   set: 0x31,
@@ -17,7 +18,7 @@ export const tags = {
   ia5String: 0x16,
   utcTime: 0x17,
   generalizedTime: 0x18,
-  generalString: 0x1b,
+  universalString: 0x1c,
   bmpString: 0x1e,
 } as const;
 

@@ -7,11 +7,9 @@ const maximumUnknownFields = 100;
 /** A step into a value: a struct's field, a list's index, or a map's key. Go's type errors name only the fields. */
 export type PathElement = string | number | MapKey;
 
+/** The key that the decoding of a map is at. */
 export class MapKey {
-  readonly key: string;
-  constructor(key: string) {
-    this.key = key;
-  }
+  key = "";
 }
 
 /** Where a decoding stands, and what it has found so far. */
@@ -23,8 +21,10 @@ export class DecodeContext {
   /** The object or list that holds the value which is decoded now. */
   container: object = this.path;
 
-  addUnknownField(name: string): void {
-    if (this.unknownFields.length < maximumUnknownFields) this.unknownFields.push(strictPath([...this.path, name]));
+  /** Notes a member of the object whose path has `depth` elements. */
+  addUnknownField(name: string, depth: number): void {
+    if (this.unknownFields.length >= maximumUnknownFields) return;
+    this.unknownFields.push(strictPath([...this.path.slice(0, depth), name]));
   }
 
   /** `found` is what Go calls the JSON value: `string`, `number 3600.5`. */

@@ -60,20 +60,21 @@ function objectDecoder(schema: ObjectSchema): Decoder {
     context.struct = struct;
     const values: unknown[] = fields.map(absent);
     let openFields: [string, unknown][] | undefined;
+    const depth = context.path.push("") - 1;
     for (const key of Object.keys(value)) {
       const index = indexes.get(key);
       const field = index === undefined ? undefined : fields[index];
       const member = value[key];
       if (index === undefined || field === undefined) {
         if (schema.isOpen === true) (openFields ??= []).push([key, member]);
-        else context.addUnknownField(key);
+        else context.addUnknownField(key, depth);
       } else if (member !== null && member !== undefined) {
-        context.path.push(key);
+        context.path[depth] = key;
         context.container = value;
         values[index] = field.decode(member, context);
-        context.path.pop();
       }
     }
+    context.path.pop();
     context.struct = outerStruct;
     const object: Record<string, unknown> = {};
     for (let index = 0; index < fields.length; index += 1) {
@@ -113,13 +114,14 @@ function arrayDecoder(schema: ArraySchema): Decoder {
   return (value, context) => {
     if (!Array.isArray(value)) throw context.mismatch(jsonTypeOf(value), schema);
     const items: unknown[] = [];
+    const depth = context.path.push(0) - 1;
     for (let index = 0; index < value.length; index += 1) {
       const item: unknown = value[index];
-      context.path.push(index);
+      context.path[depth] = index;
       context.container = value;
       items.push(item === null || item === undefined ? emptyValue(schema.items) : decodeItem(item, context));
-      context.path.pop();
     }
+    context.path.pop();
     return items;
   };
 }
@@ -128,21 +130,24 @@ function mapDecoder(schema: MapSchema): Decoder {
   const decodeValue = decoderOf(schema.values);
   return (value, context) => {
     if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
-    const entries: [string, unknown][] = [];
+    const keys = Object.keys(value);
+    const decoded: unknown[] = [];
     let isCanonical = true;
     let previousKey = "";
-    for (const key of Object.keys(value)) {
+    const pathElement = new MapKey();
+    context.path.push(pathElement);
+    for (const key of keys) {
       const member = value[key];
-      context.path.push(new MapKey(key));
+      pathElement.key = key;
       context.container = value;
-      const decoded =
-        member === null || member === undefined ? emptyValue(schema.values) : decodeValue(member, context);
-      context.path.pop();
-      entries.push([key, decoded]);
-      isCanonical &&= decoded === member && previousKey <= key;
+      const item = member === null || member === undefined ? emptyValue(schema.values) : decodeValue(member, context);
+      decoded.push(item);
+      isCanonical &&= item === member && previousKey <= key;
       previousKey = key;
     }
+    context.path.pop();
     if (isCanonical) return value;
+    const entries = keys.map((key, index): [string, unknown] => [key, decoded[index]]);
     // fromEntries makes own members of names like __proto__.
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   };

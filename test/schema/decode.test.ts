@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { decode, TypeMismatch } from "../../src/schema/decode.ts";
 import { parseJson } from "../../src/schema/parse-json.ts";
 import { any, double, int32, intOrString, mapOf, object, quantity, string } from "../../src/schema/schema.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { JsonSyntaxError, maximumJsonDepth, parseJson } from "../../src/schema/parse-json.ts";
 import { upstream } from "./upstream.ts";
 

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { ObjectSchema, ScalarType, Schema } from "../../src/schema/schema.ts";
 
 const scalars: Readonly<Record<ScalarType, fc.Arbitrary<unknown>>> = {

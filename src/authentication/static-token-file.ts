@@ -39,9 +39,10 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
 /** The columns of one line (RFC 4180 section 2; fields hold no line breaks). Undefined when quotes do not match. */
 function csvColumns(line: string): string[] | undefined {
   const columns: string[] = [];
-  const column = /\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^",]*)(?:,|$)/y;
-  while (column.lastIndex < line.length) {
-    const match = column.exec(line);
+  const column = /\s*"((?:[^"]|"")*)"\s*,|([^",]*),/y;
+  const text = `${line},`; // so that every column ends in a comma
+  while (column.lastIndex < text.length) {
+    const match = column.exec(text);
     if (match === null) return undefined;
     columns.push(match[1] === undefined ? (match[2] ?? "").trim() : match[1].replaceAll('""', '"'));
   }

@@ -58,10 +58,9 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 }
 
 function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
-  const { value, duplicateFields } = parsed(request.text, (fault) => badRequest(`error decoding YAML: ${fault}`));
+  const configuration = appliedConfiguration(registry, request);
+  const { uid = "", resourceVersion } = configuration.metadata ?? {};
   return (live) => {
-    const configuration = (value ?? {}) as ApiObject; // field management checks what it reads
-    const { uid = "", resourceVersion } = configuration.metadata ?? {};
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, request.name, {
         message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
@@ -70,18 +69,37 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     const applied = applyConfiguration({ ...write, live, configuration });
     const { object, strictFaults } = fitted(registry, applied);
-    reportStrictFaults([...strictFaults, ...duplicateFields.map((path) => `duplicate field "${path}"`)], request);
-    const placed = placedObject(registry, { object, request });
-    const { resourceVersion: _live, ...metadata } = placed.metadata;
+    reportStrictFaults(strictFaults, request);
+    const { metadata, ...content } = placedObject(registry, { object, request });
+    const { resourceVersion: _live, ...kept } = metadata;
     return {
-      ...placed,
-      metadata: {
-        ...metadata,
-        ...(uid !== "" && { uid }),
-        ...(resourceVersion !== undefined && { resourceVersion }),
-      },
-    };
+      ...content,
+      metadata: { ...kept, ...(uid !== "" && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+    } as T; // the placed object with other metadata
   };
+}
+
+/** The configuration of an apply, of the registry's kind. Its other fields are checked where it is applied. */
+function appliedConfiguration<T extends ApiObject>(
+  { definition, apiVersion }: ResourceRegistry<T>,
+  { text, options, caller }: PatchRequest,
+): ApiObject {
+  const { value, duplicateFields } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
+  if (typeof value === "object" && !Array.isArray(value)) {
+    const sent = (value ?? {}) as Partial<ApiObject>; // kind and apiVersion are compared, and so found to be strings
+    if (sent.kind !== definition.kind || sent.apiVersion !== apiVersion) {
+      const version = String(sent.apiVersion ?? "");
+      const groupVersion = version.includes("/") ? version : `/${version}`;
+      throw badRequest(`invalid object type: ${groupVersion}, Kind=${String(sent.kind ?? "")}`);
+    }
+    const duplicates = duplicateFields.map((path) => `key ${JSON.stringify(path)} already set in map`);
+    if (duplicates.length > 0 && options.fieldValidation === "Strict") {
+      throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
+    }
+    if (options.fieldValidation === "Warn") for (const duplicate of duplicates) caller.warn(duplicate);
+    return sent as ApiObject;
+  }
+  throw badRequest("error decoding YAML: a configuration must be an object");
 }
 
 interface ParsedPatch {
@@ -97,8 +115,9 @@ function parsePatch<T extends ApiObject>(
   const duplicates = duplicateFields.map((path) => `duplicate field "${path}"`);
   if (type === "json") {
     const operations = parseJsonPatch(value);
-    const unknown = operations.flatMap((operation, index) =>
-      Object.keys(operation)
+    const sent: readonly unknown[] = Array.isArray(value) ? value : [];
+    const unknown = sent.flatMap((operation, index) =>
+      Object.keys(Object(operation))
         .filter((member) => !["op", "path", "from", "value"].includes(member))
         .map((member) => `unknown field "[${index}].${member}"`),
     );

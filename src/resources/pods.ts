@@ -17,6 +17,7 @@ export const pods = (): ResourceDefinition<Pod> =>
     shortNames: ["po"],
     categories: ["all"],
     scope: "Namespaced",
+    answersDeletedObject: true,
     schema: podSchema,
     validateName: validateDnsSubdomainName,
     setDefaults,

@@ -54,6 +54,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
     singular: "serviceaccount",
     shortNames: ["sa"],
     scope: "Namespaced",
+    answersDeletedObject: true,
     schema: serviceAccountSchema,
     validateName: validateDnsSubdomainName,
     prepareForCreate: keepNamesOfSecrets,

@@ -32,6 +32,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     subresources: {
       approval: {
         type: "update",
+        allowsTable: false,
         prepareForUpdate: (next, previous, { now }) => ({
           ...next,
           spec: previous.spec,

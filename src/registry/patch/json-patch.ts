@@ -60,14 +60,14 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 
 const knownMembers = new Set(["op", "path", "from", "value"]);
 
-/** What strict field validation finds in the operations, in upstream's words: warnings, or causes of a refusal. */
+/** What strict field validation finds in the operations; upstream says `json patch ` before each. */
 export function unknownOperationFields(body: unknown): string[] {
   if (!Array.isArray(body)) return [];
   return body.flatMap((operation, index) =>
     isJsonObject(operation)
       ? Object.keys(operation)
           .filter((key) => !knownMembers.has(key))
-          .map((key) => `json patch unknown field "[${index}].${key}"`)
+          .map((key) => `unknown field "[${index}].${key}"`)
       : [],
   );
 }

@@ -112,7 +112,7 @@ function withoutSpecialEntries(
       throw unfitPatch(`${path}: merging lists cannot yet be specified in the patch`);
     else throw unfitPatch(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
   }
-  if (isReplaced) return { kept: [], entries };
+  if (isReplaced) return { kept: entries, entries: [] };
   const objects = original as readonly JsonObject[]; // requireOneKind saw that all are objects
   return {
     kept: deleted.size === 0 ? objects : objects.filter((item) => !deleted.has(memberOf(item, mergeKey))),

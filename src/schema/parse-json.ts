@@ -1,6 +1,6 @@
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 
-export { JsonSyntaxError, maximumJsonDepth, numberLiteralAt } from "./json-reader.ts";
+export { JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
 
 export interface ParsedJson {
   readonly value: unknown;

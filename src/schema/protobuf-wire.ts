@@ -11,7 +11,7 @@ export type WireType = 0 | 1 | 2 | 5;
 export const varintType = 0;
 export const fixed64Type = 1;
 export const bytesType = 2;
-export const fixed32Type = 5;
+const fixed32Type = 5;
 
 /** Far more than any message nests. */
 const maximumDepth = 64;

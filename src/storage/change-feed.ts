@@ -4,7 +4,7 @@ import type { Store } from "./store.ts";
 
 export interface ChangeFeedOptions {
   readonly store: Store;
-  /** How many revisions of the log are read at start, so that watches can resume from before it. Default 20,000. */
+  /** How many revisions of the log are read at start, so that watches can resume from before it. Default 10,000. */
   readonly replayLength?: number;
 }
 
@@ -18,7 +18,7 @@ export class ChangeFeed {
   #joining: FeedFollower | undefined;
   #isClosed = false;
 
-  constructor({ store, replayLength = 20_000 }: ChangeFeedOptions) {
+  constructor({ store, replayLength = 10_000 }: ChangeFeedOptions) {
     this.#options = { store, replayLength };
   }
 

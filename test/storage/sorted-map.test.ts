@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { SortedMap } from "../../src/storage/sorted-map.ts";
 import { isBetween } from "./store-model.ts";
 
@@ -15,7 +15,10 @@ describe("a sorted map", () => {
         const model = new Set<string>();
         for (const { key: changed, isDelete } of changes) {
           if (isDelete) assert.equal(map.delete(changed), model.delete(changed));
-          else (map.set(changed, changed), model.add(changed));
+          else {
+            map.set(changed, changed);
+            model.add(changed);
+          }
         }
         const expected = [...model]
           .sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../src/storage/store.ts";
 import type { Change, Store } from "../../src/storage/store.ts";
 import { StoreModel } from "./store-model.ts";

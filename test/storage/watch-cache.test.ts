@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { MemoryStore } from "../../src/storage/backends/memory.ts";
 import { ChangeFeed } from "../../src/storage/change-feed.ts";
 import { RevisionCompacted, StoreUnavailable } from "../../src/storage/store.ts";
@@ -25,7 +25,7 @@ function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOpti
     feed,
     prefix: PREFIX,
     historyLength,
-    decode: ({ value, modRevision }) => `${value}@${modRevision}`,
+    decode: ({ value, modRevision }) => `${value.toString()}@${modRevision}`,
   });
 }
 
@@ -108,7 +108,7 @@ describe("a watch cache", () => {
 
           const textAt = (at: string, revision: number): string | undefined => {
             const entry = model.entryAt(at, revision);
-            return entry && `${entry.value}@${entry.modRevision}`;
+            return entry && `${entry.value.toString()}@${entry.modRevision}`;
           };
           const eventsAfter = (revision: number, range: { start: string; end: string }): CacheEvent<string>[] =>
             model
@@ -128,7 +128,7 @@ describe("a watch cache", () => {
           assert.equal(cache.revision, model.latestRevision);
           assert.deepEqual(
             cache.range(range),
-            expected.map((entry) => `${entry.value}@${entry.modRevision}`),
+            expected.map((entry) => `${entry.value.toString()}@${entry.modRevision}`),
           );
           assert.equal(cache.count(range), expected.length);
           assert.equal(cache.get(`${PREFIX}a`), textAt(`${PREFIX}a`, model.latestRevision));
@@ -306,7 +306,7 @@ describe("a watch cache", () => {
     await put(store, "/registry/c/e/1", "1");
     await late.start();
     assert.deepEqual(late.range({ start: "/", end: "0" }), ["/registry/c/e/1"]);
-    assert.equal(late.revision, await store.latestRevision());
+    assert.equal(late.revision, store.latestRevision());
   });
 
   it("ends its watches when the feed closes", async () => {

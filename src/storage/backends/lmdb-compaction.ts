@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { StoreUnavailable } from "../store.ts";
+import { commitFailure } from "./lmdb-commit-failure.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 
@@ -19,7 +19,7 @@ export interface SweepOptions {
 /**
  * Forgets history up to a revision: marks it first, then frees it in small transactions between which requests run.
  * Every write at or before the revision makes the one before it of the same key unreachable; a delete also itself.
- * Each step may be repeated, so that a kill at any point does no harm.
+ * Each step may be repeated, so that a kill at any point does no harm. Rejects with StoreUnavailable.
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
   const { root, meta } = environment;
@@ -40,27 +40,27 @@ async function sweepStep(
   { after, upTo }: { readonly after: number; readonly upTo: number },
 ): Promise<void> {
   const { root, log, heads, meta } = environment;
-  const removals: Promise<unknown>[] = [];
+  const writes: Promise<unknown>[] = [];
   let looked = 0;
   let last = after;
   const records = [
     ...log.getRange({ start: encodeRevision(after + 1), end: encodeRevision(upTo + 1), limit: STEP_LENGTH }),
   ];
-  await root.batch(() => {
+  const batch = root.batch(() => {
     for (const { key: encodedRevision, value: encoded } of records) {
       const { key, value, previousRevision } = decodeLogRecord(encoded);
       last = decodeRevision(encodedRevision);
       looked += 1;
-      if (previousRevision > 0) removals.push(log.remove(encodeRevision(previousRevision)));
+      if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
       if (value !== undefined) continue;
-      removals.push(log.remove(encodedRevision));
+      writes.push(log.remove(encodedRevision));
       // Only if nobody has created the key again since.
-      removals.push(heads.remove(Buffer.from(key), last));
+      writes.push(heads.remove(Buffer.from(key), last));
     }
-    removals.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
+    writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
   });
-  const failed = (await Promise.allSettled(removals)).find(({ status }) => status === "rejected");
-  if (failed !== undefined) throw new StoreUnavailable("the store can't be compacted: a commit failed");
+  const outcomes = await Promise.allSettled([batch, ...writes]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw await commitFailure(outcome.reason);
 }
 
 /** Raises a counter to a revision if it is lower, whatever other processes do, and returns what it is then. */
@@ -69,6 +69,10 @@ async function raiseCounter({ root, meta }: LmdbEnvironment, name: string, revis
     root.resetReadTxn();
     const current = meta.getEntry(name)?.version ?? 0;
     if (current >= revision) return current;
-    if (await meta.put(name, NOTHING, revision, current)) return revision;
+    try {
+      if (await meta.put(name, NOTHING, revision, current)) return revision;
+    } catch (error) {
+      throw await commitFailure(error);
+    }
   }
 }

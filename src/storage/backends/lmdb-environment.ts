@@ -40,6 +40,8 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     mapSize: MAP_BYTES,
     // A commit ends with the flush: no process ever sees a write that a power cut could take back.
     overlappingSync: false,
+    // Everything is batched explicitly; lmdb's own batching makes promises that nobody can catch when a commit fails.
+    eventTurnBatching: false,
   });
   root.readerCheck(); // the slots of processes that were killed would keep old pages alive
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;

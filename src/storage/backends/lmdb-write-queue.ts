@@ -1,5 +1,5 @@
-import { StoreUnavailable } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
+import { commitFailure } from "./lmdb-commit-failure.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
@@ -65,7 +65,7 @@ export class WriteQueue {
   }
 
   async #run(): Promise<void> {
-    await null; // the writes of one event turn share a transaction
+    await Promise.resolve(); // the writes of one event turn share a transaction
     while (this.#pending.length > 0) {
       const batch = this.#takeBatch();
       try {
@@ -77,7 +77,7 @@ export class WriteQueue {
           else resolve(result);
         }
       } catch (error) {
-        const refusal = await unavailable(error);
+        const refusal = await commitFailure(error);
         for (const { reject } of batch) reject(refusal);
       }
     }
@@ -173,13 +173,3 @@ export class WriteQueue {
 const VALUE = Buffer.from([1]);
 const DELETE = Buffer.from([0]);
 const NOTHING = Buffer.alloc(0);
-
-/** What lmdb rejected with, as clients may be told it; nothing of the batch was written. */
-async function unavailable(error: unknown): Promise<Error> {
-  let cause = error;
-  if (error instanceof Error && "commitError" in error) {
-    cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason);
-  }
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
-}

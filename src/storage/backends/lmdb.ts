@@ -57,7 +57,10 @@ export class LmdbStore implements Store {
     return this.#counter("compacted");
   }
 
-  /** Gives watches what other processes wrote. Those processes may call it in this one by any signal that they like. */
+  /**
+   * Gives this process's watches what other processes have written. Whoever runs several processes calls it in each of
+   * the others after a write; without that they learn of it at their next latestRevision() or own write.
+   */
   notify(): void {
     this.latestRevision();
   }

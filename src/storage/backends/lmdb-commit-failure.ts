@@ -1,0 +1,19 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { StoreUnavailable } from "../store.ts";
+
+const CAUSE_WAIT_MILLISECONDS = 100;
+
+/** What lmdb rejected a commit with, in words for clients; nothing of the transaction was written. */
+export async function commitFailure(error: unknown): Promise<StoreUnavailable> {
+  let cause = error;
+  if (error instanceof Error && "commitError" in error) {
+    try {
+      // Rejects with the system's error, soon after; lmdb does not promise that it always does.
+      await Promise.race([error.commitError, delay(CAUSE_WAIT_MILLISECONDS)]);
+    } catch (commitError) {
+      cause = commitError;
+    }
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}

@@ -85,16 +85,16 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   run(): void {
     this.context.open.add(this);
-    void this.context.handler(this).then(this.#answer);
+    void this.context.handler(this).then((response) => this.#answer(response));
   }
 
-  readonly #answer = (response: HttpResponse): void => {
+  #answer(response: HttpResponse): void {
     if (this.#isClosed || this.#hasAnswered) return;
     this.#hasAnswered = true;
     const { body } = response;
     if (typeof body === "string" || Buffer.isBuffer(body)) this.sendWhole(response, body);
     else this.#startStream(response, body);
-  };
+  }
 
   #startStream(response: HttpResponse, body: StreamBody): void {
     this.#isStream = true;

@@ -131,9 +131,7 @@ export const bodyTooLarge = (maximumBodyBytes: number): Error =>
 
 /** Node joins repeated headers with commas, which could not be told from commas inside: here they become arrays. */
 function withRepeatedHeaders(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Headers {
-  let count = 0;
-  for (const _name in headers) count++;
-  return count * 2 === rawHeaders.length ? headers : headersOf(rawHeaders);
+  return Object.keys(headers).length * 2 === rawHeaders.length ? headers : headersOf(rawHeaders);
 }
 
 /** Headers from their wire form, in lower case; repeated ones as arrays in order of arrival. */

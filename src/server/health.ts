@@ -2,7 +2,7 @@ import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { plainText } from "./response.ts";
 
-export type HealthEndpoint = "healthz" | "livez" | "readyz";
+type HealthEndpoint = "healthz" | "livez" | "readyz";
 
 export interface HealthCheck {
   readonly name: string;

@@ -35,7 +35,7 @@ export interface ListenerLimits {
   readonly resetsPerSecond: number;
 }
 
-export const defaultLimits: ListenerLimits = {
+const defaultLimits: ListenerLimits = {
   bodyBytes: 3 * 1024 * 1024,
   headerBytes: 64 * 1024,
   headerCount: 512,

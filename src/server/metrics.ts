@@ -26,7 +26,7 @@ const newSeries = (labels: Record<string, string>): Series => ({
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const pathVerb = (method: string): string => (knownMethods.has(method) ? method : "OTHER");
 
-export interface Inflight {
+interface Inflight {
   readonly running: number;
   readonly waiting: number;
 }

@@ -6,7 +6,7 @@ import { badRequest } from "../api/api-error.ts";
  * A resource request by a method that no resource serves. It is authorized as upstream does (HEAD as `get`, a `/watch/`
  * path as `watch`, other words with an empty verb) and refused afterwards.
  */
-export interface UnservedRequestInfo extends Omit<ResourceRequestInfo, "kind" | "verb"> {
+interface UnservedRequestInfo extends Omit<ResourceRequestInfo, "kind" | "verb"> {
   readonly kind: "unserved";
   readonly verb: "get" | "watch" | "";
 }

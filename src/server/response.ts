@@ -8,7 +8,7 @@ import type { MediaType } from "./negotiation.ts";
 import { toYaml } from "./yaml.ts";
 
 /** JSON as upstream writes it: one line and a line feed, or indented by two spaces without one. */
-export const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>
+const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>
   options.isPretty ? JSON.stringify(value, undefined, 2) : `${JSON.stringify(value)}\n`;
 
 /** A value in the agreed text format. Protobuf needs the kind's schema: its caller encodes it; here it falls back to JSON. */

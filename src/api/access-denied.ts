@@ -4,11 +4,15 @@ import type { AuthorizationAttributes } from "./attributes.ts";
 
 /** The 403 that tells who may not do what (upstream: `responsewriters.Forbidden`). `reason` is the authorizer's. */
 export function accessDenied(attributes: AuthorizationAttributes, reason: string): ApiError {
-  const sentence = [whatIsDenied(attributes), reason].filter((part) => part !== "").join(": ");
+  const sentence = [withoutMarkup(whatIsDenied(attributes)), reason].filter((part) => part !== "").join(": ");
   return attributes.kind === "path"
     ? forbidden({ group: "", resource: "" }, "", sentence)
     : forbidden(attributes, attributes.name, sentence);
 }
+
+/** Names in the sentence come from the caller: no browser must take them for markup. */
+const withoutMarkup = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 function whatIsDenied(attributes: AuthorizationAttributes): string {
   const quote = JSON.stringify;

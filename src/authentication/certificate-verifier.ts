@@ -15,6 +15,9 @@ export interface CertificateVerifierOptions {
   readonly clock: Clock;
 }
 
+const isSameList = <T>(one: readonly T[], other: readonly T[]): boolean =>
+  one === other || (one.length === other.length && one.every((item, index) => item === other[index]));
+
 interface Known {
   readonly answer: CertificateAnswer;
   readonly roots: readonly Certificate[];
@@ -39,7 +42,8 @@ export function createCertificateVerifier({ roots, clock }: CertificateVerifierO
     const now = clock.now();
     const currentRoots = roots();
     const kept = known.get(peerCertificates);
-    if (kept !== undefined && kept.roots === currentRoots && now >= kept.from && now <= kept.until) return kept.answer;
+    if (kept !== undefined && isSameList(kept.roots, currentRoots) && now >= kept.from && now <= kept.until)
+      return kept.answer;
     const fresh = { ...verify(peerCertificates, { roots: currentRoots, now }), roots: currentRoots };
     known.set(peerCertificates, fresh);
     return fresh.answer;

@@ -189,6 +189,20 @@ describe("a client certificate", () => {
     assert.equal(authenticate(connection).outcome, "refused");
   });
 
+  it("is checked once a connection, whatever list its CAs come in", () => {
+    let questions = 0;
+    const counted = new Proxy(authority.certificate, {
+      get: (certificate, key) => (key === "rawSubject" && questions++, Reflect.get(certificate, key) as unknown),
+    });
+    const authenticate = clientCertificate({ ...certificates, roots: () => [counted] });
+    const connection = request({}, [newCertificate(authority)]);
+    authenticate(connection);
+    const first = questions;
+    authenticate(connection);
+    assert.ok(first > 0);
+    assert.equal(questions, first);
+  });
+
   it("ends when its CA is taken away", () => {
     let current = [authority.certificate];
     const authenticate = clientCertificate({ ...certificates, roots: () => current });

@@ -1,5 +1,6 @@
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
+import { inRequestNamespace } from "../../registry/object-namespace.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
@@ -21,10 +22,12 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const { isDryRun, fieldValidation } = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const decoded = decodeBody(body, { expected: review, fieldValidation, warnings, decode: decodeWith(review.schema) });
   const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
-  const object = { ...decoded, kind: review.kind, apiVersion };
+  const { namespace } = info;
+  const scope = namespace === "" ? "Cluster" : "Namespaced";
+  const object = inRequestNamespace({ ...decoded, kind: review.kind, apiVersion }, { scope, namespace });
   const answer = await review.create(object, {
     user,
-    namespace: info.namespace,
+    namespace,
     name,
     isDryRun,
     now: clock.now(),

@@ -26,7 +26,7 @@ export interface PatchRequest extends Omit<Change<ApiObject>, "wanted" | "author
 }
 
 /** Changes an object by a patch, or creates it by an apply. Throws 400, 404, 409, 422 and what admission throws. */
-export function patchObject<T extends ApiObject>(
+export async function patchObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   request: PatchRequest,
 ): Promise<Changed<T>> {

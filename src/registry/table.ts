@@ -11,8 +11,8 @@ export interface Table {
   readonly kind: "Table";
   readonly apiVersion: string;
   readonly metadata: ListMeta;
-  /** Absent in all events of a watch but the first. */
-  readonly columnDefinitions?: readonly ColumnDefinition[];
+  /** null in all events of a watch but the first. */
+  readonly columnDefinitions: readonly ColumnDefinition[] | null;
   readonly rows: readonly TableRow[];
 }
 
@@ -61,7 +61,7 @@ export function tableOf<T extends ApiObject>(
     kind: "Table",
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
-    ...(hasColumnDefinitions && { columnDefinitions: columnDefinitions(definition) }),
+    columnDefinitions: hasColumnDefinitions ? columnDefinitions(definition) : null,
     rows: objects.map((object) => ({
       cells: [object.metadata.name ?? "", ...definition.columns.map((column) => column.cell(object, { now }))],
       object: included(object, options),

@@ -56,7 +56,7 @@ export function trackUpdate(tracking: UpdateTracking): ApiObject {
 }
 
 /** The entries to start from: the client's, where it may write them and they are valid, else the stored ones. */
-function entriesBefore({ previous, next, subresource }: UpdateTracking): readonly ManagedFieldsEntry[] | undefined {
+function entriesBefore({ previous, next, subresource }: UpdateTracking): ManagedFieldsEntry[] | undefined {
   const stored = previous?.metadata.managedFields;
   const given = subresource === "" ? next.metadata.managedFields : undefined;
   if (given === undefined || given === stored || isSameJson(given, stored)) return stored;
@@ -111,10 +111,10 @@ export function withoutManagedFields<T extends ApiObject | undefined>(object: T)
 }
 
 /** The object with these managedFields, or without any. */
-export function withManagedFields(object: ApiObject, entries: readonly ManagedFieldsEntry[]): ApiObject {
+export function withManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {
   if (entries.length === 0) return withoutManagedFields(object);
   if (object.metadata.managedFields === entries) return object;
-  return { ...object, metadata: { ...object.metadata, managedFields: [...entries] } };
+  return { ...object, metadata: { ...object.metadata, managedFields: entries } };
 }
 
 /**

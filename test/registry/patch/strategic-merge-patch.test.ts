@@ -72,8 +72,9 @@ describe("a strategic merge patch", () => {
   it(`does what upstream does with ${golden.length} random patches`, () => {
     for (const one of golden) {
       const shown = JSON.stringify(one);
-      if (one.isRefused === true) assert.throws(() => patched(one.document, one.patch), ApiError, shown);
-      else assert.deepEqual(stored(patched(one.document, one.patch)), stored(one.patched), shown);
+      const document = stored(one.document) as JsonObject; // an object stays one
+      if (one.isRefused === true) assert.throws(() => patched(document, one.patch), ApiError, shown);
+      else assert.deepEqual(stored(patched(document, one.patch)), stored(one.patched), shown);
     }
   });
 

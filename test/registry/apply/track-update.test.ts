@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { keepTimesOfUnchanged } from "../../../src/registry/apply/field-manager.ts";
+import { applied, ownership, sample, updated } from "./sample.ts";
+
+const entry = { manager: "else", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1" };
+
+describe("an update", () => {
+  it("makes the writer of a new object the owner of all that it set", () => {
+    const created = updated(undefined, sample({ metadata: { labels: { a: "1" } }, entries: [{ name: "x" }] }), {
+      manager: "m",
+    });
+    assert.deepEqual(created.metadata.managedFields, [
+      {
+        manager: "m",
+        operation: "Update",
+        apiVersion: "v1",
+        time: "1970-01-01T00:00:00Z",
+        fieldsType: "FieldsV1",
+        fieldsV1: {
+          "f:entries": { ".": {}, 'k:{"name":"x"}': { ".": {}, "f:name": {} } },
+          "f:metadata": { "f:labels": { ".": {}, "f:a": {} } },
+        },
+      },
+    ]);
+  });
+
+  it("moves what it changes to its writer and leaves the rest", () => {
+    const created = updated(undefined, sample({ metadata: { labels: { a: "1", b: "1" } } }), { manager: "one" });
+    const changed = updated(created, sample({ metadata: { labels: { a: "2", b: "1" } } }), { manager: "two" });
+    assert.deepEqual(ownership(changed), {
+      one: { "f:metadata": { "f:labels": { ".": {}, "f:b": {} } } },
+      two: { "f:metadata": { "f:labels": { "f:a": {} } } },
+    });
+  });
+
+  it("that changes nothing keeps the very managedFields, times included", () => {
+    const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    const again = updated(created, sample({ text: "a" }), { manager: "other", now: 5000 });
+    assert.equal(again.metadata.managedFields, created.metadata.managedFields);
+  });
+
+  it("leaves an object untracked that was created with nothing to own, until it is applied", () => {
+    const created = updated(undefined, sample({}), { manager: "m" });
+    assert.equal(created.metadata.managedFields, undefined);
+    const changed = updated(created, sample({ text: "a" }), { manager: "m" });
+    assert.equal(changed.metadata.managedFields, undefined);
+    assert.deepEqual(ownership(applied(changed, sample({ metadata: { labels: { l: "1" } } }), { manager: "n" })), {
+      n: { "f:metadata": { "f:labels": { "f:l": {} } } },
+      "before-first-apply": { "f:text": {} },
+    });
+  });
+
+  it("never owns what its endpoint does not write", () => {
+    const created = updated(undefined, sample({ text: "a", metadata: { labels: { l: "1" } } }), {
+      manager: "m",
+      resetFields: [["metadata", "labels"]],
+    });
+    assert.deepEqual(ownership(created), { m: { "f:text": {} } });
+  });
+
+  it("takes managedFields that the client sends when they are valid", () => {
+    const managedFields = [{ ...entry, fieldsV1: { "f:whole": {} } }];
+    const created = updated(undefined, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
+    assert.deepEqual(ownership(created), { else: { "f:whole": {} }, m: { "f:text": {} } });
+  });
+
+  it("ignores invalid managedFields, and those sent through a subresource", () => {
+    const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    for (const managedFields of [
+      [{ ...entry, operation: "Nonsense" }],
+      [{ ...entry, apiVersion: "" }],
+      [{ ...entry, fieldsType: "FieldsV2" }],
+      [{ ...entry, fieldsV1: { "f:a": 1 } }],
+    ] as object[][]) {
+      const next = updated(created, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
+      assert.deepEqual(ownership(next), { m: { "f:text": {} } });
+    }
+    const managedFields = [{ ...entry, fieldsV1: { "f:whole": {} } }];
+    const status = { manager: "m", subresource: "status" };
+    assert.deepEqual(ownership(updated(created, sample({ text: "a", metadata: { managedFields } }), status)), {
+      m: { "f:text": {} },
+    });
+  });
+
+  it("with an empty list, or one empty entry, resets managedFields", () => {
+    const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    for (const managedFields of [[], [{}]]) {
+      const next = updated(created, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
+      assert.equal(next.metadata.managedFields, undefined);
+    }
+  });
+
+  it("clears managedFields when a list entry has no key that could be owned", () => {
+    const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    const next = updated(created, sample({ text: "a", entries: [{ value: "x" }] }), { manager: "m" });
+    assert.equal(next.metadata.managedFields, undefined);
+  });
+
+  it("merges the oldest of more than ten updaters", () => {
+    let object = updated(undefined, sample({}), { manager: "first" });
+    object = updated(undefined, sample({ metadata: { labels: { m0: "0" } } }), { manager: "m0" });
+    for (let n = 1; n <= 12; n++) {
+      const labels = { ...object.metadata.labels, [`m${n}`]: "1" };
+      object = updated(object, sample({ metadata: { labels } }), { manager: `m${n}`, now: n * 1000 });
+    }
+    const owners = Object.keys(ownership(object));
+    assert.deepEqual(owners, ["ancient-changes", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12"]);
+    assert.deepEqual(ownership(object)["ancient-changes"], {
+      "f:metadata": { "f:labels": { ".": {}, "f:m0": {}, "f:m1": {}, "f:m2": {}, "f:m3": {} } },
+    });
+  });
+});
+
+describe("the times of an unchanged object", () => {
+  it("stay when nothing else differs, and move when something does", () => {
+    const previous = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    const [stored] = previous.metadata.managedFields ?? [];
+    const managedFields = [{ ...stored, time: "2000-01-01T00:00:00Z" }];
+    const same = { ...previous, metadata: { ...previous.metadata, resourceVersion: "7", managedFields } };
+    assert.deepEqual(keepTimesOfUnchanged({ previous, next: same }).metadata.managedFields, [stored]);
+    const other = { ...same, text: "b" };
+    assert.equal(keepTimesOfUnchanged({ previous, next: other }), other);
+  });
+});

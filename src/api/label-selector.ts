@@ -48,8 +48,7 @@ function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boo
     case "notin":
     case "!=":
       return value === undefined || !values.includes(value);
-    case ">":
-    case "<": {
+    default: {
       const [left, right] = [parseInteger(value ?? ""), parseInteger(values[0] ?? "")];
       if (left === undefined || right === undefined) return false;
       return operator === ">" ? left > right : left < right;
@@ -141,8 +140,8 @@ class Parser {
     if (token === "end" || token === ",") return { key, operator: "exists", values: [] };
 
     const operator = this.#parseOperator();
-    const found2 = operator === "in" || operator === "notin" ? this.#parseValues() : [this.#parseExactValue()];
-    const values = [...new Set(found2)].sort();
+    const parsed = operator === "in" || operator === "notin" ? this.#parseValues() : [this.#parseExactValue()];
+    const values = [...new Set(parsed)].sort();
     checkValues({ key, operator, values });
     return { key, operator, values };
   }

@@ -92,7 +92,7 @@ export async function createTracked<T extends ApiObject>(
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: 0 });
   }
-  const result = await registry.store.write({ key, value, expectedRevision: 0 });
+  const result = await registry.write({ key, value, expectedRevision: 0 });
   if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });
   throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
 }

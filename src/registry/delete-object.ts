@@ -57,7 +57,7 @@ export async function deleteObject<T extends ApiObject>(
     if (caller.isDryRun) {
       return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
     }
-    const result = await registry.store.write({ key, value, expectedRevision: previous.revision });
+    const result = await registry.write({ key, value, expectedRevision: previous.revision });
     if (result.isWritten) {
       return { object: registry.written({ key, value, modRevision: result.revision }), isRemoved: false };
     }
@@ -77,7 +77,7 @@ export async function removeObject<T extends ApiObject>(
 ): Promise<Removal<T>> {
   if (isDryRun) return { isRemoved: true, revision: previous.revision };
   const { key, revision } = previous;
-  const result = await registry.store.write({ key, value: undefined, expectedRevision: revision });
+  const result = await registry.write({ key, value: undefined, expectedRevision: revision });
   return result.isWritten
     ? { isRemoved: true, revision: result.revision }
     : { isRemoved: false, current: result.current && registry.fromEntry(result.current) };

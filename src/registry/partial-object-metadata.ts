@@ -29,7 +29,7 @@ export const partialObjectMetadataSchema = object({
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, description: "Standard object metadata." },
   },
-}) as ObjectSchema<unknown> as ObjectSchema<PartialObjectMetadata>; // the hand-written type names the same fields
+}) as ObjectSchema as ObjectSchema<PartialObjectMetadata>; // the hand-written type names the same fields
 
 export const partialObjectMetadataListSchema = object({
   goType: "v1.PartialObjectMetadataList",
@@ -44,7 +44,7 @@ export const partialObjectMetadataListSchema = object({
       description: "The metadata.",
     },
   },
-}) as ObjectSchema<unknown> as ObjectSchema<PartialObjectMetadataList>; // as above
+}) as ObjectSchema as ObjectSchema<PartialObjectMetadataList>; // as above
 
 /** An object without what its kind adds. */
 export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVersion): PartialObjectMetadata => ({

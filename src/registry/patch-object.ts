@@ -86,7 +86,7 @@ function appliedConfiguration<T extends ApiObject>(
 ): ApiObject {
   const { value, duplicateFields } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
   if (typeof value === "object" && !Array.isArray(value)) {
-    const sent = (value ?? {}) as Partial<ApiObject>; // kind and apiVersion are compared, and so found to be strings
+    const sent = (value ?? {}) as Partial<Record<keyof ApiObject, unknown>>; // all JSON objects are that
     if (sent.kind !== definition.kind || sent.apiVersion !== apiVersion) {
       const version = String(sent.apiVersion ?? "");
       const groupVersion = version.includes("/") ? version : `/${version}`;
@@ -97,7 +97,7 @@ function appliedConfiguration<T extends ApiObject>(
       throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
     }
     if (options.fieldValidation === "Warn") for (const duplicate of duplicates) caller.warn(duplicate);
-    return sent as ApiObject;
+    return sent as unknown as ApiObject; // kind and apiVersion are; the rest is checked where it is applied
   }
   throw badRequest("error decoding YAML: a configuration must be an object");
 }

@@ -1,12 +1,13 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { notFound } from "../api/api-error.ts";
+import { notFound, serviceUnavailable } from "../api/api-error.ts";
 import type { Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
-import type { Entry, Store } from "../storage/store.ts";
+import { StoreUnavailable } from "../storage/store.ts";
+import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix, storageKey } from "./storage-key.ts";
@@ -118,6 +119,17 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   fromEntry({ key, value, modRevision }: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
     return new StoredObject<T>({ prefix: this.#prefix, key, value, revision: modRevision });
+  }
+
+  /** Writes to the store. Rejects with a 503 while that takes no writes. */
+  async write(request: WriteRequest): Promise<WriteResult> {
+    try {
+      return await this.store.write(request);
+    } catch (error) {
+      if (error instanceof StoreUnavailable)
+        throw serviceUnavailable(`the store takes no writes now: ${error.message}`);
+      throw error;
+    }
   }
 
   /** What has just been written: the instance of the copy in memory, so that its served forms are made once. */

@@ -69,10 +69,7 @@ export function tableOf<T extends ApiObject>(
   };
 }
 
-function included<T extends ApiObject>(
-  object: T,
-  { includeObject, version, isList }: TableOptions,
-): TableRow["object"] {
+function included(object: ApiObject, { includeObject, version, isList }: TableOptions): TableRow["object"] {
   if (includeObject === "None") return null;
   if (includeObject === "Metadata") return partialObjectMetadata(object, version);
   if (!isList) return object;

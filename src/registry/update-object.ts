@@ -225,7 +225,7 @@ async function writeVersion<T extends ApiObject>(
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
-  const result = await registry.store.write({ key, value, expectedRevision: previous.revision });
+  const result = await registry.write({ key, value, expectedRevision: previous.revision });
   return result.isWritten
     ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
     : { isWritten: false, current: result.current && registry.fromEntry(result.current) };

@@ -121,7 +121,7 @@ function lastState<T extends ApiObject>(event: CacheEvent<StoredObject<T>>): Sto
   if (known !== undefined) return known as StoredObject<T>; // made below, of the same event
   if (event.previous === undefined) throw new Error("nothing was there before this event");
   const made = event.previous.at(event.revision);
-  lastStates.set(event, made as StoredObject); // read again as what it is
+  lastStates.set(event, made);
   return made;
 }
 

@@ -1,5 +1,5 @@
 import { ApiError, pathNotFound } from "../../api/api-error.ts";
-import type { Authorize } from "../../api/attributes.ts";
+import type { Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
@@ -79,31 +79,22 @@ async function answerWithWarnings(registry: ResourceRegistry, resourceRequest: R
   const { deprecationWarning } = registry.definition;
   if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
   try {
-    return warnings.addTo(await answer(registry, resourceRequest));
+    return warnings.addTo(await answers[resourceRequest.info.verb](registry, resourceRequest));
   } catch (error) {
     if (error instanceof ApiError) return warnings.addTo(errorResponse(error, request));
     throw error;
   }
 }
 
-function answer(registry: ResourceRegistry, resourceRequest: ResourceRequest): HttpResponse | Promise<HttpResponse> {
-  const { info } = resourceRequest;
-  switch (info.verb) {
-    case "get":
-      return getRequest(registry, resourceRequest);
-    case "list":
-      return listRequest(registry, resourceRequest);
-    case "watch":
-      return watchRequest(registry, resourceRequest);
-    case "create":
-      return createRequest(registry, resourceRequest);
-    case "update":
-      return updateRequest(registry, resourceRequest);
-    case "patch":
-      return patchRequest(registry, resourceRequest);
-    case "delete":
-      return deleteRequest(registry, resourceRequest);
-    case "deletecollection":
-      return deleteCollectionRequest(registry, resourceRequest);
-  }
-}
+type Answer = (registry: ResourceRegistry, request: ResourceRequest) => HttpResponse | Promise<HttpResponse>;
+
+const answers: Readonly<Record<Verb, Answer>> = {
+  get: getRequest,
+  list: listRequest,
+  watch: watchRequest,
+  create: createRequest,
+  update: updateRequest,
+  patch: patchRequest,
+  delete: deleteRequest,
+  deletecollection: deleteCollectionRequest,
+};

@@ -29,6 +29,6 @@ export class Warnings {
 
 /** A quoted-string of RFC 9110: control characters become spaces, other characters go as their UTF-8 bytes. */
 function quoted(text: string): string {
-  const escaped = text.replace(/[\0-\x1f\x7f]/g, " ").replace(/["\\]/g, "\\$&");
+  const escaped = text.replace(/\p{Cc}/gu, " ").replace(/["\\]/g, "\\$&");
   return `"${Buffer.from(escaped, "utf8").toString("latin1")}"`;
 }

@@ -4,7 +4,6 @@ import type { HttpResponse } from "../../../src/api/http-message.ts";
 import { createResourceHandler } from "../../../src/server/resources/resource-handler.ts";
 import type { Schedule } from "../../../src/server/resources/schedule.ts";
 import { requestInfo } from "../../../src/server/request-info.ts";
-import type { ResourceRegistry } from "../../../src/registry/resource-registry.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
 import type { ToyBox } from "../../registry/toy-resource.ts";
 
@@ -34,7 +33,7 @@ async function scene({
     return () => {};
   };
   const handle = createResourceHandler({
-    registries: [box.registry as unknown as ResourceRegistry], // the handler forgets the kind
+    registries: [box.registry],
     reviews: [],
     authorize: () => ({ decision, reason: "" }),
     clock: toyClock,
@@ -56,7 +55,7 @@ async function scene({
         readBody: async () => Buffer.from(body),
         signal: new AbortController().signal,
       };
-      return handle(request, info as Parameters<typeof handle>[1], { username: "child", groups: [], extra: {} });
+      return handle(request, info, { username: "child", groups: [], extra: {} });
     },
   };
 }

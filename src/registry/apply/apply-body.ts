@@ -11,8 +11,8 @@ export interface AppliedKind {
 const printKind = ({ group, version, kind }: AppliedKind): string => `${group}/${version}, Kind=${kind}`;
 
 /**
- * Checks the parsed body of an apply (YAML or JSON; an empty body is null): an object of exactly the kind of the path,
- * without managedFields. Throws 400 ApiErrors in upstream's words. The body's own parse errors are the caller's.
+ * Checks the parsed body of an apply (YAML or JSON; an empty body is null): an object of exactly the kind of the path.
+ * Throws 400 ApiErrors in upstream's words. The body's own parse errors are the caller's.
  */
 export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObject {
   if (body !== null && !isJsonObject(body)) {
@@ -24,11 +24,8 @@ export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObj
   const configuration = body ?? {};
   const given = kindOf(configuration);
   if (printKind(given) !== printKind(expected)) throw badRequest(`invalid object type: ${printKind(given)}`);
-  const metadata = memberOf(configuration, "metadata");
-  if (isJsonObject(metadata) && Array.isArray(memberOf(metadata, "managedFields"))) {
-    throw badRequest("metadata.managedFields must be nil");
-  }
-  return { ...configuration, metadata: metadata ?? {} } as ApiObject; // its fields are checked when it is applied
+  const metadata = memberOf(configuration, "metadata") ?? {};
+  return { ...configuration, metadata } as ApiObject; // its fields are checked when it is applied
 }
 
 function kindOf(configuration: Readonly<Record<string, unknown>>): AppliedKind {

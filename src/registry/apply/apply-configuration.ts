@@ -1,8 +1,10 @@
-import { invalid } from "../../api/api-error.ts";
+import { badRequest, invalid } from "../../api/api-error.ts";
+import type { ApiError } from "../../api/api-error.ts";
 import { timestamp } from "../../api/clock.ts";
+import type { FieldError } from "../../api/field-error.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isSameJson } from "../patch/json-value.ts";
+import { isJsonObject, isSameJson } from "../patch/json-value.ts";
 import type { JsonObject } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import type { Comparison } from "./compare-fields.ts";
@@ -47,26 +49,36 @@ const unrecordedManager = "before-first-apply";
  * applies nor anybody else owns any more, and records the manager as owner of what it applies. The result may hold nulls
  * and needs decoding and defaulting; afterwards `keepTimesOfUnchanged` tells whether it changed anything.
  *
- * Throws ApiErrors: 422 for a configuration that does not fit the schema, 409 for fields that other managers own.
+ * Throws ApiErrors: 400 for a configuration that says who owns what, 422 for one that does not fit the schema, 409 for
+ * fields that other managers own.
  */
 export function applyConfiguration(application: Application): ApiObject {
-  const { schema, live, configuration, apiVersion } = application;
+  const { schema, live, apiVersion } = application;
+  const metadata: unknown = application.configuration.metadata ?? {}; // a client's: its type is only claimed
+  if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
+    throw badRequest("metadata.managedFields must be nil");
+  }
+  const configuration = { ...application.configuration, metadata } as ApiObject; // or the next lines refuse it
   const faults = configurationFaults(schema, configuration);
-  const { kind } = configuration;
-  const named = { group: apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "", resource: kind };
-  if (faults.length > 0) throw invalid(named, configuration.metadata.name ?? "", faults);
+  const refusal = (causes: readonly FieldError[]): ApiError => {
+    const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
+    return invalid({ group, resource: configuration.kind }, nameOf(configuration), causes);
+  };
+  if (faults.length > 0) throw refusal(faults);
   try {
     const start = live === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(live));
-    return applyChecked(application, start as ApiObject); // the empty object is one but for its name
+    return applyChecked({ ...application, configuration }, start as ApiObject); // the empty object is one but for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
-    const fault = {
-      reason: "FieldValueInvalid",
-      field: "",
-      message: `Invalid value: live object: ${error.message}`,
-    } as const;
-    throw invalid(named, configuration.metadata.name ?? "", [fault]);
+    const message = `Invalid value: the live object cannot be merged: ${error.message}`;
+    throw refusal([{ reason: "FieldValueInvalid", field: "", message }]);
   }
+}
+
+/** The name for messages: the configuration may have been refused for its metadata. */
+function nameOf({ metadata }: { readonly metadata: unknown }): string {
+  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
+  return typeof name === "string" ? name : "";
 }
 
 function applyChecked(application: Application, live: ApiObject): ApiObject {

@@ -23,7 +23,8 @@ export function withOwnTimes(schema: Schema | undefined, value: unknown): unknow
 const ownTimes = (schema: ObjectSchema): string[] =>
   Object.keys(schema.fields).filter((name) => {
     const field = schema.fields[name];
-    return field?.schema.type === "time" && field.presence !== "pointer";
+    // Nobody owns creationTimestamp, and every object has it.
+    return field?.schema.type === "time" && field.presence !== "pointer" && name !== "creationTimestamp";
   });
 
 const known = new WeakMap<Schema, boolean>();

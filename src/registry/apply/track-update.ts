@@ -119,7 +119,8 @@ export function withManagedFields(object: ApiObject, entries: ManagedFieldsEntry
 
 /**
  * Returns `next`, with the managers' times of `previous` where nothing but those times differs, so that a write that
- * changes nothing stores nothing (upstream: IgnoreManagedFieldsTimestampsTransformer). resourceVersion does not count.
+ * changes nothing stores nothing (upstream: IgnoreManagedFieldsTimestampsTransformer). resourceVersion and
+ * creationTimestamp do not count: writes do not change them.
  */
 export function keepTimesOfUnchanged({
   previous,
@@ -139,6 +140,6 @@ const withoutTimes = (entries: readonly ManagedFieldsEntry[]): unknown[] =>
   entries.map((entry) => ({ ...entry, time: undefined }));
 
 function comparable(object: ApiObject): unknown {
-  const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
-  return { ...object, metadata };
+  const unwritten = { managedFields: undefined, resourceVersion: undefined, creationTimestamp: undefined };
+  return { ...object, metadata: { ...object.metadata, ...unwritten } };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/api/api-error.ts";
+import type { ApiObject } from "../../../src/api/object-meta.ts";
 import { keepTimesOfUnchanged, parseConfiguration } from "../../../src/registry/apply/field-manager.ts";
 import { applied, ownership, refusal, sample, updated } from "./sample.ts";
 import type { Fields } from "./sample.ts";
@@ -128,6 +129,18 @@ describe("a server-side apply", () => {
     assert.doesNotMatch(error.message, /secret/);
   });
 
+  it("refuses a configuration that says who owns what", () => {
+    const error = refusal(() => applied(undefined, sample({ metadata: { managedFields: [] } }), { manager: "m" }));
+    assert.deepEqual([error.code, error.message], [400, "metadata.managedFields must be nil"]);
+  });
+
+  it("refuses metadata that is none", () => {
+    const configuration = { ...sample({}), metadata: "x" } as unknown as ApiObject; // as a client may send it
+    assert.equal(refusal(() => applied(undefined, configuration, { manager: "m" })).code, 422);
+    const bare = { ...sample({ text: "a" }), metadata: null } as unknown as ApiObject;
+    assert.deepEqual(ownership(applied(undefined, bare, { manager: "m" })), { m: { "f:text": {} } });
+  });
+
   it("refuses to merge into a live list whose entries have no key", () => {
     const live = sample({ entries: [{ value: "x" }], metadata: { uid: "u" } });
     assert.equal(refusal(() => applied(live, sample({ entries: [{ name: "x" }] }), { manager: "m" })).code, 422);
@@ -238,10 +251,5 @@ describe("the body of an apply", () => {
       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value " +
         "of type map[string]interface {}",
     );
-  });
-
-  it("must not say who owns what", () => {
-    const metadata = { managedFields: [] };
-    assert.equal(wordsOf({ apiVersion, kind: "Sample", metadata }), "metadata.managedFields must be nil");
   });
 });

@@ -48,6 +48,8 @@ function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boo
     case "notin":
     case "!=":
       return value === undefined || !values.includes(value);
+    case ">":
+    case "<":
     default: {
       const [left, right] = [parseInteger(value ?? ""), parseInteger(values[0] ?? "")];
       if (left === undefined || right === undefined) return false;

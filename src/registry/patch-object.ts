@@ -37,7 +37,7 @@ export async function patchObject<T extends ApiObject>(
     subresource,
     caller,
     wanted: request.type === "apply" ? applier(registry, request) : patcher(registry, request),
-    ...(request.type === "apply" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
+    ...(request.type === "apply" && subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
   });
 }
 
@@ -58,9 +58,10 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 }
 
 function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
-  const configuration = appliedConfiguration(registry, request);
-  const { uid = "", resourceVersion } = configuration.metadata ?? {};
+  let read: ApiObject | undefined;
   return (live) => {
+    const configuration = (read ??= appliedConfiguration(registry, request));
+    const { uid = "", resourceVersion: sentVersion } = configuration.metadata ?? {};
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, request.name, {
         message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
@@ -71,7 +72,9 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const { object, strictFaults } = fitted(registry, applied);
     reportStrictFaults(strictFaults, request);
     const { metadata, ...content } = placedObject(registry, { object, request });
-    const { resourceVersion: _live, ...kept } = metadata;
+    const { resourceVersion: _applied, ...kept } = metadata;
+    // An apply that names no version is made of the one that it was laid over.
+    const resourceVersion = sentVersion ?? live?.metadata.resourceVersion;
     return {
       ...content,
       metadata: { ...kept, ...(uid !== "" && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
@@ -88,10 +91,12 @@ function appliedConfiguration<T extends ApiObject>(
   if (typeof value === "object" && !Array.isArray(value)) {
     const sent = (value ?? {}) as Partial<Record<keyof ApiObject, unknown>>; // all JSON objects are that
     if (sent.kind !== definition.kind || sent.apiVersion !== apiVersion) {
-      const version = String(sent.apiVersion ?? "");
+      const version = typeof sent.apiVersion === "string" ? sent.apiVersion : "";
       const groupVersion = version.includes("/") ? version : `/${version}`;
-      throw badRequest(`invalid object type: ${groupVersion}, Kind=${String(sent.kind ?? "")}`);
+      throw badRequest(`invalid object type: ${groupVersion}, Kind=${typeof sent.kind === "string" ? sent.kind : ""}`);
     }
+    const { managedFields } = Object(sent.metadata) as Partial<ApiObject["metadata"]>; // only whether it is there counts
+    if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
     const duplicates = duplicateFields.map((path) => `key ${JSON.stringify(path)} already set in map`);
     if (duplicates.length > 0 && options.fieldValidation === "Strict") {
       throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);

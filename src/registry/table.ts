@@ -1,5 +1,5 @@
 import { badRequest } from "../api/api-error.ts";
-import type { ApiObject, ListMeta, ObjectMeta } from "../api/object-meta.ts";
+import type { ApiObject, ListMeta } from "../api/object-meta.ts";
 import { partialObjectMetadata } from "./partial-object-metadata.ts";
 import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -26,7 +26,7 @@ interface ColumnDefinition {
 
 interface TableRow {
   readonly cells: readonly unknown[];
-  readonly object: PartialObjectMetadata | { readonly metadata: ObjectMeta } | null;
+  readonly object: PartialObjectMetadata | ApiObject | null;
 }
 
 export interface TableOptions {
@@ -36,8 +36,6 @@ export interface TableOptions {
   readonly now: number;
   readonly metadata: ListMeta;
   readonly hasColumnDefinitions: boolean;
-  /** Rows of lists carry their objects without kind and apiVersion, as lists do. */
-  readonly isList: boolean;
 }
 
 /** Reads the `includeObject` parameter. Throws a 400. */
@@ -69,12 +67,9 @@ export function tableOf<T extends ApiObject>(
   };
 }
 
-function included(object: ApiObject, { includeObject, version, isList }: TableOptions): TableRow["object"] {
+function included(object: ApiObject, { includeObject, version }: TableOptions): TableRow["object"] {
   if (includeObject === "None") return null;
-  if (includeObject === "Metadata") return partialObjectMetadata(object, version);
-  if (!isList) return object;
-  const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
-  return item;
+  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : object;
 }
 
 const nameColumn: ColumnDefinition = {

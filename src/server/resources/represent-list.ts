@@ -46,7 +46,6 @@ export function representList<T extends ApiObject>(
     now: registry.clock.now(),
     metadata: listMetadata(list),
     hasColumnDefinitions: true,
-    isList: true,
   });
   return textResponse(table, representation);
 }

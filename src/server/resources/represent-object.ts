@@ -50,7 +50,6 @@ export function representStored<T extends ApiObject>(
     now: registry.clock.now(),
     metadata: { resourceVersion: stored.resourceVersion },
     hasColumnDefinitions: true,
-    isList: true,
   });
   return textResponse(table, representation);
 }

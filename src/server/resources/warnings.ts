@@ -1,4 +1,5 @@
 import type { HttpResponse } from "../../api/http-message.ts";
+import { warningValue } from "../warning-value.ts";
 
 /** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
 const maximumTotalBytes = 4096;
@@ -17,7 +18,7 @@ export class Warnings {
     const values: string[] = [];
     let totalBytes = 0;
     for (const text of this.#texts) {
-      const value = `299 - ${quoted(text)}`;
+      const value = warningValue(text);
       totalBytes += value.length;
       if (totalBytes > maximumTotalBytes) break;
       values.push(value);
@@ -25,10 +26,4 @@ export class Warnings {
     if (values.length > 0) response.headers["warning"] = values;
     return response;
   }
-}
-
-/** A quoted-string of RFC 9110: control characters become spaces, other characters go as their UTF-8 bytes. */
-function quoted(text: string): string {
-  const escaped = text.replace(/\p{Cc}/gu, " ").replace(/["\\]/g, "\\$&");
-  return `"${Buffer.from(escaped, "utf8").toString("latin1")}"`;
 }

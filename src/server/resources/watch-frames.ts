@@ -53,7 +53,6 @@ export function watchFrames<T extends ApiObject>(
         now: registry.clock.now(),
         metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
         hasColumnDefinitions: isFirst,
-        isList: false,
       });
       isFirst = false;
       return jsonFrame(type, table);

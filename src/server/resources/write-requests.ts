@@ -1,3 +1,4 @@
+import { accessDenied } from "../../api/access-denied.ts";
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
@@ -10,7 +11,6 @@ import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
 import { managerName, parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import { denied } from "../authorization-check.ts";
 import { patchType } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -171,5 +171,5 @@ async function authorizeCreate({ authorize, info, user }: ResourceRequest): Prom
     name,
   };
   const { decision, reason } = await authorize(attributes);
-  if (decision !== "allow") throw denied(attributes, reason);
+  if (decision !== "allow") throw accessDenied(attributes, reason);
 }

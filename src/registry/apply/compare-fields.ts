@@ -16,7 +16,7 @@ export interface Comparison {
   readonly removed: FieldSet;
 }
 
-export const sameFields: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
+const sameFields: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
 
 interface Pair {
   readonly schema: Schema | undefined;

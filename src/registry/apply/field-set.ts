@@ -139,9 +139,6 @@ export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Ge
   for (const element of elements) yield* pathsOf(set[element] ?? {}, [...prefix, element]);
 }
 
-export const isSameSet = (left: FieldSet, right: FieldSet): boolean =>
-  isEmpty(difference(left, right)) && isEmpty(difference(right, left));
-
 /** The set with its elements in order, as it is stored. */
 export function sorted(set: FieldSet): FieldSet {
   const result: FieldSet = {};

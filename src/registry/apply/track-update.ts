@@ -65,7 +65,7 @@ function entriesBefore({ previous, next, subresource }: UpdateTracking): Managed
   return decodeManagers(given) === undefined ? stored : given;
 }
 
-export interface ManagersUpdate {
+interface ManagersUpdate {
   readonly write: FieldWrite;
   readonly managers: FieldManagers;
   /** undefined for a create. */

@@ -1,4 +1,4 @@
-import type { Headers, HttpRequest } from "../api/http-message.ts";
+import type { Connection, Headers, HttpRequest } from "../api/http-message.ts";
 import type { FrontProxyHeaders } from "./front-proxy.ts";
 import { standardFrontProxyHeaders } from "./front-proxy.ts";
 
@@ -25,12 +25,61 @@ export function identityHeaderRemover(configured: FrontProxyHeaders = standardFr
     const key = dashed(name);
     return names.has(key) || prefixes.some((prefix) => key.startsWith(prefix));
   };
+  // Clients send few different names; a caller who sends many finds no room to fill.
+  const known = new Map<string, boolean>();
+  const isKnownIdentity = (name: string): boolean => {
+    let answer = known.get(name);
+    if (answer === undefined) {
+      answer = isIdentity(name);
+      if (known.size < longestMemory) known.set(name, answer);
+    }
+    return answer;
+  };
 
   return (request: HttpRequest): HttpRequest => {
-    const kept = Object.entries(request.headers).filter(([name]) => !isIdentity(name));
-    if (kept.length === Object.keys(request.headers).length) return request;
-    const headers: Headers = Object.fromEntries(kept);
-    const { method, path, query, connection, signal } = request;
-    return { method, path, query, headers, connection, signal, readBody: () => request.readBody() };
+    const headers: Record<string, Headers[string]> = {};
+    let isChanged = false;
+    for (const name in request.headers) {
+      if (isKnownIdentity(name)) isChanged = true;
+      else headers[name] = request.headers[name];
+    }
+    return isChanged ? new RequestWithHeaders(request, headers) : request;
   };
 }
+
+/** The same request with other headers. What a request makes on first use (its signal) is still made on first use. */
+class RequestWithHeaders implements HttpRequest {
+  readonly #request: HttpRequest;
+  readonly headers: Headers;
+
+  constructor(request: HttpRequest, headers: Headers) {
+    this.#request = request;
+    this.headers = headers;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get path(): string {
+    return this.#request.path;
+  }
+
+  get query(): string {
+    return this.#request.query;
+  }
+
+  get connection(): Connection {
+    return this.#request.connection;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  readBody(): Promise<Buffer> {
+    return this.#request.readBody();
+  }
+}
+
+const longestMemory = 1000;

@@ -8,8 +8,8 @@ import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
 import { namesFor } from "../api/names.ts";
 import type { Profile } from "../api/names.ts";
-import { mastersGroup } from "../api/user-info.ts";
-import { createImpersonation } from "../authentication/index.ts";
+import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
+import { bearerTokenWarnings, createImpersonation, identityHeaderRemover } from "../authentication/index.ts";
 import { controllerManagerUsername } from "../authorization/index.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { ApiClient } from "../client/api-client.ts";
@@ -22,7 +22,7 @@ import { ChangeFeed } from "../storage/change-feed.ts";
 import type { Store } from "../storage/store.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openAuditLog } from "./audit-file.ts";
-import { openAuthentication } from "./authentication-services.ts";
+import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
@@ -123,6 +123,9 @@ export async function startServer(
     authenticate: (request) => authentication.authenticate(request),
     impersonate: (request, user) => impersonate(request.headers, user),
     authorize,
+    withoutIdentity: identityHeaderRemover(frontProxyHeaders(options)),
+    identityWarnings: (request, user) =>
+      user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
     handleResource: createResourceHandler({ registries: registries.all, reviews, authorize, clock }),
     openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
     openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),

@@ -18,7 +18,7 @@ import { versionRoutes } from "./version.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,
-  "authenticate" | "impersonate" | "authorize" | "handleResource"
+  "authenticate" | "impersonate" | "authorize" | "withoutIdentity" | "identityWarnings" | "handleResource"
 > {
   /** Every kind that is served, stored or not: the order of groups and versions is that of discovery. */
   readonly definitions: readonly Definition[];
@@ -64,6 +64,8 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     authenticate: options.authenticate,
     impersonate: options.impersonate,
     authorize: options.authorize,
+    withoutIdentity: options.withoutIdentity,
+    identityWarnings: options.identityWarnings,
     handleResource: options.handleResource,
     readOnlyQueue,
     mutatingQueue,

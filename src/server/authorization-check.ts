@@ -1,5 +1,3 @@
-import { forbidden } from "../api/api-error.ts";
-import type { ApiError } from "../api/api-error.ts";
 import type { AuthorizationAttributes } from "../api/attributes.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
@@ -35,29 +33,4 @@ function selectedName(fieldSelector: string): string | undefined {
     if (name && name !== "." && name !== ".." && !/[/%\\]/.test(name)) return name;
   }
   return undefined;
-}
-
-/** The refusal in upstream's words (`responsewriters.Forbidden`). */
-export function denied(attributes: AuthorizationAttributes, reason: string): ApiError {
-  const message = forbiddenMessage(attributes).replace(/[&<>]/g, (sign) => htmlEntities.get(sign) ?? sign);
-  const sentence = reason === "" ? message : `${message}: ${reason}`;
-  return attributes.kind === "path"
-    ? forbidden({ group: "", resource: "" }, "", sentence)
-    : forbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, sentence);
-}
-
-/** Names in the sentence come from the caller: a browser must not take them for markup. */
-const htmlEntities: ReadonlyMap<string, string> = new Map([
-  ["&", "&amp;"],
-  ["<", "&lt;"],
-  [">", "&gt;"],
-]);
-
-function forbiddenMessage(attributes: AuthorizationAttributes): string {
-  const who = `User ${JSON.stringify(attributes.user.username)} cannot ${attributes.verb}`;
-  if (attributes.kind === "path") return `${who} path ${JSON.stringify(attributes.path)}`;
-  const { resource, subresource, group, namespace } = attributes;
-  const what = JSON.stringify(subresource === "" ? resource : `${resource}/${subresource}`);
-  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  return `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}`;
 }

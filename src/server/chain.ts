@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
+import { accessDenied } from "../api/access-denied.ts";
 import type { Authorize } from "../api/attributes.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { attributesOf, denied } from "./authorization-check.ts";
+import { attributesOf } from "./authorization-check.ts";
 import type { FairQueue } from "./fairness.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
@@ -13,6 +14,7 @@ import { requestInfo } from "./request-info.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
+import { warningValue } from "./warning-value.ts";
 
 type Eventually<T> = T | Promise<T>;
 
@@ -26,6 +28,10 @@ export interface ChainOptions {
   /** The user that the request is to be made as: the one given, or the one that its headers name. */
   impersonate(request: HttpRequest, user: UserInfo): Eventually<UserInfo>;
   readonly authorize: Authorize;
+  /** The request without the headers that carry or claim an identity: what comes after must not act on them. */
+  withoutIdentity(request: HttpRequest): HttpRequest;
+  /** What a caller should be told about how it presented itself. */
+  identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
   /** Called only with verbs that the resource, or subresource, has at this path. */
   handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): Eventually<HttpResponse>;
   readonly pathRoutes: PathRoutes;
@@ -86,15 +92,18 @@ export function createRequestChain(options: ChainOptions): Handler {
       const attributes = attributesOf(info, user, request.query);
       const deciding = options.authorize(attributes);
       const { decision, reason } = deciding instanceof Promise ? await deciding : deciding;
-      if (decision !== "allow") throw denied(attributes, reason);
+      if (decision !== "allow") throw accessDenied(attributes, reason);
 
-      const answering = route(options, lifecycle, { info, user });
+      const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
       response = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response)) response = await compressed(request, response);
     } catch (error) {
       response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
     }
     queue?.leave();
+    const caller = lifecycle.authenticatedUser;
+    const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
+    if (warnings.length > 0) response.headers["warning"] = warnings.map(warningValue);
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
     options.onAnswered?.(lifecycle.answered(response));
@@ -127,9 +136,8 @@ class Lifecycle {
 function route(
   options: ChainOptions,
   lifecycle: Lifecycle,
-  { info, user }: { readonly info: ParsedRequestInfo; readonly user: UserInfo },
+  { info, user, request }: { readonly info: ParsedRequestInfo; readonly user: UserInfo; readonly request: HttpRequest },
 ): Eventually<HttpResponse> {
-  const { request } = lifecycle;
   if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
   if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
   const verbs = options.servedResources.verbsAt(info);

@@ -86,6 +86,8 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     definitions,
     authenticate: () => alice,
     impersonate: (_request, user) => user,
+    withoutIdentity: (request) => request,
+    identityWarnings: () => [],
     authorize: (attributes) => {
       decided.push(attributes);
       return { decision: "allow", reason: "" };

@@ -3,6 +3,7 @@ import type { Names } from "../api/names.ts";
 import { bootstrapPolicy } from "../authorization/bootstrap-policy.ts";
 import { alwaysAllow, createAuthorization, rbac, RuleResolver } from "../authorization/index.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
+import { publicPaths } from "../authorization/public-paths.ts";
 import { nodeAuthorizer } from "../authorization/node.ts";
 import { UsageError } from "../cli/flag.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
@@ -35,8 +36,13 @@ export function openAuthorization(
     }
     return make();
   });
-  return { authorize: createAuthorization(chosen), resolver };
+  const isDiscoveryPublic = options["service-account-public-discovery"];
+  const authorizers = isDiscoveryPublic ? [publicPaths(discoveryPaths), ...chosen] : chosen;
+  return { authorize: createAuthorization(authorizers), resolver };
 }
+
+/** What relying parties read of the token issuer. */
+const discoveryPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
 const systemNodeRules = (names: Names) =>
   bootstrapPolicy(names).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [];

@@ -52,13 +52,17 @@ export const encodeBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
   encodeElement(tags.bitString, Uint8Array.of(unusedBits), bytes);
 
 export function encodeObjectIdentifier(dotted: string): Buffer {
-  const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
   const octets: number[] = [];
-  for (const arc of [first * 40 + second, ...rest]) {
-    const digits = [arc & 0x7f];
-    for (let left = Math.floor(arc / 128); left > 0; left = Math.floor(left / 128))
-      digits.unshift((left & 0x7f) | 0x80);
-    octets.push(...digits);
+  const secondStart = dotted.indexOf(".") + 1;
+  // The first two arcs share an octet or more (X.690 8.19.4).
+  let arc = Number.parseInt(dotted, 10) * 40;
+  for (let start = secondStart; start > 0; start = dotted.indexOf(".", start) + 1) {
+    arc += Number.parseInt(dotted.slice(start), 10);
+    for (let unit = 128 ** 4; unit > 1; unit /= 128) {
+      if (arc >= unit) octets.push((Math.floor(arc / unit) & 0x7f) | 0x80);
+    }
+    octets.push(arc & 0x7f);
+    arc = 0;
   }
   return encodeElement(tags.objectIdentifier, Uint8Array.from(octets));
 }

@@ -57,7 +57,7 @@ for (const names of [platformNames, kubernetesNames]) {
       });
 
       it("describes its columns", () => {
-        for (const { name, description } of columns) assert.match(description, /\.$/, name);
+        for (const { name, description } of columns) assert.notEqual(description, "", name);
       });
     });
   }

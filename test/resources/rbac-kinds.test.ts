@@ -21,6 +21,10 @@ describe("a role", () => {
     assert.deepEqual(faultsOfNew(roles(names), role([{ ...rule, verbs: ["*", "fly"], resourceNames: ["", "x"] }])), []);
   });
 
+  it("is kept with null for no rules", () => {
+    assert.equal(prepared(roles(names), role([])).rules, null);
+  });
+
   it("reports every broken rule", () => {
     const rules = [
       { ...rule, verbs: [] },

@@ -10,7 +10,7 @@ import type { Infer } from "../../schema/schema.ts";
 import { createdAtColumn } from "../columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../field-selectors.ts";
 import { labelSelector, validateLabelSelector } from "./label-selector.ts";
-import { policyRule, validatePolicyRule } from "./policy-rule.ts";
+import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
 import { validateRbacName } from "./roles.ts";
 
 const clusterRoleSchema = object({
@@ -57,6 +57,8 @@ export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
     scope: "Cluster",
     schema: clusterRoleSchema,
     validateName: validateRbacName,
+    prepareForCreate: withNullForNoRules,
+    prepareForUpdate: withNullForNoRules,
     validate,
     validateUpdate: validate,
     allowsCreateOnUpdate: true,

@@ -67,3 +67,7 @@ export function validatePolicyRule(
   }
   return faults;
 }
+
+/** A role without rules is stored with null, whether it was sent an empty list or nothing. */
+export const withNullForNoRules = <T extends { rules: PolicyRule[] | null }>(role: T): T =>
+  role.rules?.length === 0 ? { ...role, rules: null } : role;

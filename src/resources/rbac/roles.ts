@@ -10,7 +10,7 @@ import { atomicList, object } from "../../schema/schema.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { createdAtColumn } from "../columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../field-selectors.ts";
-import { policyRule, validatePolicyRule } from "./policy-rule.ts";
+import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
 
 const roleSchema = object({
   goType: "v1.Role",
@@ -43,6 +43,8 @@ export const roles = (names: Names): ResourceDefinition<Role> =>
     scope: "Namespaced",
     schema: roleSchema,
     validateName: validateRbacName,
+    prepareForCreate: withNullForNoRules,
+    prepareForUpdate: withNullForNoRules,
     validate,
     validateUpdate: validate,
     allowsCreateOnUpdate: true,

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -11,56 +11,88 @@ export interface ServerProcess {
   /** What `ready` printed. */
   readonly readyMilliseconds: number;
   readonly process: ChildProcess;
-  /** Resident memory in MiB. */
+  /** Resident memory in MiB, of all its processes. */
   residentMebibytes(): number;
-  stop(): Promise<void>;
+  /** SIGTERM; resolves with the exit code when the process has ended. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+export interface ServerProcessOptions {
+  readonly flags?: readonly string[];
+  readonly memoryLimitMebibytes?: number;
+  /** A program and its arguments that run the server, as `prlimit --fsize=N`. */
+  readonly launcher?: readonly string[];
+  /** Told the process as soon as it runs. */
+  readonly onSpawned?: (process: ChildProcess) => void;
 }
 
 export const adminToken = "bench-administrator";
 
-/** Starts `signet serve` on a data directory and waits until it is ready. */
+/** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
-  {
-    flags = [],
-    memoryLimitMebibytes,
-  }: { readonly flags?: readonly string[]; readonly memoryLimitMebibytes?: number } = {},
+  { flags = [], memoryLimitMebibytes, launcher = [], onSpawned }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
   const main = join(import.meta.dirname, "..", "src", "main.ts");
-  const child = spawn(
+  const [program = process.execPath, ...words] = [
+    ...launcher,
     process.execPath,
-    [
-      ...(memoryLimitMebibytes === undefined ? [] : [`--max-old-space-size=${memoryLimitMebibytes}`]),
-      main,
-      "serve",
-      ...["--data-dir", dataDirectory, "--secure-port", "0", "--token-auth-file", tokens, "--log-level", "warn"],
-      ...flags,
-    ],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+    ...(memoryLimitMebibytes === undefined ? [] : [`--max-old-space-size=${memoryLimitMebibytes}`]),
+    main,
+    "serve",
+    `--data-dir=${dataDirectory}`,
+    "--secure-port=0",
+    `--token-auth-file=${tokens}`,
+    "--log-level=warn",
+    ...flags,
+  ];
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  onSpawned?.(child);
   const ready = await new Promise<{ url: string; milliseconds: number }>((resolve, reject) => {
     let url = "";
-    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}`)));
+    void ended.then((code) => reject(new Error(`the server ended with code ${code}`)));
     createInterface({ input: child.stdout }).on("line", (line) => {
       url = /https:\/\/[^\s]+/.exec(line)?.[0] ?? url;
       const milliseconds = /^ready in (\d+) ms/.exec(line)?.[1];
       if (milliseconds !== undefined) resolve({ url, milliseconds: Number(milliseconds) });
     });
   });
-  child.removeAllListeners("exit");
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    return await ended;
+  };
   return {
     url: ready.url,
     caCertificates: readFileSync(join(dataDirectory, "ca.crt")),
     readyMilliseconds: ready.milliseconds,
     process: child,
     residentMebibytes: () =>
-      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
-    stop: () =>
-      new Promise((resolve) => {
-        child.once("exit", () => resolve());
-        child.kill("SIGTERM");
-      }),
+      processFamily(child.pid ?? 0)
+        .map((id) => statusField(id, "VmRSS") / 1024)
+        .reduce((sum, one) => sum + one, 0),
+    stop: () => end("SIGTERM"),
+    kill: async () => void (await end("SIGKILL")),
   };
+}
+
+/** A process and those that it started. */
+const processFamily = (id: number): number[] => [
+  id,
+  ...readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && statusField(Number(name), "PPid") === id)
+    .map(Number),
+];
+
+/** A number of `/proc/<id>/status`; 0 when the process has ended meanwhile. */
+function statusField(id: number, field: string): number {
+  try {
+    return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }

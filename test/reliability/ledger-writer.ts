@@ -1,0 +1,148 @@
+import { ApiError } from "../../src/api/api-error.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
+import { seal, sealOf } from "./sealed-object.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** What an object may hold: the sequence number of a write, or undefined where there is none. */
+type Content = number | undefined;
+
+interface Slot {
+  readonly reference: ResourceReference;
+  readonly name: string;
+  /** What the last acknowledged write left. */
+  acknowledged: Content;
+  /** Writes that were sent after it and never answered: each may have happened or not. */
+  unanswered: Content[];
+}
+
+export interface LedgerWriterOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly references: readonly [ResourceReference, ...ResourceReference[]];
+  readonly random: SeededRandom;
+  /** Objects that it has at most. Default 6. */
+  readonly slotCount?: number;
+}
+
+/** An acknowledged create or update. */
+export interface AcknowledgedWrite {
+  readonly resource: string;
+  readonly name: string;
+  readonly revision: number;
+}
+
+/**
+ * A client that creates, updates and deletes objects of its own and keeps books on what the server has acknowledged, so
+ * that the server can be held to it after a crash.
+ */
+export class LedgerWriter {
+  /** Answers that no fault explains: another writer's, a stale read, a bug. */
+  readonly violations: string[] = [];
+  /** Since the last `takeAcknowledged`. */
+  #acknowledgedWrites: AcknowledgedWrite[] = [];
+  acknowledgedCount = 0;
+  unansweredCount = 0;
+  /** Answers of 5xx: the server said that it cannot take the write. */
+  refusedCount = 0;
+  readonly #options: LedgerWriterOptions;
+  readonly #slots: readonly Slot[];
+  #sequence = 0;
+
+  constructor(options: LedgerWriterOptions) {
+    this.#options = options;
+    const { references, name, slotCount = 6 } = options;
+    this.#slots = Array.from({ length: slotCount }, (_, index) => ({
+      reference: references[index % references.length] ?? references[0],
+      name: `${name}-${index}`,
+      acknowledged: undefined,
+      unanswered: [],
+    }));
+  }
+
+  /** Writes, one request after the other, until `signal` aborts or the server is gone. */
+  async run(client: ApiClient, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const slot = this.#slots[this.#options.random.integer(0, this.#slots.length - 1)];
+      if (slot === undefined || slot.unanswered.length > 0) return;
+      if (!(await this.#write(client, slot))) return;
+    }
+  }
+
+  /** Creates and updates that were acknowledged since the last call. */
+  takeAcknowledged(): AcknowledgedWrite[] {
+    const taken = this.#acknowledgedWrites;
+    this.#acknowledgedWrites = [];
+    return taken;
+  }
+
+  /**
+   * Compares the books with what is stored now, by resource and name, and goes on from there. Returns each object that
+   * holds neither the last acknowledged write nor one that was sent after it.
+   */
+  reconcile(stored: ReadonlyMap<string, ApiObject>): string[] {
+    const losses: string[] = [];
+    for (const slot of this.#slots) {
+      const key = `${slot.reference.resource}/${slot.name}`;
+      const object = stored.get(key);
+      const found = object && sealOf(object);
+      if (typeof found === "string") losses.push(`${key} is ${found}`);
+      else if (found !== slot.acknowledged && !slot.unanswered.includes(found)) {
+        losses.push(`${key} holds ${text(found)}, acknowledged was ${text(slot.acknowledged)}`);
+      }
+      slot.acknowledged = typeof found === "string" ? undefined : found;
+      slot.unanswered = [];
+    }
+    return losses;
+  }
+
+  /** False when no answer came: the server is gone. */
+  async #write(client: ApiClient, slot: Slot): Promise<boolean> {
+    const { random, namespace } = this.#options;
+    const resource = client.resource(slot.reference, namespace);
+    const isDelete = slot.acknowledged !== undefined && random.next() < 0.2;
+    const sequence = ++this.#sequence;
+    const next = isDelete ? undefined : sequence;
+    const annotations = seal({ name: slot.name, sequence, fillerLength: fillerLength(random) });
+    try {
+      let revision: number | undefined;
+      if (isDelete) await resource.delete(slot.name);
+      else if (slot.acknowledged === undefined) {
+        revision = versionOf(await resource.create(bare(slot, annotations)));
+      } else if (random.next() < 0.5) {
+        revision = versionOf(await resource.patch(slot.name, { metadata: { annotations } }));
+      } else {
+        revision = versionOf(await resource.update(bare(slot, annotations)));
+      }
+      slot.acknowledged = next;
+      this.acknowledgedCount += 1;
+      if (revision !== undefined) {
+        this.#acknowledgedWrites.push({ resource: slot.reference.resource, name: slot.name, revision });
+      }
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.code < 500) {
+        this.violations.push(`${slot.reference.resource}/${slot.name}: ${error.code} ${error.message}`);
+        return true;
+      }
+      slot.unanswered.push(next);
+      if (error instanceof ApiError) this.refusedCount += 1;
+      else this.unansweredCount += 1;
+      return false;
+    }
+  }
+}
+
+const bare = ({ name, reference }: Slot, annotations: Record<string, string>): ApiObject => ({
+  apiVersion: reference.version,
+  kind: reference.kind,
+  metadata: { name, annotations },
+});
+
+/** Mostly small; some need several pages of the store. */
+const fillerLength = (random: SeededRandom): number =>
+  random.next() < 0.05 ? random.integer(5_000, 60_000) : random.integer(0, 300);
+
+const versionOf = ({ metadata }: ApiObject): number => Number(metadata.resourceVersion);
+
+const text = (content: Content): string => (content === undefined ? "nothing" : `write ${content}`);

@@ -1,0 +1,41 @@
+import { createHash } from "node:crypto";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+
+const sequenceKey = "reliability/sequence";
+const fillerKey = "reliability/filler";
+const digestKey = "reliability/digest";
+
+/** What one write put into an object; every write of a test has a sequence number of its own. */
+export interface Sealed {
+  readonly name: string;
+  readonly sequence: number;
+  /** Makes objects of many sizes, so that they take one page of the store or several. */
+  readonly fillerLength: number;
+}
+
+/** Annotations that prove that an object is whole: a digest over its name and everything that was written. */
+export function seal({ name, sequence, fillerLength }: Sealed): Record<string, string> {
+  const filler = String.fromCharCode(97 + (sequence % 26)).repeat(fillerLength);
+  return {
+    [sequenceKey]: String(sequence),
+    [fillerKey]: filler,
+    [digestKey]: digest(name, String(sequence), filler),
+  };
+}
+
+/** The sequence number of the write that an object shows, "unsealed" for somebody else's object, or "broken". */
+export function sealOf({ metadata }: ApiObject): number | "unsealed" | "broken" {
+  const annotations = metadata.annotations ?? {};
+  const sequence = annotations[sequenceKey];
+  if (sequence === undefined) return "unsealed";
+  const expected = digest(metadata.name ?? "", sequence, annotations[fillerKey] ?? "");
+  const isWhole =
+    annotations[digestKey] === expected &&
+    (metadata.uid ?? "") !== "" &&
+    (metadata.creationTimestamp ?? "") !== "" &&
+    (metadata.resourceVersion ?? "") !== "";
+  return isWhole ? Number(sequence) : "broken";
+}
+
+const digest = (name: string, sequence: string, filler: string): string =>
+  createHash("sha256").update(`${name}\0${sequence}\0${filler}`).digest("base64url");

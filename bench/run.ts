@@ -31,7 +31,8 @@ const first = await startServerProcess(dataDirectory, { flags: serveFlags });
 await first.stop();
 const server = await startServerProcess(dataDirectory, { flags: serveFlags });
 const bare = fork(join(import.meta.dirname, "bare-server.ts"));
-const bareUrl = `https://127.0.0.1:${await new Promise((resolve) => bare.once("message", resolve))}`;
+const barePort = await new Promise<number>((resolve) => bare.once("message", (port) => resolve(Number(port))));
+const bareUrl = `https://127.0.0.1:${barePort}`;
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
 const results: Record<string, unknown> = {
   readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
@@ -179,9 +180,9 @@ const start = performance.now();
 for (let n = 0; n < writes; n++) {
   await caller.call("POST", accounts, { body: serviceAccount({ name: `fan-${n}`, labels: { fan: "out" } }) });
 }
-for (const limit = Date.now() + 30_000; delivered < watchers * writes && Date.now() < limit;) {
-  await new Promise((resolve) => setTimeout(resolve, 5));
-}
+const limit = Date.now() + 30_000;
+const isDelivered = (): boolean => delivered >= watchers * writes || Date.now() > limit;
+while (!isDelivered()) await new Promise((resolve) => setTimeout(resolve, 5));
 const fanOut = {
   watchers,
   writes,

@@ -13,9 +13,9 @@ export function serve(run: (options: ServeOptions) => Promise<void>): Command {
     .option("--config <file>", "YAML file with these settings, by the names of the flags; flags come first");
   for (const [name, flag] of Object.entries(serveFlags)) command.addOption(optionOf(name, flag));
   return command.action(async (_flags: unknown, self: Command) => {
-    const given = givenFlags(self);
-    const { config, ...commandLine } = given;
-    await run(resolveFlags(serveFlags, { commandLine, file: config === undefined ? {} : readConfig(String(config)) }));
+    const { config, ...commandLine } = givenFlags(self);
+    const file = typeof config === "string" ? readConfig(config) : {};
+    await run(resolveFlags(serveFlags, { commandLine, file }));
   });
 }
 

@@ -198,7 +198,7 @@ describe("loadCertificateAuthority", () => {
 
   it("reads PKCS #8 and SEC 1 keys", () => {
     const sec1 = root.privateKey.export({ format: "pem", type: "sec1" });
-    for (const key of [privateKey, sec1, `text\n${certificate}${sec1.toString()}`]) {
+    for (const key of [privateKey, sec1, `text\n${certificate}${sec1}`]) {
       assert.deepEqual(loadCertificateAuthority({ certificate, privateKey: key }).certificate, root.certificate);
     }
   });

@@ -13,9 +13,6 @@ import type { OwnerReferencesPermissionOptions } from "./owner-references-permis
 import { serviceAccountRule } from "./service-account.ts";
 import type { ServiceAccountRuleOptions } from "./service-account.ts";
 
-export { isOnlyGarbageCollectionChange } from "./garbage-collection-change.ts";
-export { refusal } from "./refusal.ts";
-
 /** What the rules look up: always the state that every acknowledged write has left. */
 export interface AdmissionOptions {
   readonly names: Names;

@@ -3,7 +3,7 @@ import { isSameJson } from "../api/json-equality.ts";
 import type { OwnerReference } from "../api/object-meta.ts";
 import { refusal } from "./refusal.ts";
 
-export interface OwnerResource {
+interface OwnerResource {
   readonly group: string;
   readonly resource: string;
   readonly isNamespaced: boolean;

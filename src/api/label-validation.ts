@@ -11,7 +11,7 @@ const keyRule =
 const keyExamples = ["MyName", "my.name", "123-abc"];
 
 /** Keys and values of all annotations of an object together, in bytes. */
-export const maximumAnnotationBytes = 256 * 1024;
+const maximumAnnotationBytes = 256 * 1024;
 
 /** Faults that one map may report: bodies with a hundred thousand bad keys must not make an answer of their size. */
 const maximumFaults = 100;

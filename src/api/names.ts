@@ -3,11 +3,7 @@ export type Profile = "platform" | "kubernetes";
 
 /** The API groups besides the core group (""). */
 export type GroupName =
-  | "authentication"
-  | "authorization"
-  | "certificates"
-  | "coordination"
-  | "rbac.authorization";
+  "authentication" | "authorization" | "certificates" | "coordination" | "rbac.authorization" | "signet";
 
 /**
  * Every name that differs between the two profiles: groups, signers, annotation and label keys, claims, reserved
@@ -17,7 +13,10 @@ export interface Names {
   readonly profile: Profile;
   /** The domain of keys, claims and signers: `platform.io` or `kubernetes.io`. */
   readonly domain: string;
-  /** The full name of an API group, such as `certificates.platform.io`. */
+  /**
+   * The full name of an API group, such as `certificates.platform.io`. Signet's own group has the same name in both
+   * profiles: upstream knows none to be compatible with, and reserves its domains for itself.
+   */
   group(name: GroupName): string;
   /** A label, annotation or taint key: `key("metadata.name")` is `platform.io/metadata.name`. */
   key(suffix: string): string;
@@ -37,6 +36,8 @@ export interface Names {
   readonly rootCaConfigMap: string;
 }
 
+const ownGroup = "signet.platform.io";
+
 function namesOf(profile: Profile): Names {
   const upstream = profile === "kubernetes";
   const domain = upstream ? "kubernetes.io" : "platform.io";
@@ -45,7 +46,7 @@ function namesOf(profile: Profile): Names {
   return {
     profile,
     domain,
-    group: (name) => `${name}.${groupDomain}`,
+    group: (name) => (name === "signet" ? ownGroup : `${name}.${groupDomain}`),
     key: (suffix) => `${domain}/${suffix}`,
     subdomainKey: (subdomain, suffix) => `${subdomain}.${domain}/${suffix}`,
     tokenClaim: domain,

@@ -106,6 +106,10 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     approver(`${roleWordOf(apiserverClientNodeAgent)}-approver`, apiserverClientNodeAgent),
     approver(`${roleWordOf(nodeAgentServing)}-approver`, nodeAgentServing),
     approver("legacy-unknown-approver", legacyUnknown),
+    clusterRole("system:certificate-auditor", [
+      rule(read, [names.group("signet")], ["issuedcertificates"]),
+      rule(read, [certificates], [csr, "clustertrustbundles"]),
+    ]),
   ];
 
   const toGroups = (name: string, ...groups: readonly string[]): RoleBinding =>

@@ -24,16 +24,18 @@ export function controllerPolicy(names: Names): { clusterRole: ClusterRole; clus
     rule(["update"], [""], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     rule(["create"], [""], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests
+    // approval, signing and cleaning of certificate requests; an approval policy may speak of every signer whose CA is here
     rule(["update", "patch"], [certificates], [`${csr}/approval`, `${csr}/status`]),
     rule(["create"], [names.group("authorization")], ["subjectaccessreviews"]),
-    rule(["approve"], [certificates], ["signers"], [apiserverClientNodeAgent]),
+    rule(["approve"], [certificates], ["signers"], [apiserverClient, apiserverClientNodeAgent, nodeAgentServing]),
     rule(
       ["sign"],
       [certificates],
       ["signers"],
       [apiserverClient, apiserverClientNodeAgent, nodeAgentServing, legacyUnknown],
     ),
+    // the inventory of issued certificates
+    rule(["create"], [names.group("signet")], ["issuedcertificates"]),
     // trust bundles of the signers
     rule(["create"], [certificates], ["clustertrustbundles"]),
     rule(["attest"], [certificates], ["signers"], [apiserverClient, apiserverClientNodeAgent, nodeAgentServing]),

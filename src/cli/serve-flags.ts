@@ -1,3 +1,4 @@
+import { certificateFlags } from "./certificate-flags.ts";
 import type { FlagValues, Flags } from "./flag.ts";
 
 /** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */
@@ -120,17 +121,7 @@ export const serveFlags = {
     default: true,
     help: "Run the controllers in this process (otherwise: signet controllers).",
   },
-  "cluster-signing-duration": {
-    type: "duration",
-    default: "8760h",
-    help: "The longest validity of a signed certificate.",
-  },
-  "cluster-signing-cert-file": {
-    type: "file",
-    help: "PEM certificate of the CA that signs requests. Default: the server's own CA. Read again when it changes.",
-  },
-  "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
-  "approval-policy": { type: "file", help: "YAML rules that approve or deny certificate requests. Default: none." },
+  ...certificateFlags,
   "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
   "log-level": {
     type: "string",

@@ -4,6 +4,7 @@ import type { CertificateSigningRequest } from "../resources/certificates/certif
 import type { ClusterRole } from "../resources/rbac/cluster-roles.ts";
 import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
 import type { ConfigMap } from "../resources/config-maps.ts";
+import type { IssuedCertificate } from "../resources/certificates/issued-certificates.ts";
 import type { Lease } from "../resources/leases.ts";
 import type { Namespace } from "../resources/namespaces.ts";
 import type { Node } from "../resources/node-schema.ts";
@@ -64,6 +65,12 @@ export function resourceReferences(names: Names) {
       version: "v1beta1",
       resource: "clustertrustbundles",
       kind: "ClusterTrustBundle",
+      isNamespaced: false,
+    }),
+    issuedCertificates: reference<IssuedCertificate>({
+      group: names.group("signet"),
+      resource: "issuedcertificates",
+      kind: "IssuedCertificate",
       isNamespaced: false,
     }),
   };

@@ -24,10 +24,16 @@ export interface ControllerLog {
   error(fields: Record<string, unknown>, message: string): void;
 }
 
+export interface StartedController {
+  readonly queue: WorkQueue;
+  /** Called when the local copies have their first list: for what must not take a copy that is empty yet for the truth. */
+  readonly onSynced?: () => void;
+}
+
 /** One loop: `start` registers its event handlers; what it returns is stopped with the process or the lease. */
 export interface Controller {
   readonly name: string;
-  start(context: ControllerContext): { readonly queue: WorkQueue };
+  start(context: ControllerContext): StartedController;
 }
 
 /** The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. */

@@ -19,18 +19,23 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
   nodeclient: "Auto approving node agent client certificate after SubjectAccessReview.",
 };
 
+export interface CsrApprovingOptions {
+  /** Requests that an approval policy decides are left to it. */
+  readonly isLeftToPolicy: (request: CertificateSigningRequest) => boolean;
+}
+
 /**
  * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own
  * renewal) or /nodeclient (a bootstrapping machine), decided by an access review with the stored user, groups and extra.
  */
-export const csrApproving: Controller = {
+export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csr-approving",
   start(context) {
     const { client, clock, informers, references } = context;
     const requests = informers.of(references.certificateSigningRequests);
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined || certificateRequestState(request) !== "pending") return;
+      if (request === undefined || certificateRequestState(request) !== "pending" || isLeftToPolicy(request)) return;
       for (const subresource of possibleApprovals(request, context)) {
         if (!(await mayCreate(subresource, request, context))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
@@ -45,7 +50,7 @@ export const csrApproving: Controller = {
     requests.addHandler({ onAdd: add, onUpdate: add });
     return { queue };
   },
-};
+});
 
 function possibleApprovals({ spec }: CertificateSigningRequest, { names }: ControllerContext): NodeClientSubresource[] {
   const { signerName, username = "", usages = [] } = spec;

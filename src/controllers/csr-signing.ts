@@ -1,11 +1,11 @@
-import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { CertificateRequest } from "../pki/certificate-request.ts";
 import { checkRequestSignature, parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
-import type { IssuedCertificate } from "../signers/issue.ts";
 import { issueCertificate } from "../signers/issue.ts";
+import type { SigningAuthority } from "../signers/signing-authority.ts";
+import { recordCertificate } from "./certificate-inventory.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller } from "./controller.ts";
@@ -13,15 +13,13 @@ import { withCondition } from "./with-condition.ts";
 
 export interface CsrSigningOptions {
   /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
-  authorityFor(signerName: string): CertificateAuthority | undefined;
+  authorityFor(signerName: string): SigningAuthority | undefined;
   /** The longest validity, in seconds. */
   readonly maximumLifetimeSeconds: number;
-  /** Told of a certificate before it is handed out; when it rejects, the certificate is not. */
-  readonly record: (request: CertificateSigningRequest, issued: IssuedCertificate) => Promise<void>;
 }
 
 /** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
-export function csrSigning({ authorityFor, maximumLifetimeSeconds, record }: CsrSigningOptions): Controller {
+export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
   return {
     name: "csr-signing",
     start(context) {
@@ -47,8 +45,9 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds, record }: Csr
         }
         const now = clock.now();
         const issued = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
-        await record(stored, issued);
-        const certificate = Buffer.from(issued.pem, "utf8").toString("base64");
+        // Nothing goes out that the inventory does not know.
+        await recordCertificate(context, { certificate: issued.certificate, request: stored });
+        const certificate = Buffer.from(issued.pem + authority.chainPem, "utf8").toString("base64");
         await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
       });
       const add = (request: CertificateSigningRequest): void => {

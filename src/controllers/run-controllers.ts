@@ -6,13 +6,15 @@ export function runControllers(
   context: ControllerContext,
 ): { readonly synced: Promise<void>; stop(): Promise<void> } {
   const stopping = new AbortController();
-  const queues = controllers.map((controller) => controller.start(context).queue);
-  const synced = context.informers.start(stopping.signal);
+  const started = controllers.map((controller) => controller.start(context));
+  const synced = context.informers.start(stopping.signal).then(() => {
+    for (const { onSynced } of started) onSynced?.();
+  });
   return {
     synced,
     async stop() {
       stopping.abort();
-      await Promise.all(queues.map((queue) => queue.stop()));
+      await Promise.all(started.map(({ queue }) => queue.stop()));
     },
   };
 }

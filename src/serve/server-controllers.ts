@@ -12,9 +12,6 @@ import { InformerSet } from "../client/informer-set.ts";
 import { resourceReferences } from "../client/resource-references.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
-import { csrApproving } from "../controllers/csr-approving.ts";
-import { csrCleaner } from "../controllers/csr-cleaner.ts";
-import { csrSigning } from "../controllers/csr-signing.ts";
 import { defaultServiceAccount } from "../controllers/default-service-account.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
 import { namespaceTermination } from "../controllers/namespace-termination.ts";
@@ -23,6 +20,7 @@ import { runControllers } from "../controllers/run-controllers.ts";
 import { serviceAccountTokenSecrets } from "../controllers/service-account-token-secrets.ts";
 import { systemSchedule } from "../controllers/work-queue.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { certificateControllers } from "./certificate-controllers.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 import type { TokenServices } from "./token-services.ts";
 
@@ -63,7 +61,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
 }
 
 function serverControllers(server: ServerControllersOptions): Controller[] {
-  const { options, definitions, caCertificates, issueSecretToken, signing } = server;
+  const { options, names, log, definitions, caCertificates, issueSecretToken, signing } = server;
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
@@ -81,13 +79,7 @@ function serverControllers(server: ServerControllersOptions): Controller[] {
     namespaceTermination({ contents: resources.filter(({ isNamespaced }) => isNamespaced) }),
     garbageCollector({ resources }),
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-    csrApproving,
-    csrSigning({
-      authorityFor: (signerName) => signing.authorityFor(signerName),
-      maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
-      record: async () => {},
-    }),
-    csrCleaner,
+    ...certificateControllers({ options, names, log, authorityFor: signing.authorityFor }),
   ];
 }
 

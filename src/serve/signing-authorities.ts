@@ -1,44 +1,95 @@
-import { statSync } from "node:fs";
-import { UsageError } from "../cli/flag.ts";
-import type { ServeOptions } from "../cli/serve-flags.ts";
-import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+import { join } from "node:path";
+import type { Clock } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
+import type { CertificateOptions } from "../cli/certificate-flags.ts";
 import type { Certificate } from "../pki/certificate.ts";
+import type { SigningAuthority } from "../signers/signing-authority.ts";
+import { rootSigningAuthority } from "../signers/signing-authority.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
-import { parseSettingsFile, readSettingsFile } from "./settings-files.ts";
+import { RetiredAuthorities } from "./retired-authorities.ts";
+import { openSigningAuthority } from "./signing-authority-files.ts";
 
-/** The CAs that sign requests. */
-export interface SigningAuthorities {
-  /** As the files are now. */
-  authorityFor(signerName: string): CertificateAuthority;
-  /** The certificates of all of them. */
-  certificates(): readonly Certificate[];
+/** The CA of a signer as its files are now; undefined where there is none for it. */
+export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
+
+/**
+ * The CAs that sign requests: a signer's own files, else those for all signers, else `fallback`. Throws UsageError for files
+ * that can't be used.
+ */
+export function openAuthorities(names: Names, options: CertificateOptions, fallback?: SigningAuthority): AuthorityFor {
+  const common = openSigningAuthority({
+    certificateFlag: "cluster-signing-cert-file",
+    certificateFile: options["cluster-signing-cert-file"],
+    keyFlag: "cluster-signing-key-file",
+    keyFile: options["cluster-signing-key-file"],
+  });
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const bySigner = new Map(
+    (
+      [
+        [apiserverClient, "apiserver-client"],
+        [apiserverClientNodeAgent, "nodeagent-client"],
+        [nodeAgentServing, "nodeagent-serving"],
+      ] as const
+    ).map(([signerName, word]) => [
+      signerName,
+      openSigningAuthority({
+        certificateFlag: `cluster-signing-${word}-cert-file`,
+        certificateFile: options[`cluster-signing-${word}-cert-file`],
+        keyFlag: `cluster-signing-${word}-key-file`,
+        keyFile: options[`cluster-signing-${word}-key-file`],
+      }) ??
+        common ??
+        (() => fallback),
+    ]),
+  );
+  return (signerName) => bySigner.get(signerName)?.();
 }
 
-/** The CA of `--cluster-signing-cert-file`, read again when its files change; without it, the server's own. */
-export function openSigningAuthorities(options: ServeOptions, own: ClusterAuthority): SigningAuthorities {
-  const certificateFile = options["cluster-signing-cert-file"];
-  const keyFile = options["cluster-signing-key-file"];
-  if (certificateFile === undefined && keyFile === undefined) {
-    return { authorityFor: () => own, certificates: () => [own.certificate] };
-  }
-  if (certificateFile === undefined || keyFile === undefined) {
-    throw new UsageError("--cluster-signing-cert-file and --cluster-signing-key-file go together");
-  }
-  const load = (): CertificateAuthority =>
-    parseSettingsFile("cluster-signing-cert-file", certificateFile, (certificate) =>
-      loadCertificateAuthority({ certificate, privateKey: readSettingsFile("cluster-signing-key-file", keyFile) }),
-    );
-  const version = (): string => `${statSync(certificateFile).mtimeMs}/${statSync(keyFile).mtimeMs}`;
-  let loaded = { version: version(), authority: load() };
-  const current = (): CertificateAuthority => {
-    try {
-      const now = version();
-      if (now !== loaded.version) loaded = { version: now, authority: load() };
-    } catch {
-      // One of the two files is being replaced: the pair that fits is used until the new one does.
-    }
-    return loaded.authority;
+/** A server's signing CAs, and whom it believes because of them. */
+export interface SigningAuthorities {
+  readonly authorityFor: AuthorityFor;
+  /** The CAs of client certificates: those that sign them now, and the retired ones whose certificates may still live. */
+  clientAuthorities(): readonly Certificate[];
+}
+
+/** How often requests with a client certificate look at the CAs' files. */
+const lookMilliseconds = 1000;
+
+export interface ServerAuthorityOptions {
+  readonly options: CertificateOptions & { readonly "data-dir": string };
+  readonly names: Names;
+  readonly clock: Clock;
+  /** The server's own CA, which signs where no files are given. */
+  readonly own: ClusterAuthority;
+}
+
+export function openSigningAuthorities({ options, names, clock, own }: ServerAuthorityOptions): SigningAuthorities {
+  const authorities = openAuthorities(names, options, rootSigningAuthority(own));
+  const retired = new RetiredAuthorities({
+    file: join(options["data-dir"], "client-authorities.json"),
+    clock,
+    overlapMilliseconds: options["cluster-signing-duration"],
+  });
+  const clientSigners = [names.signers.apiserverClient, names.signers.apiserverClientNodeAgent];
+  let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
+  const look = (): readonly Certificate[] => {
+    const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);
+    const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
+    retired.observe(current);
+    looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
+    return looked.certificates;
   };
-  return { authorityFor: current, certificates: () => [current().certificate] };
+  look();
+  return {
+    authorityFor(signerName) {
+      const authority = authorities(signerName);
+      // Who gets a certificate of a new CA may come back with it at once.
+      const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
+      if (!isKnown && clientSigners.includes(signerName)) look();
+      return authority;
+    },
+    clientAuthorities: () =>
+      looked !== undefined && Math.abs(clock.now() - looked.at) < lookMilliseconds ? looked.certificates : look(),
+  };
 }

@@ -77,7 +77,7 @@ export async function startServer(
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const authority = openClusterAuthority(dataDirectory, clock);
-  const signing = openSigningAuthorities(options, authority);
+  const signing = openSigningAuthorities({ options, names, clock, own: authority });
   const certificate = openTlsCertificate(options, { authority, clock });
   const store = givenStore ?? new LmdbStore({ directory: join(dataDirectory, "store"), profile: names.profile });
 
@@ -109,7 +109,7 @@ export async function startServer(
     registry,
     tokens,
     loopback,
-    clientAuthorities: () => [authority.certificate, ...signing.certificates()],
+    clientAuthorities: () => [authority.certificate, ...signing.clientAuthorities()],
   });
   const impersonate = createImpersonation(names, authorize);
   const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });

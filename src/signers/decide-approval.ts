@@ -4,12 +4,15 @@ import { isInIpRange, parseIpAddress } from "../pki/ip-address.ts";
 import type { ApprovalPolicy, ApprovalRule, RequestMatch, RequestRequirements } from "./approval-policy.ts";
 import type { NamePattern } from "./name-pattern.ts";
 
-/** A stored request, as a policy looks at it. */
-export interface ApprovalQuestion {
+/** Which signer a stored request is for, and who asked. */
+export interface RequestIdentity {
   readonly signerName: string;
-  /** Who asked, as the stored request says. */
   readonly username: string;
   readonly groups: readonly string[];
+}
+
+/** A stored request, as a policy looks at it. */
+export interface ApprovalQuestion extends RequestIdentity {
   readonly usages: readonly string[];
   readonly request: CertificateRequest;
   /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
@@ -78,10 +81,14 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
   };
 }
 
+/** Whether a rule of the policy is about a request: then the policy decides it, and nothing else may. */
+export const isDecidedByPolicy = (policy: ApprovalPolicy, request: RequestIdentity): boolean =>
+  policy.rules.some(({ match }) => isAbout(match, request));
+
 const matchesAny = (patterns: readonly NamePattern[], name: string): boolean =>
   patterns.some((pattern) => pattern.matches(name));
 
-function isAbout(match: RequestMatch, { signerName, username, groups }: ApprovalQuestion): boolean {
+function isAbout(match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
   return (
     match.signers.includes(signerName) &&
     (match.users === undefined || matchesAny(match.users, username)) &&

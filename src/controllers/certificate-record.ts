@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { timestamp } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
+import { serialNumberHex } from "../pki/certificate.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { formatDistinguishedName } from "../pki/distinguished-name.ts";
+import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import type { IssuedCertificate } from "../resources/certificates/issued-certificates.ts";
+
+/** As much of the fingerprint as tells certificates apart whoever made them: 160 bits. */
+const nameLength = 40;
+
+const fingerprintOf = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
+
+/** The name of a certificate's record: the same certificate has the same name, so that it is recorded once. */
+export const recordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);
+
+/** What the inventory keeps of a certificate and of the request that it answers. */
+export function certificateRecord(
+  names: Names,
+  { certificate, request }: { readonly certificate: Certificate; readonly request: CertificateSigningRequest },
+): IssuedCertificate {
+  const { dnsNames, ipAddresses, emailAddresses, uris } = certificate.subjectAltNames;
+  const listed = (name: string, values: readonly string[]) => (values.length > 0 ? { [name]: [...values] } : {});
+  const { username, signerName } = request.spec;
+  const { name, uid } = request.metadata;
+  return {
+    apiVersion: `${names.group("signet")}/v1`,
+    kind: "IssuedCertificate",
+    metadata: { name: recordName(certificate) },
+    spec: {
+      signerName,
+      serialNumber: serialNumberHex(certificate),
+      fingerprint: fingerprintOf(certificate),
+      issuer: formatDistinguishedName(certificate.issuer),
+      subject: formatDistinguishedName(certificate.subject),
+      ...listed("dnsNames", dnsNames),
+      ...listed("ipAddresses", ipAddresses),
+      ...listed("emailAddresses", emailAddresses),
+      ...listed("uris", uris),
+      notBefore: timestamp(certificate.notBefore),
+      notAfter: timestamp(certificate.notAfter),
+      ...(username !== undefined && { username }),
+      ...(name !== undefined && { requestName: name }),
+      ...(uid !== undefined && { requestUid: uid }),
+    },
+  };
+}

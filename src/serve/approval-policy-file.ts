@@ -1,0 +1,26 @@
+import type { Logger } from "pino";
+import type { ApprovalPolicy } from "../signers/approval-policy.ts";
+import { parseApprovalPolicy } from "../signers/parse-approval-policy.ts";
+import { followFiles } from "./followed-files.ts";
+import { parseSettingsFile } from "./settings-files.ts";
+
+/**
+ * The rules of `--approval-policy` as the file is now. A file that is broken at the start is a UsageError; one that is broken
+ * later leaves the old rules in force, and is logged.
+ */
+export function openApprovalPolicy(file: string, log: Pick<Logger, "error">): () => ApprovalPolicy {
+  return followFiles({
+    files: [file],
+    load: () =>
+      parseSettingsFile("approval-policy", file, (text) => {
+        const parsed = parseApprovalPolicy(text);
+        if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
+        return parsed.policy;
+      }),
+    onFailure: (error) =>
+      log.error(
+        { file, error: error instanceof Error ? error.message : String(error) },
+        "the approval policy cannot be used; the rules from before stay in force",
+      ),
+  });
+}

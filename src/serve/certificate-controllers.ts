@@ -1,0 +1,55 @@
+import type { Logger } from "pino";
+import type { Names } from "../api/names.ts";
+import type { CertificateOptions } from "../cli/certificate-flags.ts";
+import { certificateInventory } from "../controllers/certificate-inventory.ts";
+import { certificateRecordCleaner } from "../controllers/certificate-record-cleaner.ts";
+import type { Controller } from "../controllers/controller.ts";
+import { csrApproving } from "../controllers/csr-approving.ts";
+import { csrCleaner } from "../controllers/csr-cleaner.ts";
+import { csrPolicyApproving, identityOf } from "../controllers/csr-policy-approving.ts";
+import { csrSigning } from "../controllers/csr-signing.ts";
+import { trustBundlePublisher } from "../controllers/trust-bundle-publisher.ts";
+import { isDecidedByPolicy } from "../signers/decide-approval.ts";
+import { openApprovalPolicy } from "./approval-policy-file.ts";
+import type { AuthorityFor } from "./signing-authorities.ts";
+
+const policyIntervalMilliseconds = 10_000;
+const bundleIntervalMilliseconds = 10_000;
+const recordIntervalMilliseconds = 3_600_000;
+
+export interface CertificateControllersOptions {
+  readonly options: CertificateOptions;
+  readonly names: Names;
+  readonly log: Logger;
+  readonly authorityFor: AuthorityFor;
+}
+
+/** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. Throws UsageError for a bad policy. */
+export function certificateControllers(given: CertificateControllersOptions): Controller[] {
+  const { options, names, log, authorityFor } = given;
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const maximumLifetimeSeconds = Math.floor(options["cluster-signing-duration"] / 1000);
+  const policyFile = options["approval-policy"];
+  const policy = policyFile === undefined ? undefined : openApprovalPolicy(policyFile, log);
+  return [
+    csrApproving({
+      isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),
+    }),
+    ...(policy === undefined
+      ? []
+      : [csrPolicyApproving({ policy, maximumLifetimeSeconds, intervalMilliseconds: policyIntervalMilliseconds })]),
+    csrSigning({ authorityFor, maximumLifetimeSeconds }),
+    csrCleaner,
+    certificateInventory,
+    certificateRecordCleaner({
+      retentionMilliseconds: options["issued-certificate-retention"],
+      intervalMilliseconds: recordIntervalMilliseconds,
+    }),
+    trustBundlePublisher({
+      signerNames: [apiserverClient, apiserverClientNodeAgent, nodeAgentServing],
+      anchorsFor: (signerName) => authorityFor(signerName)?.anchors ?? [],
+      overlapMilliseconds: options["cluster-signing-duration"],
+      intervalMilliseconds: bundleIntervalMilliseconds,
+    }),
+  ];
+}

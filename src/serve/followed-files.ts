@@ -1,0 +1,40 @@
+import { statSync } from "node:fs";
+
+export interface FollowedFilesOptions<T> {
+  readonly files: readonly string[];
+  /** Reads them; what it throws at the start is thrown, and later leaves the last good value in place. */
+  readonly load: () => T;
+  /** Told once of each state of the files that could not be read. */
+  readonly onFailure?: (error: unknown) => void;
+}
+
+/**
+ * What files say, as they are now: the returned function reads them again when they have changed. While they cannot be
+ * read, or do not fit each other because one of them is being replaced, the last value that could is used.
+ */
+export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<T>): () => T {
+  const version = (): string => files.map(fileVersion).join();
+  // The version comes first: a change while the files are read is then seen at the next look.
+  let seen = version();
+  let value = load();
+  let failed: string | undefined;
+  return () => {
+    const now = version();
+    if (now === seen || now === failed) return value;
+    try {
+      value = load();
+      seen = now;
+      failed = undefined;
+    } catch (error) {
+      failed = now;
+      onFailure?.(error);
+    }
+    return value;
+  };
+}
+
+/** Changes with the file: times alone do not tell a file from another one that was copied over it with its times. */
+function fileVersion(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? "absent" : `${stats.ino}/${stats.size}/${stats.mtimeMs}/${stats.ctimeMs}`;
+}

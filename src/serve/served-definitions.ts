@@ -1,6 +1,5 @@
 import type { Authorize } from "../api/attributes.ts";
 import type { Names } from "../api/names.ts";
-import type { ApiObject } from "../api/object-meta.ts";
 import type { Authentication } from "../authentication/index.ts";
 import type { RuleResolver } from "../authorization/index.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
@@ -51,15 +50,11 @@ export function reviewDefinitions(
   { authentication, authorize, resolver }: ReviewServices,
 ): ReviewDefinition[] {
   return [
-    forAnyObject(selfSubjectReviews(names)),
-    forAnyObject(tokenReviews(names, authentication)),
-    forAnyObject(localSubjectAccessReviews(names, { authorize })),
-    forAnyObject(selfSubjectAccessReviews(names, { authorize })),
-    forAnyObject(selfSubjectRulesReviews(names, { rulesFor: (user, namespace) => resolver.rulesFor(user, namespace) })),
-    forAnyObject(subjectAccessReviews(names, { authorize })),
+    selfSubjectReviews(names),
+    tokenReviews(names, authentication),
+    localSubjectAccessReviews(names, { authorize }),
+    selfSubjectAccessReviews(names, { authorize }),
+    selfSubjectRulesReviews(names, { rulesFor: (user, namespace) => resolver.rulesFor(user, namespace) }),
+    subjectAccessReviews(names, { authorize }),
   ];
 }
-
-/** A handler gives a review only objects that were decoded with its own schema, so that the kind may be forgotten. */
-const forAnyObject = <T extends ApiObject>(definition: ReviewDefinition<T>): ReviewDefinition =>
-  definition as unknown as ReviewDefinition;

@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
 import type { Names } from "../api/names.ts";
-import type { ApiObject } from "../api/object-meta.ts";
 import { aggregateRules } from "../authorization/index.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { ApiClient } from "../client/api-client.ts";
@@ -83,7 +82,7 @@ function serverControllers(server: ServerControllersOptions): Controller[] {
   ];
 }
 
-const referenceTo = ({ group, version, plural, kind, scope }: ResourceDefinition): ResourceReference<ApiObject> => ({
+const referenceTo = ({ group, version, plural, kind, scope }: ResourceDefinition): ResourceReference => ({
   group,
   version,
   resource: plural,

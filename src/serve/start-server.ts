@@ -7,7 +7,7 @@ import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
 import { namesFor } from "../api/names.ts";
-import type { Profile } from "../api/names.ts";
+import type { Names, Profile } from "../api/names.ts";
 import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
 import { bearerTokenWarnings, createImpersonation, identityHeaderRemover } from "../authentication/index.ts";
 import { controllerManagerUsername } from "../authorization/index.ts";
@@ -76,10 +76,27 @@ export async function startServer(
   const names = namesFor(options.profile as Profile);
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const store = givenStore ?? new LmdbStore({ directory: join(dataDirectory, "store"), profile: names.profile });
+  try {
+    return await composeServer(options, { log, clock, names, store });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface Foundations {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly names: Names;
+  readonly store: Store;
+}
+
+async function composeServer(options: ServeOptions, { log, clock, names, store }: Foundations): Promise<RunningServer> {
+  const dataDirectory = options["data-dir"];
   const authority = openClusterAuthority(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authority });
   const certificate = openTlsCertificate(options, { authority, clock });
-  const store = givenStore ?? new LmdbStore({ directory: join(dataDirectory, "store"), profile: names.profile });
 
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
   const objects = tokenObjects(registry);

@@ -3,14 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { adminToken, startServerProcess } from "../../bench/server-process.ts";
+import { startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/api/names.ts";
 import type { ApiObject } from "../../src/api/object-meta.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import type { ResourceReference } from "../../src/client/api-client.ts";
-import { httpsTransport } from "../../src/client/https-transport.ts";
+import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
 import { resourceReferences } from "../../src/client/resource-references.ts";
+import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { WatchFollower } from "./watch-follower.ts";
@@ -204,15 +203,6 @@ async function examineWatch(
     acknowledged.delete(key);
   }
 }
-
-const clientOf = ({ url, caCertificates }: ServerProcess): ApiClient =>
-  new ApiClient(
-    httpsTransport({
-      server: url,
-      caCertificates: caCertificates.toString(),
-      bearerToken: () => adminToken,
-    }),
-  );
 
 async function ensureNamespace(client: ApiClient): Promise<void> {
   const namespaces = client.resource(references.namespaces);

@@ -97,9 +97,17 @@ describe("wrong settings", () => {
   const refusals: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
     ["a CA file that is not there", { "client-ca-file": join(folder, "absent") }, /^--client-ca-file: cannot read /],
     ["a CA file without a certificate", { "client-ca-file": broken }, /^--client-ca-file: .* holds no certificate$/],
-    ["a serving certificate without its key", { "tls-cert-file": broken }, /^--tls-cert-file and --tls-private-key-file/],
+    [
+      "a serving certificate without its key",
+      { "tls-cert-file": broken },
+      /^--tls-cert-file and --tls-private-key-file/,
+    ],
     ["an authorizer that does not exist", { "authorization-mode": ["Magic"] }, /^--authorization-mode: "Magic" is not/],
-    ["a signing key that is none", { "service-account-signing-key-file": broken }, /^--service-account-signing-key-file: /],
+    [
+      "a signing key that is none",
+      { "service-account-signing-key-file": broken },
+      /^--service-account-signing-key-file: /,
+    ],
   ];
   for (const [what, settings, message] of refusals) {
     test(`${what} is one line that names the flag`, async () => {

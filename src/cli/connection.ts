@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { namesFor } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { httpsTransport } from "../client/https-transport.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
+import { namesOfServer } from "../client/names-of-server.ts";
 import { resourceReferences } from "../client/resource-references.ts";
 import type { ResourceReferences } from "../client/resource-references.ts";
 import { UsageError } from "./flag.ts";
@@ -48,12 +48,9 @@ export async function connect(flags: ConnectionFlags): Promise<ServerConnection>
   return { client, transport, names, references: resourceReferences(names), namespace: flags.namespace ?? namespace };
 }
 
-/** A server speaks one profile: its list of API groups says which. */
+/** A server speaks one profile. */
 async function speltNames(client: ApiClient): Promise<Names> {
-  const { groups } = await client.request<{ groups: readonly { name: string }[] }>("GET", "/apis");
-  const spelt = [namesFor("platform"), namesFor("kubernetes")].find((names) =>
-    groups.some(({ name }) => name === names.group("authentication")),
-  );
-  if (spelt === undefined) throw new UsageError("the server offers no authentication API: it is not a Signet server");
-  return spelt;
+  const names = await namesOfServer(client);
+  if (names === undefined) throw new UsageError("the server offers no authentication API: it is not a Signet server");
+  return names;
 }

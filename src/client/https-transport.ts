@@ -1,17 +1,26 @@
 import https from "node:https";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
-/** What is needed to reach a server and to prove who one is. Credentials are read anew for each request. */
-export interface HttpsTransportOptions {
-  /** `https://host:port`, perhaps with a path prefix. */
-  readonly server: string;
+/** Whom to believe, and who one is, when a connection is opened. */
+export interface TlsCredentials {
   /** PEM of the CAs that the server's certificate must chain to. Default: the system's. */
   readonly caCertificates?: string;
+  readonly clientCertificate?: { readonly certificate: string; readonly key: string };
+}
+
+/** What is needed to reach a server and to prove who one is. Credentials are read anew for each request. */
+export interface HttpsTransportOptions extends TlsCredentials {
+  /** `https://host:port`, perhaps with a path prefix. */
+  readonly server: string;
+  /**
+   * For credentials that change, in place of `caCertificates` and `clientCertificate`: asked before each request. Another
+   * object than before means new connections; requests that run end on the old ones, which are then closed.
+   */
+  readonly tlsCredentials?: () => TlsCredentials;
   /** The name that the server's certificate must be valid for, where it is not the host's. */
   readonly serverName?: string;
   /** For development only: accepts any server certificate. */
   readonly skipsServerVerification?: boolean;
-  readonly clientCertificate?: { readonly certificate: string; readonly key: string };
   /** Called for every request, so that a rotated token is used at once. */
   readonly bearerToken?: () => string | undefined;
   readonly userAgent?: string;
@@ -23,21 +32,60 @@ export interface HttpsTransportOptions {
 export function httpsTransport(options: HttpsTransportOptions): Transport {
   const base = new URL(options.server);
   if (base.protocol !== "https:") throw new TypeError(`the server's URL must begin with https://: ${options.server}`);
-  const agent = new https.Agent({
-    keepAlive: true,
-    ...(options.caCertificates !== undefined && { ca: options.caCertificates }),
-    ...(options.clientCertificate !== undefined && {
-      cert: options.clientCertificate.certificate,
-      key: options.clientCertificate.key,
-    }),
-    ...(options.serverName !== undefined && { servername: options.serverName }),
-    rejectUnauthorized: options.skipsServerVerification !== true,
-  });
+  const connections = new Connections(options);
   const prefix = base.pathname.replace(/\/$/, "");
   return {
-    send: (request) => send(request, { base, prefix, agent, options }),
-    close: () => agent.destroy(),
+    send: (request) => send(request, { base, prefix, agent: connections.current(), options }),
+    close: () => connections.close(),
   };
+}
+
+/** Connections that stay open, all made with the newest credentials. */
+class Connections {
+  readonly #options: HttpsTransportOptions;
+  readonly #retired = new Set<https.Agent>();
+  #credentials: TlsCredentials;
+  #agent: https.Agent;
+
+  constructor(options: HttpsTransportOptions) {
+    this.#options = options;
+    this.#credentials = options.tlsCredentials?.() ?? options;
+    this.#agent = this.#open();
+  }
+
+  current(): https.Agent {
+    const credentials = this.#options.tlsCredentials?.() ?? this.#options;
+    if (credentials !== this.#credentials) {
+      this.#credentials = credentials;
+      this.#retire(this.#agent);
+      this.#agent = this.#open();
+    }
+    return this.#agent;
+  }
+
+  close(): void {
+    for (const agent of [this.#agent, ...this.#retired]) agent.destroy();
+  }
+
+  #open(): https.Agent {
+    const { caCertificates, clientCertificate } = this.#credentials;
+    const { serverName, skipsServerVerification } = this.#options;
+    return new https.Agent({
+      keepAlive: true,
+      ...(caCertificates !== undefined && { ca: caCertificates }),
+      ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),
+      ...(serverName !== undefined && { servername: serverName }),
+      rejectUnauthorized: skipsServerVerification !== true,
+    });
+  }
+
+  /** Idle connections end now, busy ones with their request: no request fails because credentials changed. */
+  #retire(agent: https.Agent): void {
+    agent.maxFreeSockets = 0;
+    for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+    for (const old of this.#retired) if (Object.keys(old.sockets).length === 0) this.#retired.delete(old);
+    this.#retired.add(agent);
+  }
 }
 
 interface Wire {

@@ -26,7 +26,8 @@ export function writeFileAtomically(
   flushFolder(dirname(file));
 }
 
-function flushFolder(folder: string): void {
+/** Makes renames in a folder last through a power cut. */
+export function flushFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {
     fsyncSync(descriptor);

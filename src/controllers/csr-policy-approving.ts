@@ -73,12 +73,12 @@ export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity
 });
 
 function questionOf(request: CertificateSigningRequest, maximumLifetimeSeconds: number): ApprovalQuestion | undefined {
-  const { request: base64 = "", usages = [], expirationSeconds } = request.spec;
+  const { request: base64, usages = [], expirationSeconds } = request.spec;
   try {
     return {
       ...identityOf(request),
       usages,
-      request: parseCertificateRequestPem(Buffer.from(base64, "base64")),
+      request: parseCertificateRequestPem(Buffer.from(base64 ?? "", "base64")),
       lifetimeSeconds: lifetimeSeconds(expirationSeconds, maximumLifetimeSeconds),
     };
   } catch (error) {

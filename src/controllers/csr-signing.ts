@@ -36,7 +36,7 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
         const authority = authorityFor(signerName);
         if (signer === undefined || authority === undefined) return;
 
-        const request = parse(stored.spec.request);
+        const request = parse(stored.spec.request ?? "");
         const faults = request instanceof PkiError ? [request.message] : signer.violations(request, usages);
         if (request instanceof PkiError || faults.length > 0) {
           const condition = { type: "Failed", reason: "SignerValidationFailure", message: faults.join("; ") } as const;
@@ -59,7 +59,7 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
   };
 }
 
-function parse(base64 = ""): CertificateRequest | PkiError {
+function parse(base64: string): CertificateRequest | PkiError {
   try {
     const request = parseCertificateRequestPem(Buffer.from(base64, "base64"));
     checkRequestSignature(request);

@@ -44,7 +44,7 @@ export const tokenRequestSchema = object({
           boundObjectRef: {
             number: 3,
             schema: boundObjectReference,
-            presence: "pointer",
+            presence: "nullable",
             description:
               "The token is valid only while this object exists. The API server checks that; others may not, so a short " +
               "lifetime is what revokes a token quickly.",

@@ -70,7 +70,7 @@ export function tokenRequest(names: Names, options: TokenRequestOptions): Create
     if (faults.length > 0) throw invalid(kind, "", faults);
 
     const bound =
-      boundObjectRef === undefined ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
+      boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
     const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
     const { expirationSeconds, warnings } = shortened(requestedSeconds, options);
     const isExtended =
@@ -90,8 +90,7 @@ export function tokenRequest(names: Names, options: TokenRequestOptions): Create
     const object = {
       ...request,
       metadata: { ...request.metadata, name, namespace, uid: account.uid, creationTimestamp: timestamp(now) },
-      // The reference has no omitempty upstream: it is there as null.
-      spec: { audiences, boundObjectRef: boundObjectRef ?? null, expirationSeconds },
+      spec: { audiences, boundObjectRef, expirationSeconds },
       status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
     };
     return { object, warnings };

@@ -94,9 +94,10 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
   const isCollection = schema.type === "array" || schema.type === "map";
   const withoutValue = (): unknown => {
     if (field.default !== undefined) return structuredClone(field.default);
+    if (presence === "nullable") return null;
     return presence === "always" ? emptyValue(schema) : undefined;
   };
-  const keepsEmpty = presence === "pointer" && !isCollection;
+  const keepsEmpty = (presence === "pointer" || presence === "nullable") && !isCollection;
   const keepsEmptyCollection = presence === "always" && isCollection;
   return {
     name,

@@ -68,9 +68,10 @@ export interface AnySchema<T = unknown> {
  * - `pointer`: absent only when it was absent or null (false, 0, "" and {} stay; an empty array of a pointer-less Go
  *   slice vanishes all the same);
  * - `always`: always there; when it was not given, with its empty value ("" 0 false, a struct with its own always-fields,
- *   null for lists and maps).
+ *   null for lists and maps);
+ * - `nullable`: always there, null when it was not given (a Go pointer, or bytes, without omitempty).
  */
-export type Presence = "omitEmpty" | "pointer" | "always";
+export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 
 export interface Field {
   /** The field's number in the protobuf message; 0: not in it (apiVersion and kind, which the envelope carries). */
@@ -163,12 +164,14 @@ export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Inf
 /** The TypeScript type of the decoded values of a schema. */
 export type Infer<S> = S extends { readonly [typed]?: infer T } ? T : never;
 
-type AlwaysKeys<F> = { [K in keyof F]: F[K] extends { presence: "always" } ? K : never }[keyof F];
+type AlwaysKeys<F> = { [K in keyof F]: F[K] extends { presence: "always" | "nullable" } ? K : never }[keyof F];
 type Flat<T> = { [K in keyof T]: T[K] };
-type AlwaysValue<S> = S extends { type: "array" } | { type: "map" } ? Infer<S> | null : Infer<S>;
+type AlwaysValue<F extends Field> = F extends { presence: "nullable" } | { schema: { type: "array" | "map" } }
+  ? Infer<F["schema"]> | null
+  : Infer<F["schema"]>;
 
 export type FieldsOf<F extends Readonly<Record<string, Field>>> = Flat<
-  { -readonly [K in AlwaysKeys<F>]: AlwaysValue<F[K]["schema"]> } & {
+  { -readonly [K in AlwaysKeys<F>]: AlwaysValue<F[K]> } & {
     -readonly [K in Exclude<keyof F, AlwaysKeys<F>>]?: NonNullable<Infer<F[K]["schema"]>>;
   }
 >;

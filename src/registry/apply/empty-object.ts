@@ -17,11 +17,12 @@ export function emptyObject(schema: ObjectSchema): Readonly<JsonObject> {
 }
 
 function alwaysFields(schema: ObjectSchema): JsonObject {
-  const isAlways = ([, field]: readonly [string, Field]): boolean => field.presence === "always";
+  const isAlways = ([, { presence }]: readonly [string, Field]): boolean =>
+    presence === "always" || presence === "nullable";
   return Object.fromEntries(
     Object.entries(schema.fields)
       .filter(isAlways)
-      .map(([name, field]) => [name, emptyValue(field.schema)]),
+      .map(([name, { schema: ofField, presence }]) => [name, presence === "nullable" ? null : emptyValue(ofField)]),
   );
 }
 

@@ -84,7 +84,7 @@ const spec = object({
       number: 1,
       schema: bytes,
       // A request that was left out is told from an empty one in what is answered to it.
-      presence: "pointer",
+      presence: "nullable",
       isRequired: true,
       description: "A PKCS #10 request in a CERTIFICATE REQUEST block of PEM, in base64.",
     },

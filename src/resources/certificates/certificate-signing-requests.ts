@@ -92,7 +92,7 @@ type Conditions = readonly CertificateSigningRequestCondition[];
 function requestedBy(spec: Spec, { username, uid = "", groups, extra }: UserInfo): Spec {
   const { request, signerName, expirationSeconds, usages } = spec;
   return {
-    ...(request !== undefined && { request }),
+    request,
     signerName,
     ...(expirationSeconds !== undefined && { expirationSeconds }),
     ...(usages !== undefined && { usages }),

@@ -1,10 +1,12 @@
 import type { HttpResponse } from "../../api/http-message.ts";
+import { trackUpdate } from "../../registry/apply/field-manager.ts";
 import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
 import { inRequestNamespace } from "../../registry/object-namespace.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
 import { decodeBody, decodeWith, readBody } from "./request-object.ts";
+import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
 export interface ReviewRequest {
@@ -19,19 +21,23 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const { request, info, user, warnings, clock } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
   const body = await readBody(request);
-  const { isDryRun, fieldValidation } = parseWriteOptions(request.query, { kind: "CreateOptions" });
+  const { isDryRun, fieldValidation, fieldManager } = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const decoded = decodeBody(body, { expected: review, fieldValidation, warnings, decode: decodeWith(review.schema) });
   const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
   const { namespace } = info;
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const object = inRequestNamespace({ ...decoded, kind: review.kind, apiVersion }, { scope, namespace });
-  const answer = await review.create(object, {
-    user,
-    namespace,
-    name,
-    isDryRun,
-    now: clock.now(),
+  const now = clock.now();
+  const tracked = trackUpdate({
+    schema: review.schema,
+    manager: requestManager(request, { fieldManager }),
+    apiVersion,
+    subresource: info.subresource,
+    now,
+    previous: undefined,
+    next: object,
   });
+  const answer = await review.create(tracked, { user, namespace, name, isDryRun, now });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   const response = representObject(review.schema, answer.object, { request, status: 201, mediaType });
   return warnings.addTo(response);

@@ -9,7 +9,7 @@ import { patchObject } from "../../registry/patch-object.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
-import { managerName, parseWriteOptions } from "../../registry/write-options.ts";
+import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import { patchType } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
@@ -20,6 +20,7 @@ import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
+import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
 /** POST: a new object, or the answer of a subresource that is only created. */
@@ -39,7 +40,7 @@ export async function createRequest(
   const created = await createObject(registry, {
     object: decodedObject(registry, { body, options, resourceRequest }),
     namespace: info.namespace,
-    manager: managerOf(request, options),
+    manager: requestManager(request, options),
     caller: caller(options),
   });
   return representStored(registry, created, { request, status: 201, mediaType });
@@ -60,7 +61,7 @@ export async function updateRequest(
     namespace,
     name,
     subresource,
-    manager: managerOf(request, options),
+    manager: requestManager(request, options),
     caller: callerOf(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
@@ -86,7 +87,7 @@ export async function patchRequest(
     namespace,
     name,
     subresource,
-    manager: managerOf(request, options),
+    manager: requestManager(request, options),
     caller: callerOf(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
@@ -139,11 +140,6 @@ const representChanged = (
   }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
 ): HttpResponse =>
   representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType });
-
-function managerOf(request: HttpRequest, { fieldManager }: WriteOptions): string {
-  const userAgent = request.headers["user-agent"];
-  return managerName(fieldManager, typeof userAgent === "string" ? userAgent : "");
-}
 
 const warner =
   ({ warnings }: ResourceRequest) =>

@@ -2,9 +2,6 @@ import type { OpenApiV2, OperationV2, ParameterV2, PathItemV2 } from "./openapi.
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { bytesType, ProtobufWriter, varintType } from "./protobuf-wire.ts";
 
-/** The media type that client-go and kubectl ask for. */
-export const openApiV2ProtobufMediaType = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-
 /** Encodes a document as gnostic's `openapi.v2.Document` message. */
 export function encodeOpenApiV2({ swagger, info, paths, definitions }: OpenApiV2): Buffer {
   const writer = new ProtobufWriter();

@@ -16,7 +16,9 @@ export interface OpenApiSource {
   version2Protobuf?(): Buffer;
 }
 
-const version2ProtobufType = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/** What clients ask for. It is no media type by RFC 9110 (`@`), so that Go refuses to read it in an answer. */
+const version2ProtobufAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 /** Paths with the right hash never change: a year, in seconds. */
 const immutableSeconds = 31_536_000;
 
@@ -70,7 +72,7 @@ function hashedResponse(request: HttpRequest, path: string, document: TaggedDocu
 }
 
 const asksForProtobuf = (request: HttpRequest): boolean =>
-  String(request.headers["accept"] ?? "").includes(version2ProtobufType);
+  [version2ProtobufAsked, version2ProtobufType].some((type) => String(request.headers["accept"] ?? "").includes(type));
 
 function protobufDocument(source: OpenApiSource, tag: string): TaggedDocument | undefined {
   const bytes = source.version2Protobuf?.();

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe } from "node:test";
+import { namesFor } from "../../../src/api/names.ts";
+import type { Names, Profile } from "../../../src/api/names.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+
+const isKubectlInstalled = spawnSync("kubectl", ["version", "--client"]).status === 0;
+
+export interface KubectlAnswer {
+  readonly exitCode: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+export interface KubectlOptions {
+  readonly input?: string;
+  /** More environment variables, such as KUBE_EDITOR. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** One server, and kubectl with a kubeconfig, a home and a cache of its own. */
+export class KubectlScene {
+  readonly names: Names;
+  readonly #folder = mkdtempSync(join(tmpdir(), "signet-kubectl-"));
+  #server: TestServer | undefined;
+
+  constructor(profile: Profile) {
+    this.names = namesFor(profile);
+  }
+
+  get server(): TestServer {
+    assert.ok(this.#server, "the server is started before the tests");
+    return this.#server;
+  }
+
+  async start(): Promise<void> {
+    this.#server = await startTestServer({ profile: this.names.profile });
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Writes a file into the scene's folder, which is where kubectl runs. */
+  file(name: string, content: string): string {
+    const path = join(this.#folder, name);
+    writeFileSync(path, content);
+    return path;
+  }
+
+  /** Runs a command line, in which single quotes keep a word together. */
+  run(line: string, { input, environment }: KubectlOptions = {}): Promise<KubectlAnswer> {
+    return new Promise((resolve) => {
+      const process = execFile("kubectl", words(line), this.#options(environment), (error, output, errors) => {
+        resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), output, errors });
+      });
+      process.stdin?.end(input ?? "");
+    });
+  }
+
+  /** The output of a command that succeeds. */
+  async output(line: string, options?: KubectlOptions): Promise<string> {
+    const { exitCode, output, errors } = await this.run(line, options);
+    assert.equal(exitCode, 0, `kubectl ${line}\n${errors}`);
+    return output;
+  }
+
+  /** The error text of a command that fails. */
+  async refusal(line: string, options?: KubectlOptions): Promise<string> {
+    const { exitCode, output, errors } = await this.run(line, options);
+    assert.notEqual(exitCode, 0, `kubectl ${line}\n${output}`);
+    return errors;
+  }
+
+  /** The table that a command prints, as rows of cells; empty cells are lost. */
+  async table(line: string): Promise<string[][]> {
+    return cells(await this.output(line));
+  }
+
+  /** A command that prints until it is ended; `next` resolves to its next line. */
+  follow(line: string): { next(): Promise<string>; end(): void } {
+    const process = spawn("kubectl", words(line), this.#options());
+    const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
+    return {
+      async next() {
+        const { value, done } = await lines.next();
+        assert.ok(done !== true, `kubectl ${line} ended`);
+        return value;
+      },
+      end: () => void process.kill(),
+    };
+  }
+
+  #options(environment: Readonly<Record<string, string>> = {}) {
+    return {
+      cwd: this.#folder,
+      timeout: 60_000,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.#folder,
+        KUBECACHEDIR: join(this.#folder, "cache"),
+        KUBECONFIG: this.server.kubeconfigFile,
+        ...environment,
+      },
+    };
+  }
+}
+
+/** The words of a command line; single quotes keep one together and vanish. */
+const words = (line: string): string[] =>
+  (line.match(/(?:[^\s']|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ""));
+
+/** The rows of a printed table: columns are at least two spaces apart. */
+export const cells = (output: string): string[][] =>
+  output
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => line.trim().split(/ {2,}/));
+
+/** Runs the same tests against a server of each profile; where kubectl is not installed it says so and runs none. */
+export function describeKubectl(
+  title: string,
+  profiles: readonly Profile[],
+  defineTests: (scene: KubectlScene) => void,
+): void {
+  if (!isKubectlInstalled) {
+    describe(title, { skip: "kubectl is not installed" });
+    return;
+  }
+  for (const profile of profiles) {
+    describe(`${title} (profile ${profile})`, () => {
+      const scene = new KubectlScene(profile);
+      before(() => scene.start());
+      after(() => scene.stop());
+      defineTests(scene);
+    });
+  }
+}
+
+/** What kubectl hard-codes the upstream names of works in profile kubernetes only; the rest must in both. */
+export const bothProfiles: readonly Profile[] = ["kubernetes", "platform"];
+export const kubernetesOnly: readonly Profile[] = ["kubernetes"];

@@ -58,6 +58,8 @@ export class WatchCache<T> {
   readonly #options: WatchCacheOptions<T>;
   readonly #objects = new SortedMap<T>();
   readonly #watches = new Set<CacheWatch<T>>();
+  /** Ended by a load; told so once the cache is at the new revision, where they may begin anew. */
+  readonly #leftBehind = new Set<CacheWatch<T>>();
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
 
@@ -76,7 +78,7 @@ export class WatchCache<T> {
       load: (entries, revision) => this.#load(entries, revision),
       apply: (change) => this.#apply(change),
       progress: (revision) => this.#progress(revision),
-      end: (error) => this.#endWatches(error, Infinity),
+      end: (error) => this.#endWatches(error),
     });
     await this.#follower.started;
   }
@@ -125,11 +127,22 @@ export class WatchCache<T> {
     // Registered first: an event that is applied while the old ones are given out (by a callback that writes) is not lost.
     this.#watches.add(watch);
     for (const event of this.#history.after(request.afterRevision)) this.#give(watch, event, byteOrdered(event.key));
-    return { stop: () => void this.#watches.delete(watch) };
+    return {
+      stop: () => {
+        this.#watches.delete(watch);
+        this.#leftBehind.delete(watch);
+      },
+    };
   }
 
   #load(entries: readonly Entry[], revision: number): void {
-    this.#endWatches(new RevisionCompacted(revision), revision);
+    if (this.revision < revision) {
+      for (const watch of this.#watches) {
+        if (watch.position >= revision) continue;
+        this.#watches.delete(watch);
+        this.#leftBehind.add(watch);
+      }
+    }
     this.#objects.clear();
     for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
     this.#history = new EventHistory({ capacity: this.#options.historyLength, oldestRevision: revision });
@@ -162,6 +175,10 @@ export class WatchCache<T> {
   }
 
   #progress(revision: number): void {
+    for (const watch of this.#leftBehind) {
+      this.#leftBehind.delete(watch);
+      watch.request.onEnd(new RevisionCompacted(this.oldestRevision));
+    }
     for (const watch of this.#watches) {
       const { onProgress } = watch.request;
       if (onProgress !== undefined) this.#call(watch, () => onProgress(revision));
@@ -177,12 +194,8 @@ export class WatchCache<T> {
     }
   }
 
-  /** Ends the watches that have not come as far as a revision. */
-  #endWatches(error: Error, revision: number): void {
-    for (const watch of this.#watches) {
-      if (watch.position >= revision || this.revision >= revision) continue;
-      this.#watches.delete(watch);
-      watch.request.onEnd(error);
-    }
+  #endWatches(error: Error): void {
+    // A copy: whoever begins a new watch when the old one ends is not ended again and again.
+    for (const watch of [...this.#watches]) if (this.#watches.delete(watch)) watch.request.onEnd(error);
   }
 }

@@ -221,6 +221,30 @@ describe("a watch cache", () => {
     assert.equal(cache.get(`${PREFIX}a`), "4@7");
   });
 
+  it("has reloaded when it ends watches, so that whoever begins anew at once misses nothing", async () => {
+    const store = new InterruptedStore();
+    const cache = await startedCache({ store });
+    await put(store, `${PREFIX}a`, "1");
+    const seen: string[] = [];
+    const follow = (): void => {
+      seen.push(...cache.range(ALL).map((object) => `state ${object}`));
+      collect(cache, {
+        afterRevision: cache.revision,
+        onEvent: ({ revision }) => void seen.push(`event ${revision}`),
+        onEnd: follow,
+      });
+    };
+    follow();
+    await store.interrupt(new RevisionCompacted(4), async () => {
+      await put(store, `${PREFIX}a`, "2");
+      await put(store, `${PREFIX}a`, "3");
+      await store.compact(4);
+    });
+    await cache.waitFor(4);
+    await put(store, `${PREFIX}a`, "4");
+    assert.deepEqual(seen, ["state 1@2", "state 3@4", "event 5"]);
+  });
+
   it("waits for a revision until it is applied or the wait is given up", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });

@@ -1,0 +1,173 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startServerProcess } from "../../bench/server-process.ts";
+import type { ServerProcess } from "../../bench/server-process.ts";
+import { namesFor } from "../../src/api/names.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import type { ApiClient } from "../../src/client/api-client.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { clientOf } from "./client-of.ts";
+import { startCuttableProxy } from "./cuttable-proxy.ts";
+import type { CuttableProxy } from "./cuttable-proxy.ts";
+import { InformerRecord } from "./informer-record.ts";
+import { LedgerWriter } from "./ledger-writer.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { compactEverything, runSoakLoad } from "./soak-load.ts";
+import { WatchFollower } from "./watch-follower.ts";
+
+export interface SoakOptions {
+  readonly seconds: number;
+  readonly informers: number;
+  readonly writers: number;
+  readonly seed: number;
+  /** More flags of `signet serve`. */
+  readonly flags?: readonly string[];
+}
+
+export interface SoakReport {
+  readonly writes: number;
+  /** Events that the informers were given, all together. */
+  readonly events: number;
+  readonly watches: number;
+  /** Lists: the first of each informer, and one after each 410. */
+  readonly lists: number;
+  readonly cuts: number;
+  readonly compactions: number;
+  /** Resident memory in MiB: early in the load, at its end, and after all watches have ended. */
+  readonly residentMebibytes: { readonly early: number; readonly end: number; readonly afterwards: number };
+  readonly violations: readonly string[];
+}
+
+const namespace = "default";
+const { configMaps } = resourceReferences(namesFor("platform"));
+
+/**
+ * Informers whose connections are cut follow a collection that others write to while its history is compacted away. After
+ * a fifth of the time the server is restarted behind their backs, with nothing left of the history that they know: all
+ * of them must list anew.
+ */
+export async function runSoak({ seconds, informers, writers, seed, flags = [] }: SoakOptions): Promise<SoakReport> {
+  const random = new SeededRandom(seed);
+  const scratch = mkdtempSync(join(tmpdir(), "signet-soak-"));
+  const dataDirectory = join(scratch, "data");
+  const server = await startServerProcess(dataDirectory, { flags });
+  const scene: Scene = { server, flags, dataDirectory, steady: await proxyOf(server), shaky: await proxyOf(server) };
+  const clients: ApiClient[] = [];
+  const newClient = (proxy: CuttableProxy): ApiClient => {
+    const { caCertificates } = scene.server;
+    const client = clientOf({ url: `https://127.0.0.1:${proxy.port}`, caCertificates });
+    clients.push(client);
+    return client;
+  };
+  const client = newClient(scene.steady);
+  const following = new AbortController();
+  try {
+    const records = Array.from(
+      { length: informers },
+      () => new InformerRecord(newClient(scene.shaky), { reference: configMaps, namespace }),
+    );
+    // Its connection is not cut: it tells what there was.
+    const reference = new WatchFollower(configMaps, namespace);
+    const followed = reference.follow(client, following.signal);
+    await Promise.all(records.map(({ informer }) => informer.start(following.signal)));
+
+    const writing = Array.from({ length: writers }, (_, index) => ({
+      writer: new LedgerWriter({
+        name: `client-${index}`,
+        namespace,
+        references: [configMaps],
+        random: random.fork(),
+        slotCount: 20,
+      }),
+      client: newClient(scene.steady),
+    }));
+    let earlyMebibytes = 0;
+    const load = { dataDirectory, proxy: scene.shaky, random, writers: writing };
+    const first = await runSoakLoad({ ...load, seconds: seconds / 5, onEarly: () => {} });
+    await restartUnseen(scene, { client, reference });
+    const second = await runSoakLoad({
+      ...load,
+      seconds: (seconds * 4) / 5,
+      onEarly: () => (earlyMebibytes = scene.server.residentMebibytes()),
+    });
+
+    const violations = writing.flatMap(({ writer }) => writer.violations);
+    if (writing.some(({ writer }) => writer.unansweredCount + writer.refusedCount > 0)) {
+      violations.push("a write was not answered");
+    }
+    const last = await writeFence(client, "end");
+    if (!(await reference.reached(last, { withinMilliseconds: 20_000 }))) violations.push("the watch fell behind");
+    const { items } = await client.resource<ApiObject>(configMaps, namespace).list();
+    await settled(() => records.every(({ informer }) => informer.get(`${namespace}/end`) !== undefined));
+    for (const record of records) {
+      violations.push(...record.violations, ...record.copyFaults(items), ...record.eventFaults(reference.events));
+    }
+    violations.push(...reference.violations, ...reference.differencesFrom(items));
+
+    const end = scene.server.residentMebibytes();
+    following.abort();
+    await followed;
+    await settled(async () => (await openWatches(client)) === 0);
+    if ((await openWatches(client)) > 0) violations.push("the server still holds watches that nobody reads");
+    return {
+      writes: writing.reduce((sum, { writer }) => sum + writer.acknowledgedCount, 0),
+      events: records.reduce((sum, record) => sum + record.events, 0),
+      watches: records.reduce((sum, record) => sum + record.watches, 0),
+      lists: records.reduce((sum, record) => sum + record.lists, 0),
+      cuts: first.cuts + second.cuts,
+      compactions: first.compactions + second.compactions,
+      residentMebibytes: { early: earlyMebibytes, end, afterwards: scene.server.residentMebibytes() },
+      violations,
+    };
+  } finally {
+    following.abort();
+    for (const one of clients) one.close();
+    await Promise.all([scene.steady.close(), scene.shaky.close(), scene.server.stop()]);
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+interface Scene {
+  server: ServerProcess;
+  readonly flags: readonly string[];
+  readonly dataDirectory: string;
+  readonly steady: CuttableProxy;
+  readonly shaky: CuttableProxy;
+}
+
+const proxyOf = ({ url }: ServerProcess): Promise<CuttableProxy> => startCuttableProxy(portOf(url));
+const portOf = (url: string): number => Number(new URL(url).port);
+
+/** The informers are cut off, something is written, all history is forgotten, the server starts anew. */
+async function restartUnseen(
+  scene: Scene,
+  { client, reference }: { readonly client: ApiClient; readonly reference: WatchFollower },
+): Promise<void> {
+  scene.shaky.detach();
+  await reference.reached(await writeFence(client, "unseen"), { withinMilliseconds: 20_000 });
+  await compactEverything(scene.dataDirectory);
+  scene.steady.detach();
+  await scene.server.stop();
+  scene.server = await startServerProcess(scene.dataDirectory, { flags: scene.flags });
+  for (const proxy of [scene.steady, scene.shaky]) proxy.target(portOf(scene.server.url));
+}
+
+/** The resourceVersion of the last write. */
+async function writeFence(client: ApiClient, name: string): Promise<number> {
+  const fence: ApiObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name } };
+  const { metadata } = await client.resource<ApiObject>(configMaps, namespace).create(fence);
+  return Number(metadata.resourceVersion);
+}
+
+/** The server's own count of watches. */
+async function openWatches(client: ApiClient): Promise<number> {
+  const metrics = await client.text("/metrics");
+  return Number(/^apiserver_longrunning_requests\S* (\d+)/m.exec(metrics)?.[1] ?? 0);
+}
+
+/** Waits until a condition holds, a bounded time: what does not hold then is found by the checks. */
+async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400 && !(await holds()); tries++) await delay(50);
+}

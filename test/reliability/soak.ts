@@ -1,0 +1,36 @@
+/**
+ * Informers with broken connections against concurrent writes and compactions; prints what they missed.
+ *
+ *   npm run test:soak -- [--seconds N] [--informers N] [--writers N] [--seed N] [-- FLAGS OF serve]
+ */
+import { parseArgs } from "node:util";
+import { runSoak } from "./soak-run.ts";
+
+const { values, positionals: flags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: "string", default: "60" },
+    informers: { type: "string", default: "20" },
+    writers: { type: "string", default: "32" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+  },
+});
+const [seconds, informers, writers, seed] = [values.seconds, values.informers, values.writers, values.seed].map(
+  Number,
+) as [number, number, number, number];
+/** The process settles on a level: history is bounded, and so is everything that a watch holds. */
+const allowedGrowth = 1.3;
+
+console.log(`soak: ${seconds} s, ${informers} informers, ${writers} writers, seed ${seed} ${flags.join(" ")}`.trim());
+const report = await runSoak({ seconds, informers, writers, seed, flags });
+const { early, end, afterwards } = report.residentMebibytes;
+const violations = [...report.violations];
+if (seconds >= 30 && afterwards > early * allowedGrowth) violations.push("the memory did not come back to its level");
+for (const violation of violations.slice(0, 50)) console.error(violation);
+console.log(
+  `${report.writes} writes, ${report.events} events to informers over ${report.watches} watches and ${report.lists} lists, ` +
+    `${report.cuts} connections cut, ${report.compactions} compactions, ` +
+    `resident ${early.toFixed(0)} MiB early, ${end.toFixed(0)} MiB at the end, ${afterwards.toFixed(0)} MiB afterwards, ` +
+    `${violations.length} violations`,
+);
+process.exitCode = violations.length === 0 ? 0 : 1;

@@ -4,5 +4,11 @@ import { enableCompileCache } from "node:module";
 // Starting takes half the time with the compiled code of the last start; it must be on before anything else is loaded.
 enableCompileCache();
 const { runCommandLine } = await import("./cli/program.ts");
-const { serveUntilStopped } = await import("./serve/serve-until-stopped.ts");
-await runCommandLine(process.argv, { serve: serveUntilStopped });
+await runCommandLine(process.argv, {
+  // Each loads only what it needs: an agent is no server.
+  serve: async (options) => (await import("./serve/serve-until-stopped.ts")).serveUntilStopped(options),
+  agent: async (settings) => {
+    const { signetVersion } = await import("./serve/version.ts");
+    return (await import("./agent/run-until-stopped.ts")).runAgentUntilStopped(settings, signetVersion);
+  },
+});

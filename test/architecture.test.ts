@@ -13,7 +13,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   pki: [],
   files: [],
   schema: ["api"],
-  storage: ["api"],
+  storage: ["api", "schema/protobuf-wire"],
   authorization: ["api"],
   admission: ["api", "pki"],
   client: ["api", "type resources"],
@@ -24,7 +24,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   resources: ["api", "pki", "schema", "registry/resource-definition"],
   controllers: ["api", "pki", "client", "signers", "type resources"],
   agent: ["api", "pki", "client", "files", "type resources"],
-  cli: ["api", "pki", "client", "files", "type resources"],
+  cli: ["api", "pki", "client", "files", "type resources", "type agent"],
   server: ["api", "authentication", "authorization", "admission", "tokens", "schema", "registry/resource-definition"],
   "server/resources": ["api", "registry", "server", "schema", "storage"],
 };

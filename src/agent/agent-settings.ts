@@ -38,6 +38,7 @@ export interface AgentSettings extends ServerAccess {
   readonly trustBundles: readonly TrustBundleFile[];
   /** Run by `sh -c` whenever a file was written. */
   readonly changeCommand: string | undefined;
+  readonly logLevel: string;
   /** How long certificates are asked for; undefined: as long as the signer gives. */
   readonly certificateLifetimeSeconds: number | undefined;
 }

@@ -1,6 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { ApiError } from "../api/api-error.ts";
 import { KubeconfigError } from "../client/kubeconfig.ts";
+import type { AgentSettings } from "../agent/agent-settings.ts";
+import { agent } from "./agent.ts";
+import { bootstrapToken } from "./bootstrap-token.ts";
 import { UsageError } from "./flag.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import { serve } from "./serve.ts";
@@ -11,6 +14,7 @@ import { whoami } from "./whoami.ts";
 /** The commands that are more than calls of the API. */
 export interface Programs {
   serve(options: ServeOptions): Promise<void>;
+  agent(settings: AgentSettings): Promise<void>;
 }
 
 /**
@@ -22,6 +26,8 @@ export async function runCommandLine(argv: readonly string[], programs: Programs
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
     .exitOverride()
     .addCommand(serve((options) => programs.serve(options)))
+    .addCommand(agent((settings) => programs.agent(settings)))
+    .addCommand(bootstrapToken())
     .addCommand(whoami())
     .addCommand(token())
     .addCommand(kubeconfig());

@@ -1,0 +1,61 @@
+import type { Clock } from "../api/clock.ts";
+import type { ApiClient } from "../client/api-client.ts";
+import type { AgentSettings } from "./agent-settings.ts";
+import type { KeyPair } from "./key-pair.ts";
+import { requestIdentity } from "./request-identity.ts";
+import { ServerConnection } from "./server-connection.ts";
+import type { ServerClock } from "./server-clock.ts";
+import { isIdentityOf } from "./wanted-certificate.ts";
+
+export interface NodeIdentityOptions {
+  readonly settings: AgentSettings;
+  /** The client certificate in use, perhaps another node's, of a data directory that was copied. */
+  readonly clientCertificate: () => KeyPair | undefined;
+  readonly serverClock: ServerClock;
+  readonly localClock: Clock;
+  readonly userAgent: string;
+}
+
+/** Who the agent is to the server at this moment. */
+export class NodeIdentity {
+  readonly connection: ServerConnection;
+  readonly #options: NodeIdentityOptions;
+
+  constructor(options: NodeIdentityOptions) {
+    this.#options = options;
+    this.connection = new ServerConnection({
+      access: options.settings,
+      clientCertificate: () => this.#own(),
+      serverClock: options.serverClock,
+      localClock: options.localClock,
+      userAgent: options.userAgent,
+    });
+  }
+
+  /** Whether there is a client certificate that the server takes, as far as is known. */
+  get isEstablished(): boolean {
+    const pair = this.#own();
+    return pair !== undefined && !this.isRefused(pair) && this.#options.serverClock.now() <= pair.certificate.notAfter;
+  }
+
+  isRefused(pair: KeyPair | undefined): boolean {
+    return this.connection.isRefused(pair);
+  }
+
+  /** The client to ask for a client certificate with; undefined: there is no credential. */
+  asker(): ApiClient | undefined {
+    const pair = this.#own();
+    const identity = requestIdentity({
+      certificate: pair?.certificate,
+      isRefused: this.isRefused(pair),
+      hasBootstrap: this.connection.hasBootstrap,
+      now: this.#options.serverClock.now(),
+    });
+    return identity === undefined ? undefined : this.connection.as(identity);
+  }
+
+  #own(): KeyPair | undefined {
+    const pair = this.#options.clientCertificate();
+    return pair !== undefined && isIdentityOf(pair.certificate, this.#options.settings.nodeName) ? pair : undefined;
+  }
+}

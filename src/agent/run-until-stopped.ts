@@ -1,0 +1,27 @@
+import pino from "pino";
+import type { AgentSettings } from "./agent-settings.ts";
+import { startAgent } from "./start-agent.ts";
+
+/**
+ * Runs an agent until SIGTERM or SIGINT. SIGUSR2 renews both certificates at once, as is wanted after a key may have been
+ * seen by others. Logs JSON lines on standard error.
+ */
+export async function runAgentUntilStopped(settings: AgentSettings, version: string): Promise<void> {
+  const log = pino({ level: settings.logLevel, base: null }, pino.destination({ dest: 2, sync: false }));
+  const agent = await startAgent(settings, { log, version });
+  console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+
+  const rotate = (): void => {
+    log.info({}, "renewing both certificates, as asked by SIGUSR2");
+    agent.rotateNow();
+  };
+  process.on("SIGUSR2", rotate);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  process.once("SIGTERM", resolve).once("SIGINT", resolve);
+  const signal = await promise;
+  log.info({ signal }, "stopping");
+  // A second signal does not wait.
+  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+  process.off("SIGUSR2", rotate);
+  await agent.stop();
+}

@@ -1,0 +1,70 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { ResourceClient } from "../client/api-client.ts";
+import { Informer } from "../client/informer.ts";
+import { writePublicFile } from "../files/atomic-file.ts";
+import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { TrustBundleFile } from "./agent-settings.ts";
+import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";
+import { failureText } from "./failure-text.ts";
+import { joinedAnchors } from "./joined-anchors.ts";
+
+export interface TrustBundleFollowerOptions {
+  readonly followed: TrustBundleFile;
+  readonly bundles: ResourceClient<ClusterTrustBundle>;
+  readonly random: () => number;
+  readonly log: AgentLog;
+  /** Called when the file was written with other contents. */
+  readonly onChanged: (file: string) => void;
+  readonly onAnchors: (file: string, count: number) => void;
+}
+
+/**
+ * Keeps a file with the anchors of one bundle, or of all bundles of a signer, until `signal` aborts. When no bundle is
+ * there (any more) the file stays as it is: whoever deletes a bundle does not cut off every machine, and an empty file
+ * would make some programs believe the system's CAs.
+ */
+export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
+  const { followed, bundles, random, log } = options;
+  const { source } = followed;
+  const fieldSelector =
+    "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
+  const informer = new Informer(bundles, {
+    selectors: { fieldSelector },
+    onError: (error) => log.warn({ ...source }, `lost sight of the trust bundles: ${failureText(error)}`),
+    backoffMilliseconds: (failures) =>
+      backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
+  });
+  await informer.start(signal);
+  if (signal.aborted) return;
+  let isScheduled = false;
+  const changed = (): void => {
+    if (isScheduled) return;
+    isScheduled = true;
+    // A list tells of its objects one by one: they become one file.
+    setImmediate(() => {
+      isScheduled = false;
+      if (!signal.aborted) writeAnchors([...informer.list()], options);
+    });
+  };
+  informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
+  changed();
+}
+
+function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): void {
+  const { source, file } = options.followed;
+  const { log, onChanged, onAnchors } = options;
+  const { pem, count } = joinedAnchors(found);
+  onAnchors(file, count);
+  if (count === 0) return log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+  try {
+    if (existsSync(file) && readFileSync(file, "utf8") === pem) return;
+    mkdirSync(dirname(file), { recursive: true });
+    writePublicFile(file, pem);
+  } catch (error) {
+    return log.error({ ...source, file }, `cannot write the trust bundle: ${failureText(error)}`);
+  }
+  log.info({ ...source, file, anchors: count }, "wrote the trust bundle");
+  onChanged(file);
+}

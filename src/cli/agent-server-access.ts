@@ -1,0 +1,119 @@
+import { readFileSync, statSync } from "node:fs";
+import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
+import type { HttpsTransportOptions } from "../client/https-transport.ts";
+import { readKubeconfig } from "../client/kubeconfig.ts";
+import { parsePrivateKeyPem } from "../pki/keys.ts";
+import { PkiError } from "../pki/pki-error.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { UsageError } from "./flag.ts";
+
+/** How an agent reaches its server and introduces itself. */
+export interface ServerAccessFlags {
+  readonly server?: string;
+  readonly caFile?: string;
+  readonly kubeconfig?: string;
+  readonly bootstrapToken?: string;
+  readonly bootstrapTokenFile?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+}
+
+/** What the flags say, where they are silent the kubeconfig. Throws UsageError or KubeconfigError. */
+export function serverAccess(flags: ServerAccessFlags): ServerAccess {
+  const { kubeconfig } = flags;
+  const transport = kubeconfig === undefined ? undefined : readKubeconfig({ file: kubeconfig }).transport;
+  const server = flags.server ?? transport?.server;
+  if (server === undefined) throw new UsageError("name a server: --server, or --kubeconfig");
+  if (!URL.canParse(server) || new URL(server).protocol !== "https:") {
+    throw new UsageError(`--server: ${JSON.stringify(server)} is not a URL that begins with https://`);
+  }
+  const { caFile } = flags;
+  return {
+    server,
+    caCertificates: caFile === undefined ? () => transport?.caCertificates : rereadCaFile(caFile),
+    ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
+    bootstrap: bootstrapCredential(flags, transport),
+  };
+}
+
+function bootstrapCredential(
+  flags: ServerAccessFlags,
+  transport: HttpsTransportOptions | undefined,
+): BootstrapCredential {
+  const { bootstrapToken, bootstrapTokenFile, clientCertificate, clientKey } = flags;
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
+    throw new UsageError("--client-certificate and --client-key go together");
+  }
+  const given = [bootstrapToken, bootstrapTokenFile, clientCertificate].filter((one) => one !== undefined);
+  if (given.length > 1) {
+    throw new UsageError("name one of --bootstrap-token, --bootstrap-token-file and --client-certificate");
+  }
+  if (bootstrapToken !== undefined) return { type: "token", token: () => bootstrapToken };
+  if (bootstrapTokenFile !== undefined) return { type: "token", token: () => readToken(bootstrapTokenFile) };
+  if (clientCertificate !== undefined && clientKey !== undefined) {
+    return {
+      type: "certificate",
+      certificate: readPem("--client-certificate", clientCertificate, (pem) => parseCertificatesPem(pem)),
+      key: readPem("--client-key", clientKey, parsePrivateKeyPem),
+    };
+  }
+  if (transport?.bearerToken !== undefined) return { type: "token", token: transport.bearerToken };
+  if (transport?.clientCertificate !== undefined) return { type: "certificate", ...transport.clientCertificate };
+  return { type: "none" };
+}
+
+/** The file may come, go and change while the agent runs: a token is of use for one bootstrap. */
+function readToken(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readPem(flag: string, file: string, parse: (pem: string) => unknown): string {
+  const pem = readText(flag, file);
+  try {
+    parse(pem);
+  } catch (error) {
+    if (error instanceof PkiError) throw new UsageError(`${flag}: ${file}: ${error.message}`, { cause: error });
+    throw error;
+  }
+  return pem;
+}
+
+function readText(flag: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`${flag}: cannot read ${file}`, { cause });
+  }
+}
+
+/** Reads a CA file, and again when it was written. Throws UsageError when it can't be read, or holds no certificate, at first. */
+function rereadCaFile(file: string): () => string {
+  const read = (): { readonly version: string; readonly pem: string } => ({
+    version: versionOf(file),
+    pem: readPem("--ca-file", file, (text) => {
+      if (parseCertificatesPem(text).length === 0) throw new PkiError("there is no certificate");
+    }),
+  });
+  let current = read();
+  return () => {
+    try {
+      if (versionOf(file) !== current.version) current = read();
+    } catch {
+      // It is being replaced: what was read last is used until it can be read again.
+    }
+    return current.pem;
+  };
+}
+
+function versionOf(file: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(file);
+    return `${mtimeMs}/${size}/${ino}`;
+  } catch (cause) {
+    throw new UsageError(`--ca-file: cannot read ${file}`, { cause });
+  }
+}

@@ -114,6 +114,7 @@ export class FeedFollower {
     this.#watch = this.#store.watch({
       afterRevision: this.revision,
       onChanges: (changes) => this.#apply(changes),
+      onProgress: (revision) => this.#advance(revision),
       onEnd: (error) => void this.#recover(error),
     });
   }

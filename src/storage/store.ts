@@ -12,7 +12,8 @@ export interface Store {
 
   /**
    * Writes by compare-and-swap. Resolves once the write is durable and has been given to those of this process's watches
-   * that are up to date. Deleting a key that does not exist is answered as not written. Rejects with StoreUnavailable.
+   * that are up to date. Deleting a key that does not exist is answered as not written. Rejects with StoreUnavailable
+   * (WriteOutcomeUnknown when that may have written) or ValueTooLarge.
    */
   write(request: WriteRequest): Promise<WriteResult>;
 
@@ -94,6 +95,11 @@ export interface Change {
 export interface WatchRequest {
   readonly afterRevision: number;
   readonly onChanges: (changes: readonly Change[]) => void;
+  /**
+   * Every change up to the revision has been given. Called where revisions pass without one of the store's own changes:
+   * the backend's engine may serve others too.
+   */
+  readonly onProgress?: (revision: number) => void;
   readonly onEnd: (error: Error) => void;
 }
 
@@ -122,6 +128,22 @@ export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "StoreUnavailable";
+  }
+}
+
+/** A write that was sent and not answered: it may have been done, may still be, or never. */
+export class WriteOutcomeUnknown extends StoreUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "WriteOutcomeUnknown";
+  }
+}
+
+/** A value that the store takes at no time; nothing was written. */
+export class ValueTooLarge extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ValueTooLarge";
   }
 }
 

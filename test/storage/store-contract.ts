@@ -385,20 +385,25 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
       return;
     }
     case "writeTogether": {
-      // All expect the state before: of several writes of one key the first wins.
+      // All expect the state before: of several writes of one key exactly one wins.
       const requests = action.writes.map(({ key: written, value }) => ({
         key: written,
         value: bytes(value),
         expectedRevision: model.entryAt(written, model.latestRevision)?.modRevision ?? 0,
       }));
       const results = await Promise.all(requests.map((request) => store.write(request)));
-      for (const [index, request] of requests.entries()) {
-        const current = model.entryAt(request.key, model.latestRevision);
-        const expected =
-          (current?.modRevision ?? 0) === request.expectedRevision
-            ? { isWritten: true, revision: model.write(request.key, request.value) }
-            : { isWritten: false, current };
-        assert.deepEqual(results[index], expected);
+      const written = requests
+        .map(({ key: at, value }, index) => ({ at, value, result: results[index] }))
+        .flatMap(({ at, value, result }) => (result?.isWritten === true ? [{ at, value, ...result }] : []))
+        .sort((one, other) => one.revision - other.revision);
+      for (const { at, value, revision } of written) assert.equal(model.write(at, value), revision);
+      assert.deepEqual(
+        written.map(({ at }) => at).sort(),
+        [...new Set(requests.map(({ key: wanted }) => wanted))].sort(),
+      );
+      for (const [index, { key: at }] of requests.entries()) {
+        const result = results[index];
+        if (result?.isWritten === false) assert.deepEqual(result.current, model.entryAt(at, model.latestRevision));
       }
       return;
     }

@@ -1,0 +1,275 @@
+import { checkKey } from "../check-key.ts";
+import { EtcdClient } from "../etcd/etcd-client.ts";
+import type { EtcdCall } from "../etcd/etcd-client.ts";
+import { hasOrderedProgress, isCompacted, isInFuture, isTooLarge } from "../etcd/etcd-errors.ts";
+import {
+  decodeRange,
+  decodeSwap,
+  encodeCompaction,
+  encodePut,
+  encodeRange,
+  encodeSwap,
+} from "../etcd/etcd-messages.ts";
+import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
+import { saveSnapshot } from "../etcd/etcd-snapshot.ts";
+import { EtcdWatch } from "../etcd/etcd-watch.ts";
+import type { TlsFiles } from "../etcd/grpc-channel.ts";
+import { GrpcError, grpcStatus } from "../etcd/grpc-error.ts";
+import { KeySpace } from "../etcd/key-space.ts";
+import { SharedReading } from "../etcd/shared-reading.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
+import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
+
+export interface EtcdStoreOptions {
+  /** `http://host:port` or `https://host:port` of each member. */
+  readonly servers: readonly string[];
+  /** Asked at each connection, so that renewed files are used. */
+  tls?(): TlsFiles;
+  /** What every key in etcd begins with: a path without a slash at its end. */
+  readonly prefix: string;
+  readonly profile: string;
+  /** How long etcd is tried for one call. Default 5,000: longer than an election takes. */
+  readonly callMilliseconds?: number;
+}
+
+const RANGE_PAGE_LENGTH = 1_000;
+/** How long a write waits for this process's watches to show it. */
+const DELIVERY_MILLISECONDS = 2_000;
+const FIRST_PROGRESS_MILLISECONDS = 10;
+const LAST_PROGRESS_MILLISECONDS = 500;
+
+/** The store of several replicas: a cluster of etcd, or what speaks its API. See docs/decisions/0003-etcd.md. */
+export class EtcdStore implements Store {
+  readonly #client: EtcdClient;
+  readonly #keys: KeySpace;
+  readonly #watches = new Set<EtcdWatch>();
+  readonly #latest: SharedReading<number>;
+  /** The newest compaction that this process knows of. */
+  #compactedRevision = 0;
+  /** The newest revision that somebody waits for. */
+  #wantedRevision = 0;
+  #progressTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
+    this.#client = new EtcdClient({ ...options, tls });
+    this.#keys = new KeySpace({ prefix, profile });
+    this.#latest = new SharedReading(() => this.#readLatest());
+  }
+
+  /** Throws when the prefix belongs to another naming profile; rejects with StoreUnavailable. */
+  async open(): Promise<void> {
+    for (const range of this.#keys.foreignRanges()) {
+      const { keyValues } = await this.#range({ ...range, revision: 0, limit: 1 });
+      const [foreign] = keyValues;
+      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
+    }
+  }
+
+  async latestRevision(): Promise<number> {
+    const revision = await this.#latest.read();
+    this.#hasten(revision);
+    return revision;
+  }
+
+  async write({ key, value, expectedRevision }: WriteRequest): Promise<WriteResult> {
+    checkKey(key);
+    const etcdKey = this.#keys.etcdKey(key);
+    if (value === undefined && expectedRevision === 0) return { isWritten: false, current: await this.#read(key) };
+    for (;;) {
+      const message = encodeSwap({ key: etcdKey, value, expectedRevision });
+      const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
+      if (answer.isWritten) {
+        await this.#untilGiven(answer.revision);
+        return { isWritten: true, revision: answer.revision };
+      }
+      if (expectedRevision !== 0) return { isWritten: false, current: answer.current && this.#entry(answer.current) };
+      const current = await this.#read(key);
+      if (current !== undefined) return { isWritten: false, current };
+      // It existed a moment ago and is gone now: the create is tried again.
+    }
+  }
+
+  async range(request: RangeRequest): Promise<RangeResult> {
+    const { revision } = request;
+    if (revision !== undefined && revision < this.#compactedRevision) {
+      throw new RevisionCompacted(this.#compactedRevision);
+    }
+    try {
+      return await this.#pages(request);
+    } catch (error) {
+      throw await this.#explained(error);
+    }
+  }
+
+  watch(request: WatchRequest): { stop(): void } {
+    const watch = new EtcdWatch({
+      client: this.#client,
+      range: this.#keys.watchedRange,
+      storeKey: (key) => this.#keys.storeKey(key),
+      request,
+      onClosed: (closed) => void this.#watches.delete(closed),
+    });
+    this.#watches.add(watch);
+    if (request.afterRevision < this.#compactedRevision) {
+      const error = new RevisionCompacted(this.#compactedRevision);
+      setImmediate(() => watch.end(error));
+    }
+    return watch;
+  }
+
+  async compact(revision: number): Promise<void> {
+    if (revision <= this.#compactedRevision) return;
+    const message = encodeCompaction(revision);
+    try {
+      await this.#call({ path: "/etcdserverpb.KV/Compact", message, isRepeatable: true });
+    } catch (error) {
+      // Another replica may have been first.
+      if (!(error instanceof GrpcError && isCompacted(error))) throw await this.#explained(error);
+    }
+    this.#compactedRevision = Math.max(this.#compactedRevision, revision);
+  }
+
+  /** etcd tells it only to those who read what is forgotten: the oldest revision that can be read is searched. */
+  async compactedRevision(): Promise<number> {
+    let forgotten = Math.max(1, this.#compactedRevision);
+    if (await this.#isReadable(forgotten)) return this.#compactedRevision;
+    let readable = await this.#latest.read();
+    while (readable - forgotten > 1) {
+      const middle = Math.floor((forgotten + readable) / 2);
+      if (await this.#isReadable(middle)) readable = middle;
+      else forgotten = middle;
+    }
+    this.#compactedRevision = Math.max(this.#compactedRevision, readable);
+    return this.#compactedRevision;
+  }
+
+  async snapshot(file: string): Promise<void> {
+    await saveSnapshot(this.#client, file);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#progressTimer);
+    for (const watch of this.#watches) watch.end(closed());
+    this.#client.close();
+  }
+
+  /** Reads a range in pages that show one revision: that of the first. */
+  async #pages({ start, end, revision: wanted, limit = 0 }: RangeRequest): Promise<RangeResult> {
+    const { key: first, rangeEnd } = this.#keys.etcdRange(start, end);
+    const entries: Entry[] = [];
+    // 0 is the latest for etcd; revision 1 is that of an empty store.
+    let revision = wanted === undefined ? 0 : Math.max(1, wanted);
+    for (let key = first; ; key = `${this.#keys.etcdKey(entries.at(-1)?.key ?? start)}\0`) {
+      const pageLength = limit === 0 ? RANGE_PAGE_LENGTH : Math.min(RANGE_PAGE_LENGTH, limit - entries.length);
+      const page = await this.#range({ key, rangeEnd, revision, limit: pageLength });
+      if (revision === 0) revision = page.revision;
+      for (const keyValue of page.keyValues) entries.push(this.#entry(keyValue));
+      const isFull = limit > 0 && entries.length >= limit;
+      if (!page.hasMore || isFull) return { entries, revision: wanted ?? revision, hasMore: page.hasMore };
+    }
+  }
+
+  async #readLatest(): Promise<number> {
+    const { revision } = await this.#range({ key: this.#keys.fenceKey, rangeEnd: "", revision: 0, limit: 1 });
+    return revision;
+  }
+
+  async #read(key: string): Promise<Entry | undefined> {
+    const { keyValues } = await this.#range({ key: this.#keys.etcdKey(key), rangeEnd: "", revision: 0, limit: 1 });
+    return keyValues[0] && this.#entry(keyValues[0]);
+  }
+
+  async #isReadable(revision: number): Promise<boolean> {
+    try {
+      await this.#range({ key: this.#keys.fenceKey, rangeEnd: "", revision, limit: 1 });
+      return true;
+    } catch (error) {
+      if (error instanceof GrpcError && isCompacted(error)) return false;
+      throw error;
+    }
+  }
+
+  async #range(message: RangeMessage): Promise<RangeAnswer> {
+    return decodeRange(
+      await this.#call({ path: "/etcdserverpb.KV/Range", message: encodeRange(message), isRepeatable: true }),
+    );
+  }
+
+  /** Rejects with what the contract has for a refusal; those that concern a revision stay GrpcErrors. */
+  async #call(call: EtcdCall): Promise<Buffer> {
+    try {
+      return await this.#client.call(call);
+    } catch (error) {
+      if (!(error instanceof GrpcError) || isCompacted(error) || isInFuture(error)) throw error;
+      if (isTooLarge(error)) throw new ValueTooLarge(error.message, { cause: error });
+      if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(error.message, { cause: error });
+      throw new StoreUnavailable(error.message, { cause: error });
+    }
+  }
+
+  /** The contract's error for one of etcd's that concerns a revision. */
+  async #explained(error: unknown): Promise<unknown> {
+    if (!(error instanceof GrpcError)) return error;
+    if (isCompacted(error)) return new RevisionCompacted(await this.compactedRevision());
+    if (isInFuture(error)) return new RevisionInFuture(await this.latestRevision());
+    return error;
+  }
+
+  #entry({ key, value, createRevision, modRevision }: KeyValue): Entry {
+    return { key: this.#keys.storeKey(key) ?? key, value, createRevision, modRevision };
+  }
+
+  /** Resolves once this process's watches have given a revision, or have had their time. */
+  async #untilGiven(revision: number): Promise<void> {
+    const waiting: Promise<void>[] = [];
+    for (const watch of this.#watches) {
+      const reached = watch.reaches(revision);
+      if (reached !== undefined) waiting.push(reached);
+    }
+    if (waiting.length === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, DELIVERY_MILLISECONDS);
+    await Promise.race([Promise.all(waiting), promise]);
+    clearTimeout(timer);
+  }
+
+  /** Sees to it that watches learn of a revision, although its key may be none of theirs. */
+  #hasten(revision: number): void {
+    this.#wantedRevision = Math.max(this.#wantedRevision, revision);
+    if (this.#progressTimer === undefined && this.#isBehind()) this.#hastenIn(FIRST_PROGRESS_MILLISECONDS);
+  }
+
+  #hastenIn(milliseconds: number): void {
+    const again = (): void => {
+      this.#progressTimer = undefined;
+      if (this.#isBehind() && !this.#isClosed) this.#hastenIn(Math.min(LAST_PROGRESS_MILLISECONDS, milliseconds * 2));
+    };
+    this.#progressTimer = setTimeout(() => {
+      if (this.#isBehind()) this.#askForProgress().then(again, again);
+      else again();
+    }, milliseconds);
+    this.#progressTimer.unref();
+  }
+
+  #isBehind(): boolean {
+    for (const { position } of this.#watches) if (position < this.#wantedRevision) return true;
+    return false;
+  }
+
+  /** Where etcd's answer could overtake events, a write of the store's own takes its place: it comes after them. */
+  async #askForProgress(): Promise<void> {
+    if (hasOrderedProgress(this.#client.serverVersion)) {
+      for (const watch of this.#watches) watch.requestProgress();
+      return;
+    }
+    const message = encodePut(this.#keys.fenceKey, Buffer.alloc(0));
+    await this.#call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true });
+  }
+}
+
+/** A failure within etcd, not a refusal. */
+const mayHaveBeenDone = ({ code }: GrpcError): boolean => code === grpcStatus.unknown || code === grpcStatus.internal;
+
+const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

@@ -1,0 +1,152 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
+import { decodeStatusVersion } from "./etcd-messages.ts";
+import { isOfNoEffect, isTransient, leavesTheMemberUsable } from "./etcd-errors.ts";
+import { GrpcChannel } from "./grpc-channel.ts";
+import type { Call, CallObserver, TlsFiles } from "./grpc-channel.ts";
+import { GrpcError } from "./grpc-error.ts";
+
+export interface EtcdClientOptions {
+  /** `http://host:port` or `https://host:port` of each member. */
+  readonly servers: readonly string[];
+  /** Asked at each connection, so that renewed files are used. */
+  tls(): TlsFiles;
+  /** How long a call is tried. Default 5,000: longer than an election takes. */
+  readonly callMilliseconds?: number;
+}
+
+export interface EtcdCall {
+  /** `/etcdserverpb.KV/Range`. */
+  readonly path: string;
+  readonly message: Uint8Array;
+  /** Whether doing it twice is the same as doing it once. */
+  readonly isRepeatable: boolean;
+}
+
+const CALL_MILLISECONDS = 5_000;
+/** A member that does not answer a read so long is left for another one. */
+const READ_ATTEMPT_MILLISECONDS = 1_500;
+const CONNECT_MILLISECONDS = 1_500;
+const RETRY_MILLISECONDS = 50;
+/** The head start of the others on the member that was just left. */
+const HANDICAP_MILLISECONDS = 300;
+
+interface Connection {
+  readonly channel: GrpcChannel;
+  readonly serverVersion: string;
+}
+
+/**
+ * Calls one member of a cluster, and another one when that is gone, stopped or without a leader. What can't be reached is
+ * StoreUnavailable; a call that is not repeatable and may have been done is WriteOutcomeUnknown; what etcd itself refuses is
+ * a GrpcError.
+ */
+export class EtcdClient {
+  readonly #options: Required<EtcdClientOptions>;
+  #connection: Connection | undefined;
+  #connecting: Promise<Connection> | undefined;
+  #leftServer = "";
+  #isClosed = false;
+
+  constructor(options: EtcdClientOptions) {
+    this.#options = { callMilliseconds: CALL_MILLISECONDS, ...options };
+  }
+
+  /** Of the member that is called now; "" when none is. */
+  get serverVersion(): string {
+    return this.#connection?.serverVersion ?? "";
+  }
+
+  async call({ path, message, isRepeatable }: EtcdCall): Promise<Buffer> {
+    const { callMilliseconds } = this.#options;
+    const deadline = performance.now() + callMilliseconds;
+    for (;;) {
+      const { channel } = this.#openConnection ?? (await this.#connected(deadline));
+      try {
+        return await channel.unary(path, message, isRepeatable ? READ_ATTEMPT_MILLISECONDS : callMilliseconds);
+      } catch (error) {
+        if (!(error instanceof GrpcError) || !isTransient(error)) throw error;
+        if (!leavesTheMemberUsable(error)) this.#leave(channel);
+        if (!isRepeatable && error.mayHaveRun && !isOfNoEffect(error)) {
+          throw new WriteOutcomeUnknown(`etcd did not say whether it wrote: ${error.message}`, { cause: error });
+        }
+        if (performance.now() + RETRY_MILLISECONDS > deadline) throw unavailable(error);
+        await delay(RETRY_MILLISECONDS);
+      }
+    }
+  }
+
+  /** Opens a call whose messages come and go one by one. Rejects with StoreUnavailable. */
+  async stream(path: string, observer: CallObserver): Promise<Call & { end(): void }> {
+    const { channel } = this.#openConnection ?? (await this.#connected(performance.now() + CONNECT_MILLISECONDS));
+    return channel.stream(path, observer);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#connection?.channel.close();
+  }
+
+  get #openConnection(): Connection | undefined {
+    return this.#connection?.channel.isOpen === true ? this.#connection : undefined;
+  }
+
+  async #connected(deadline: number): Promise<Connection> {
+    for (;;) {
+      if (this.#isClosed) throw new StoreUnavailable("the store is closed");
+      const open = this.#openConnection;
+      if (open !== undefined) return open;
+      this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+      try {
+        return await this.#connecting;
+      } catch (error) {
+        if (performance.now() + RETRY_MILLISECONDS > deadline) throw unavailable(error);
+        await delay(RETRY_MILLISECONDS);
+      }
+    }
+  }
+
+  /** Tries all members at once: the first that answers is called from now on. */
+  async #connect(): Promise<Connection> {
+    const attempts = this.#options.servers.map((url) => this.#connectTo(url));
+    let connection: Connection;
+    try {
+      connection = await Promise.any(attempts);
+    } catch (error) {
+      throw error instanceof AggregateError ? error.errors[0] : error;
+    }
+    for (const attempt of attempts) {
+      attempt.then(
+        ({ channel }) => channel !== connection.channel && channel.close(),
+        () => {},
+      );
+    }
+    if (this.#isClosed) connection.channel.close();
+    this.#connection = connection;
+    return connection;
+  }
+
+  async #connectTo(url: string): Promise<Connection> {
+    if (url === this.#leftServer) await delay(HANDICAP_MILLISECONDS);
+    const channel = await GrpcChannel.connect({
+      url,
+      tls: this.#options.tls(),
+      timeoutMilliseconds: CONNECT_MILLISECONDS,
+    });
+    try {
+      const status = await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), CONNECT_MILLISECONDS);
+      return { channel, serverVersion: decodeStatusVersion(status) };
+    } catch (error) {
+      channel.close();
+      throw error;
+    }
+  }
+
+  #leave(channel: GrpcChannel): void {
+    this.#leftServer = channel.url;
+    channel.close();
+  }
+}
+
+const unavailable = (cause: unknown): StoreUnavailable =>
+  new StoreUnavailable(`etcd can't be reached: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });

@@ -1,0 +1,48 @@
+import type { GrpcError } from "./grpc-error.ts";
+import { grpcStatus } from "./grpc-error.ts";
+
+/**
+ * What etcd's answers mean, by its `rpctypes/error.go`: the texts are part of its API, and the status codes alone do not
+ * tell enough.
+ */
+
+/** Another attempt, or another member, may do better. */
+export const isTransient = ({ code, message }: GrpcError): boolean =>
+  code === grpcStatus.unavailable ||
+  code === grpcStatus.deadlineExceeded ||
+  message === "etcdserver: too many requests" ||
+  message === "raft proposal dropped";
+
+/** Refused before it was given to the cluster. */
+export const isOfNoEffect = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: no leader" ||
+  message === "etcdserver: too many requests" ||
+  message === "raft proposal dropped";
+
+export const leavesTheMemberUsable = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: leader changed" ||
+  message === "etcdserver: too many requests" ||
+  message === "raft proposal dropped";
+
+export const isCompacted = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: mvcc: required revision has been compacted";
+
+export const isInFuture = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: mvcc: required revision is a future revision";
+
+/** Longer than `--max-request-bytes` of etcd, by the word of etcd or of its gRPC server. */
+export const isTooLarge = ({ code, message }: GrpcError): boolean =>
+  message === "etcdserver: request is too large" ||
+  (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
+
+/**
+ * Whether an answer to a progress request comes after all events that it covers. Before 3.4.25 and 3.5.8 it could overtake
+ * them (etcd's changelog: "Fix requested watch progress notification to be synchronised with stream").
+ */
+export function hasOrderedProgress(serverVersion: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = serverVersion.split(".").map((part) => Number.parseInt(part, 10));
+  if (major !== 3) return major > 3;
+  if (minor === 4) return patch >= 25;
+  if (minor === 5) return patch >= 8;
+  return minor > 5;
+}

@@ -1,0 +1,278 @@
+import { bytesType, ProtobufReader, ProtobufWriter, varintType } from "../../schema/protobuf-wire.ts";
+
+/**
+ * The messages of etcd's API that the store uses, by their field numbers in etcd's `rpc.proto` and `kv.proto`. Fields are
+ * written last to first, as the writer wants them.
+ */
+
+/** Keys are bytes for etcd: here they are UTF-8. */
+export interface KeyValue {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+export interface RangeMessage {
+  readonly key: string;
+  readonly rangeEnd: string;
+  /** 0: the latest. */
+  readonly revision: number;
+  /** 0: all. */
+  readonly limit: number;
+  readonly countsOnly?: true;
+}
+
+export interface RangeAnswer {
+  readonly revision: number;
+  readonly keyValues: readonly KeyValue[];
+  readonly hasMore: boolean;
+  readonly count: number;
+}
+
+export function encodeRange({ key, rangeEnd, revision, limit, countsOnly }: RangeMessage): Buffer {
+  const writer = new ProtobufWriter();
+  if (countsOnly === true) numberField(writer, 9, 1);
+  numberField(writer, 4, revision);
+  numberField(writer, 3, limit);
+  textField(writer, 2, rangeEnd);
+  textField(writer, 1, key);
+  return writer.finish();
+}
+
+export function decodeRange(message: Uint8Array): RangeAnswer {
+  return readRange(new ProtobufReader(message));
+}
+
+function readRange(reader: ProtobufReader): RangeAnswer {
+  let revision = 0;
+  let hasMore = false;
+  let count = 0;
+  const keyValues: KeyValue[] = [];
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) revision = readHeader(reader.message());
+    else if (field === 2) keyValues.push(readKeyValue(reader.message()));
+    else if (field === 3) hasMore = reader.boolean();
+    else if (field === 4) count = reader.int64();
+    else reader.skip();
+  }
+  return { revision, keyValues, hasMore, count };
+}
+
+export interface SwapMessage {
+  readonly key: string;
+  /** undefined deletes. */
+  readonly value: Buffer | undefined;
+  /** 0: the key must not exist. */
+  readonly expectedRevision: number;
+}
+
+export interface SwapAnswer {
+  readonly isWritten: boolean;
+  readonly revision: number;
+  /** What the key held when it was not written; only told where something was expected. */
+  readonly current: KeyValue | undefined;
+}
+
+/** A transaction in the two forms that kube-apiserver uses, and so every server of this API knows: create, and swap. */
+export function encodeSwap({ key, value, expectedRevision }: SwapMessage): Buffer {
+  const writer = new ProtobufWriter();
+  if (expectedRevision !== 0) {
+    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, key)));
+  }
+  messageField(writer, 2, () => {
+    if (value === undefined) return messageField(writer, 3, () => textField(writer, 1, key));
+    messageField(writer, 2, () => {
+      writer.bytes(value);
+      writer.tag(2, bytesType);
+      textField(writer, 1, key);
+    });
+  });
+  messageField(writer, 1, () => {
+    writer.varint(expectedRevision); // one of a union: written also when it is 0
+    writer.tag(6, varintType);
+    textField(writer, 3, key);
+    numberField(writer, 2, 2); // compares the key's modRevision
+  });
+  return writer.finish();
+}
+
+export function decodeSwap(message: Uint8Array): SwapAnswer {
+  const reader = new ProtobufReader(message);
+  let revision = 0;
+  let isWritten = false;
+  let current: KeyValue | undefined;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) revision = readHeader(reader.message());
+    else if (field === 2) isWritten = reader.boolean();
+    else if (field === 3) current = readRangeOfResponse(reader.message())?.keyValues[0] ?? current;
+    else reader.skip();
+  }
+  return { isWritten, revision, current };
+}
+
+function readRangeOfResponse(reader: ProtobufReader): RangeAnswer | undefined {
+  let range: RangeAnswer | undefined;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) range = readRange(reader.message());
+    else reader.skip();
+  }
+  return range;
+}
+
+export function encodePut(key: string, value: Buffer): Buffer {
+  const writer = new ProtobufWriter();
+  writer.bytes(value);
+  writer.tag(2, bytesType);
+  textField(writer, 1, key);
+  return writer.finish();
+}
+
+export function encodeCompaction(revision: number): Buffer {
+  const writer = new ProtobufWriter();
+  numberField(writer, 1, revision);
+  return writer.finish();
+}
+
+export interface WatchMessage {
+  readonly key: string;
+  readonly rangeEnd: string;
+  readonly startRevision: number;
+}
+
+/** Creates a watch with previous values, idle progress, and answers in parts when they are long. */
+export function encodeWatchCreate({ key, rangeEnd, startRevision }: WatchMessage): Buffer {
+  const writer = new ProtobufWriter();
+  messageField(writer, 1, () => {
+    numberField(writer, 8, 1); // fragment
+    numberField(writer, 6, 1); // prev_kv
+    numberField(writer, 4, 1); // progress_notify
+    numberField(writer, 3, startRevision);
+    textField(writer, 2, rangeEnd);
+    textField(writer, 1, key);
+  });
+  return writer.finish();
+}
+
+export function encodeProgressRequest(): Buffer {
+  const writer = new ProtobufWriter();
+  messageField(writer, 3, () => {});
+  return writer.finish();
+}
+
+export interface WatchEvent {
+  readonly isDelete: boolean;
+  readonly keyValue: KeyValue;
+  /** undefined when there was none, or compaction has forgotten it. */
+  readonly previous: KeyValue | undefined;
+}
+
+export interface WatchAnswer {
+  readonly revision: number;
+  readonly isCreated: boolean;
+  readonly isCanceled: boolean;
+  readonly cancelReason: string;
+  /** Not 0: the watch began before it. */
+  readonly compactRevision: number;
+  /** More events of the same answer follow. */
+  readonly isFragment: boolean;
+  readonly events: readonly WatchEvent[];
+}
+
+export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
+  const reader = new ProtobufReader(message);
+  let revision = 0;
+  let isCreated = false;
+  let isCanceled = false;
+  let cancelReason = "";
+  let compactRevision = 0;
+  let isFragment = false;
+  const events: WatchEvent[] = [];
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) revision = readHeader(reader.message());
+    else if (field === 3) isCreated = reader.boolean();
+    else if (field === 4) isCanceled = reader.boolean();
+    else if (field === 5) compactRevision = reader.int64();
+    else if (field === 6) cancelReason = reader.string();
+    else if (field === 7) isFragment = reader.boolean();
+    else if (field === 11) events.push(readEvent(reader.message()));
+    else reader.skip();
+  }
+  return { revision, isCreated, isCanceled, cancelReason, compactRevision, isFragment, events };
+}
+
+function readEvent(reader: ProtobufReader): WatchEvent {
+  let isDelete = false;
+  let keyValue = nothing;
+  let previous: KeyValue | undefined;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) isDelete = reader.int32() === 1;
+    else if (field === 2) keyValue = readKeyValue(reader.message());
+    else if (field === 3) previous = readKeyValue(reader.message());
+    else reader.skip();
+  }
+  return { isDelete, keyValue, previous };
+}
+
+/** The server's version, as `3.5.16`; "" when it tells none. */
+export function decodeStatusVersion(message: Uint8Array): string {
+  const reader = new ProtobufReader(message);
+  let version = "";
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 2) version = reader.string();
+    else reader.skip();
+  }
+  return version;
+}
+
+/** The next part of a snapshot's file. */
+export function decodeSnapshotBlob(message: Uint8Array): Buffer {
+  const reader = new ProtobufReader(message);
+  let blob = nothing.value;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 3) blob = reader.bytes();
+    else reader.skip();
+  }
+  return blob;
+}
+
+const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
+
+function readHeader(reader: ProtobufReader): number {
+  let revision = 0;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 3) revision = reader.int64();
+    else reader.skip();
+  }
+  return revision;
+}
+
+function readKeyValue(reader: ProtobufReader): KeyValue {
+  let { key, value, createRevision, modRevision } = nothing;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) key = reader.string();
+    else if (field === 2) createRevision = reader.int64();
+    else if (field === 3) modRevision = reader.int64();
+    // A copy: a view would keep the whole answer in memory for as long as one of its values lives.
+    else if (field === 5) value = Buffer.from(reader.bytes());
+    else reader.skip();
+  }
+  return { key, value, createRevision, modRevision };
+}
+
+function numberField(writer: ProtobufWriter, field: number, value: number): void {
+  if (value === 0) return;
+  writer.varint(value);
+  writer.tag(field, varintType);
+}
+
+function textField(writer: ProtobufWriter, field: number, text: string): void {
+  if (text === "") return; // an empty end of a range is no end for etcd
+  writer.string(text);
+  writer.tag(field, bytesType);
+}
+
+function messageField(writer: ProtobufWriter, field: number, write: () => void): void {
+  writer.message(write);
+  writer.tag(field, bytesType);
+}

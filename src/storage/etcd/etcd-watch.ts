@@ -1,0 +1,137 @@
+import { RevisionCompacted, StoreUnavailable } from "../store.ts";
+import type { Change, WatchRequest } from "../store.ts";
+import type { EtcdClient } from "./etcd-client.ts";
+import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
+import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
+import type { Call } from "./grpc-channel.ts";
+
+export interface EtcdWatchOptions {
+  readonly client: EtcdClient;
+  /** etcd's keys that are watched. */
+  readonly range: { readonly key: string; readonly rangeEnd: string };
+  /** The store's key of one of etcd's; undefined when it is none. */
+  storeKey(key: string): string | undefined;
+  readonly request: WatchRequest;
+  /** Called once, by whatever it ended. */
+  readonly onClosed: (watch: EtcdWatch) => void;
+}
+
+interface Waiter {
+  readonly revision: number;
+  readonly resolve: () => void;
+}
+
+/** One watch of the store on a stream of its own. It ends with its connection: whoever follows starts another one. */
+export class EtcdWatch {
+  /** Every change up to here has been given, or was not asked for. */
+  position: number;
+  readonly #options: EtcdWatchOptions;
+  readonly #waiters = new Set<Waiter>();
+  #events: WatchEvent[] = [];
+  #call: Call | undefined;
+  #isClosed = false;
+
+  constructor(options: EtcdWatchOptions) {
+    this.#options = options;
+    this.position = options.request.afterRevision;
+    void this.#open();
+  }
+
+  /** undefined when the revision has been given already; else resolves once it has, or the watch is closed. */
+  reaches(revision: number): Promise<void> | undefined {
+    if (this.#isClosed || this.position >= revision) return undefined;
+    return new Promise((resolve) => this.#waiters.add({ revision, resolve }));
+  }
+
+  /** Asks etcd to tell how far the watch has come. */
+  requestProgress(): void {
+    this.#call?.send(encodeProgressRequest());
+  }
+
+  /** Nothing more is told. */
+  stop(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#call?.cancel();
+    for (const { resolve } of this.#waiters) resolve();
+    this.#waiters.clear();
+    this.#options.onClosed(this);
+  }
+
+  end(error: Error): void {
+    if (this.#isClosed) return;
+    this.stop();
+    this.#options.request.onEnd(error);
+  }
+
+  async #open(): Promise<void> {
+    const { client, range, request } = this.#options;
+    try {
+      const call = await client.stream("/etcdserverpb.Watch/Watch", {
+        onMessage: (message) => this.#read(decodeWatchAnswer(message)),
+        onEnd: (error) =>
+          this.end(new StoreUnavailable(`the watch ended: ${error?.message ?? "etcd closed it"}`, { cause: error })),
+      });
+      if (this.#isClosed) return call.cancel();
+      this.#call = call;
+      // Not from the next revision on: etcd would begin right at the compacted one, whose deletes it may have forgotten.
+      call.send(encodeWatchCreate({ ...range, startRevision: Math.max(1, request.afterRevision) }));
+    } catch (error) {
+      this.end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #read(answer: WatchAnswer): void {
+    if (this.#isClosed) return;
+    if (answer.isCanceled) {
+      const { compactRevision, cancelReason } = answer;
+      if (compactRevision !== 0) return this.end(new RevisionCompacted(compactRevision));
+      return this.end(new StoreUnavailable(`etcd ended the watch: ${cancelReason}`));
+    }
+    if (answer.isCreated) return;
+    if (answer.events.length === 0) return this.#advance(answer.revision);
+    this.#events.push(...answer.events);
+    if (answer.isFragment) return;
+    const events = this.#events;
+    this.#events = [];
+    this.#give(events);
+  }
+
+  #give(events: readonly WatchEvent[]): void {
+    const { storeKey, request } = this.#options;
+    const changes: Change[] = [];
+    let last = this.position;
+    for (const { isDelete, keyValue, previous } of events) {
+      const { key: etcdKey, value, createRevision, modRevision: revision } = keyValue;
+      if (revision <= this.position) continue;
+      last = revision;
+      const key = storeKey(etcdKey);
+      if (key === undefined) continue;
+      changes.push(
+        isDelete
+          ? { revision, key, value: undefined, createRevision: previous?.createRevision ?? 0 }
+          : { revision, key, value, createRevision },
+      );
+    }
+    if (changes.length > 0) {
+      try {
+        request.onChanges(changes);
+      } catch (error) {
+        // A watcher that throws has lost changes: it must not go on as though nothing happened.
+        return this.end(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+    this.#advance(last);
+  }
+
+  #advance(revision: number): void {
+    if (this.#isClosed || revision <= this.position) return;
+    this.position = revision;
+    this.#options.request.onProgress?.(revision);
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}

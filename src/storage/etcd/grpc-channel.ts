@@ -1,0 +1,211 @@
+import { connect, constants } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import type { SecureClientSessionOptions } from "node:http2";
+import { GrpcError, grpcStatus } from "./grpc-error.ts";
+import { encodeFrame, FrameReader } from "./grpc-frames.ts";
+
+export interface TlsFiles {
+  /** PEM of the CAs that may have signed the server's certificate; absent: the system's. */
+  readonly ca?: string;
+  /** PEM of the client's certificate and its key. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface ChannelOptions {
+  /** `http://host:port` or `https://host:port`. */
+  readonly url: string;
+  readonly tls: TlsFiles;
+  readonly timeoutMilliseconds: number;
+}
+
+/** One call as it goes on: messages in order, then once how it ended (undefined: as it should). */
+export interface CallObserver {
+  onMessage(message: Buffer): void;
+  onEnd(error: GrpcError | undefined): void;
+}
+
+export interface Call {
+  send(message: Uint8Array): void;
+  /** Nothing more is told. */
+  cancel(): void;
+}
+
+const WINDOW_BYTES = 16 * 2 ** 20;
+/** etcd takes pings more often than every 5 s for an attack (`--grpc-keepalive-min-time`). */
+const PING_INTERVAL_MILLISECONDS = 6_000;
+const PING_TIMEOUT_MILLISECONDS = 3_000;
+
+/** One HTTP/2 connection that carries gRPC calls: the part of gRPC that etcd needs, on the runtime's own HTTP/2. */
+export class GrpcChannel {
+  readonly url: string;
+  readonly #session: ClientHttp2Session;
+  #isPonged = true;
+
+  private constructor(url: string, session: ClientHttp2Session) {
+    this.url = url;
+    this.#session = session;
+    const pings = setInterval(() => this.#ping(), PING_INTERVAL_MILLISECONDS);
+    pings.unref();
+    session.once("close", () => clearInterval(pings));
+  }
+
+  /** Resolves once the other side speaks HTTP/2. Rejects with GrpcError (unavailable). */
+  static connect({ url, tls, timeoutMilliseconds }: ChannelOptions): Promise<GrpcChannel> {
+    return new Promise((resolve, reject) => {
+      const tlsOptions: SecureClientSessionOptions = url.startsWith("https:") ? { ...tls, minVersion: "TLSv1.2" } : {};
+      const session = connect(url, {
+        ...tlsOptions,
+        maxSessionMemory: 1024,
+        settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
+      });
+      const fail = (cause?: unknown): void => {
+        clearTimeout(timer);
+        session.destroy();
+        reject(unavailable(`${url} can't be reached: ${messageOf(cause)}`, { mayHaveRun: false, cause }));
+      };
+      const timer = setTimeout(() => fail(new Error("no answer in time")), timeoutMilliseconds);
+      session.on("error", fail); // also later, when calls tell of it: an error must have a listener
+      session.once("close", fail);
+      session.once("remoteSettings", () => {
+        clearTimeout(timer);
+        session.off("close", fail);
+        session.setLocalWindowSize(WINDOW_BYTES);
+        resolve(new GrpcChannel(url, session));
+      });
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /** Ends what is under way, as unavailable. */
+  close(): void {
+    this.#session.destroy();
+  }
+
+  /** A call with one message each way. Rejects with GrpcError. */
+  unary(path: string, message: Uint8Array, timeoutMilliseconds: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      let answer: Buffer | undefined;
+      const timer = setTimeout(() => {
+        call.cancel();
+        reject(new GrpcError(`${this.url} did not answer`, { code: grpcStatus.deadlineExceeded, mayHaveRun: true }));
+      }, timeoutMilliseconds);
+      const call = this.stream(path, {
+        onMessage: (received) => (answer = received),
+        onEnd: (error) => {
+          clearTimeout(timer);
+          if (error !== undefined) reject(error);
+          else if (answer !== undefined) resolve(answer);
+          else reject(unavailable(`${this.url} answered nothing`, { mayHaveRun: true }));
+        },
+      });
+      call.send(message);
+      call.end();
+    });
+  }
+
+  /** A call whose messages come and go one by one. `onEnd` is never called before this returns. */
+  stream(path: string, observer: CallObserver): Call & { end(): void } {
+    const stream = this.#open(path);
+    if (stream instanceof GrpcError) {
+      const ending = setImmediate(() => observer.onEnd(stream));
+      return { send: () => {}, end: () => {}, cancel: () => clearImmediate(ending) };
+    }
+    let isEnded = false;
+    let status: GrpcError | "ok" | undefined;
+    const end = (error: GrpcError | undefined): void => {
+      if (isEnded) return;
+      isEnded = true;
+      observer.onEnd(error);
+    };
+    const readStatus = (headers: IncomingHttpHeaders): void => {
+      status = statusOf(headers, this.url) ?? status;
+    };
+    const frames = new FrameReader();
+    let failure: unknown;
+    stream.on("response", readStatus);
+    stream.on("trailers", readStatus);
+    stream.on("data", (chunk: Buffer) => {
+      if (isEnded) return;
+      try {
+        for (const message of frames.push(chunk)) if (!isEnded) observer.onMessage(message);
+      } catch (error) {
+        end(error instanceof GrpcError ? error : unavailable(messageOf(error), { mayHaveRun: true, cause: error }));
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+    });
+    stream.on("error", (error) => (failure = error));
+    stream.once("close", () => {
+      if (status !== undefined) return end(status === "ok" ? undefined : status);
+      const mayHaveRun = stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM;
+      end(unavailable(`the connection to ${this.url} was lost: ${messageOf(failure)}`, { mayHaveRun, cause: failure }));
+    });
+    return {
+      send: (message) => void (stream.writable && stream.write(encodeFrame(message))),
+      end: () => void stream.end(),
+      cancel: () => {
+        isEnded = true;
+        stream.close(constants.NGHTTP2_CANCEL);
+      },
+    };
+  }
+
+  #open(path: string): ClientHttp2Stream | GrpcError {
+    try {
+      return this.#session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/grpc",
+        te: "trailers",
+        // A member that has lost its quorum says so at once, instead of answering nothing or the past.
+        hasleader: "true",
+      });
+    } catch (cause) {
+      return unavailable(`${this.url} is not connected`, { mayHaveRun: false, cause });
+    }
+  }
+
+  /** A connection whose other end is gone without a word is ended. */
+  #ping(): void {
+    if (!this.isOpen || !this.#isPonged) return;
+    this.#isPonged = false;
+    const timer = setTimeout(() => this.close(), PING_TIMEOUT_MILLISECONDS);
+    timer.unref();
+    this.#session.ping((error) => {
+      this.#isPonged = true;
+      if (error === null) clearTimeout(timer);
+    });
+  }
+}
+
+const unavailable = (message: string, options: { readonly mayHaveRun: boolean; readonly cause?: unknown }): GrpcError =>
+  new GrpcError(message, { code: grpcStatus.unavailable, ...options });
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : "it was closed");
+
+/** How the server says that the call ended; undefined in headers that say nothing yet. */
+function statusOf(headers: IncomingHttpHeaders, url: string): GrpcError | "ok" | undefined {
+  const code = headers["grpc-status"];
+  if (code === "0") return "ok";
+  if (code === undefined) {
+    const httpStatus = headers[":status"] as number | undefined; // a number in response headers, absent in trailers
+    if (httpStatus === undefined || httpStatus === 200) return undefined;
+    return unavailable(`${url} answered with HTTP status ${httpStatus}`, { mayHaveRun: true });
+  }
+  const message = headers["grpc-message"];
+  return new GrpcError(typeof message === "string" ? percentDecoded(message) : `status ${String(code)}`, {
+    code: Number(code),
+    mayHaveRun: true,
+  });
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,61 @@
+import { GrpcError, grpcStatus } from "./grpc-error.ts";
+
+const HEADER_BYTES = 5;
+/** A page of a range fits, a broken peer's length does not. */
+const MAX_MESSAGE_BYTES = 512 * 2 ** 20;
+
+/** A message as it goes over the wire: not compressed, its length, itself (gRPC over HTTP/2, Length-Prefixed-Message). */
+export function encodeFrame(message: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + message.length);
+  frame[0] = 0;
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, HEADER_BYTES);
+  return frame;
+}
+
+/** Cuts a stream of bytes into messages. */
+export class FrameReader {
+  #chunks: Buffer[] = [];
+  #length = 0;
+  /** Of the frame that is being received; undefined until its header is there. */
+  #frameLength: number | undefined;
+
+  /** The messages that a chunk completes. Throws GrpcError for a frame that is compressed or too long. */
+  push(chunk: Buffer): Buffer[] {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    const messages: Buffer[] = [];
+    for (;;) {
+      if (this.#frameLength === undefined) {
+        if (this.#length < HEADER_BYTES) return messages;
+        this.#frameLength = frameLength(this.#joined());
+      }
+      if (this.#length < this.#frameLength) return messages;
+      const received = this.#joined();
+      messages.push(received.subarray(HEADER_BYTES, this.#frameLength));
+      const rest = received.subarray(this.#frameLength);
+      this.#chunks = rest.length === 0 ? [] : [rest];
+      this.#length = rest.length;
+      this.#frameLength = undefined;
+    }
+  }
+
+  #joined(): Buffer {
+    const joined = this.#chunks.length === 1 ? this.#chunks[0] : undefined;
+    if (joined !== undefined) return joined;
+    const copy = Buffer.concat(this.#chunks);
+    this.#chunks = [copy];
+    return copy;
+  }
+}
+
+function frameLength(header: Buffer): number {
+  const length = header.readUInt32BE(1);
+  if (header[0] !== 0 || length > MAX_MESSAGE_BYTES) {
+    throw new GrpcError("the server sent a message that can't be read", {
+      code: grpcStatus.internal,
+      mayHaveRun: true,
+    });
+  }
+  return HEADER_BYTES + length;
+}

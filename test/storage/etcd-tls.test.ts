@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { EtcdStore } from "../../src/storage/backends/etcd.ts";
+import type { TlsFiles } from "../../src/storage/etcd/grpc-channel.ts";
+import { StoreUnavailable } from "../../src/storage/store.ts";
+import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import type { EtcdCluster } from "./etcd-process.ts";
+import { testStore } from "./store-contract.ts";
+
+const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
+  new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds: 500 });
+
+describe("etcd with TLS", { skip: skipsEtcd }, () => {
+  testStore("etcd (TLS)", async () => {
+    const etcd = await startEtcd({ isTls: true });
+    const store = storeOn(etcd, etcd.tls);
+    const dispose = async (): Promise<void> => {
+      await store.close();
+      await etcd.stop();
+    };
+    return { store, dispose };
+  });
+
+  it("is not spoken to without a client certificate, nor when its own can't be verified", async () => {
+    const etcd = await startEtcd({ isTls: true });
+    const { ca = "", cert = "", key = "" } = etcd.tls;
+    try {
+      for (const tls of [{ ca }, { cert, key }]) {
+        const store = storeOn(etcd, tls);
+        await assert.rejects(store.latestRevision(), StoreUnavailable);
+        await store.close();
+      }
+    } finally {
+      await etcd.stop();
+    }
+  });
+});

@@ -38,6 +38,9 @@ export class ApiError extends Error {
   }
 }
 
+/** A refusal that upstream's router makes, before a handler sees the request. */
+export class RouteError extends ApiError {}
+
 /** The one place that renders an error as a Status. */
 export function statusOf(error: ApiError): Status {
   return {
@@ -114,7 +117,7 @@ export const notAcceptable = (message: string): ApiError =>
 
 /** No route serves the path in a type of the Accept header (upstream: go-restful's router). */
 export const routeNotAcceptable = (available: readonly string[]): ApiError =>
-  new ApiError({
+  new RouteError({
     code: 406,
     reason: "NotAcceptable",
     message: `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`,
@@ -153,7 +156,7 @@ export const unsupportedMediaType = (message: string): ApiError =>
 
 /** No route takes the Content-Type (upstream: go-restful's router). */
 export const routeUnsupportedMediaType = (): ApiError =>
-  new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
+  new RouteError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
 
 const joined = (faults: readonly string[]): string =>
   faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;

@@ -1,5 +1,5 @@
 import { badRequest } from "../api/api-error.ts";
-import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
+import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
 
 /** Where the next page of a list begins. */
 export interface ContinuePoint {
@@ -19,7 +19,7 @@ export const encodeContinue = ({ revision, start }: ContinuePoint): string =>
 export function decodeContinue(token: string): ContinuePoint {
   const unreadable = /[^\w-]/.exec(token.replace(/=+$/, ""));
   if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
-  const sent = parsed(Buffer.from(token, "base64url").toString("utf8"));
+  const sent = parsed(Buffer.from(token, "base64url"));
   if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
   const { v, rv, start } = sent as Readonly<Record<string, unknown>>;
   if (v !== tokenVersion)
@@ -39,9 +39,9 @@ export function decodeContinue(token: string): ContinuePoint {
   return { revision: rv, start };
 }
 
-function parsed(text: string): unknown {
+function parsed(json: Buffer): unknown {
   try {
-    return parseJson(text).value;
+    return parseJsonBytes(json).value;
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw invalidToken(error.message);
     throw error;

@@ -8,6 +8,7 @@ import type { Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
 import { generateName } from "./generate-name.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
+import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
@@ -32,7 +33,8 @@ export async function createObject<T extends ApiObject>(
   { object, namespace, manager, caller }: CreateRequest<T>,
 ): Promise<StoredObject<T>> {
   const { definition, clock } = registry;
-  const placed = inRequestNamespace(object, { scope: definition.scope, namespace });
+  const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", warn: caller.warn });
+  const placed = inRequestNamespace(sent, { scope: definition.scope, namespace });
   const tracked = trackUpdate({
     schema: definition.schema,
     manager,
@@ -72,7 +74,10 @@ export async function createTracked<T extends ApiObject>(
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
-  const admitted = (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object;
+  const admitted = withoutRepeatedOwners(
+    (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
+    { when: "after admission", warn: caller.warn },
+  );
 
   const now = clock.now();
   const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };
@@ -97,17 +102,27 @@ export async function createTracked<T extends ApiObject>(
   throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
 }
 
-/** The server's own fields, whatever the client sent. */
+/** The object without what only the server says of a new one (upstream: `WipeObjectMetaSystemFields`). */
+export const withoutSystemFields = <T extends ApiObject>(object: T): T => ({
+  ...object,
+  metadata: sentMetadata(object.metadata),
+});
+
+function sentMetadata({
+  uid: _uid,
+  creationTimestamp: _creationTimestamp,
+  selfLink: _selfLink,
+  deletionTimestamp: _deletionTimestamp,
+  deletionGracePeriodSeconds: _deletionGracePeriodSeconds,
+  ...sent
+}: ObjectMeta): ObjectMeta {
+  return sent;
+}
+
 function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
-  const {
-    selfLink: _selfLink,
-    deletionTimestamp: _deletionTimestamp,
-    deletionGracePeriodSeconds: _deletionGracePeriodSeconds,
-    ...kept
-  } = metadata;
   const { name = "", generateName: prefix = "" } = metadata;
   return {
-    ...kept,
+    ...sentMetadata(metadata),
     ...(name === "" && prefix !== "" && { name: generateName(prefix) }),
     uid: randomUUID(),
     creationTimestamp: timestamp(now),

@@ -2,11 +2,12 @@ import { badRequest, conflict } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import { TypeMismatch } from "../schema/type-mismatch.ts";
-import { applyConfiguration, trackUpdate } from "./apply/field-manager.ts";
+import { applyConfiguration, parseConfiguration, trackUpdate } from "./apply/field-manager.ts";
 import { decodeObject } from "./decode-object.ts";
 import type { DecodedObject } from "./decode-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
-import { applyJsonPatch, parseJsonPatch } from "./patch/json-patch.ts";
+import { goValue } from "./patch/go-value.ts";
+import { applyJsonPatch, parseJsonPatch, unknownOperationFields } from "./patch/json-patch.ts";
 import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
 import { undecodablePatch, unfitPatch } from "./patch/patch-error.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
@@ -50,8 +51,8 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
     const value = patch.apply(previous);
-    const { object, strictFaults } = fitted(registry, value);
-    reportStrictFaults([...patch.strictFaults, ...strictFaults], request);
+    const { object, strictFaults } = fitted(registry, value, patch.shown);
+    reportStrictFaults([...patch.strictFaults, ...strictFaults], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // only managedFields change
   };
@@ -70,7 +71,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     const applied = applyConfiguration({ ...write, live, configuration });
     const { object, strictFaults } = fitted(registry, applied);
-    reportStrictFaults(strictFaults, request);
+    reportStrictFaults(strictFaults, { request });
     const { metadata, ...content } = placedObject(registry, { object, request });
     const { resourceVersion: _applied, ...kept } = metadata;
     // An apply that names no version is made of the one that it was laid over.
@@ -84,32 +85,26 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 
 /** The configuration of an apply, of the registry's kind. Its other fields are checked where it is applied. */
 function appliedConfiguration<T extends ApiObject>(
-  { definition, apiVersion }: ResourceRegistry<T>,
+  { definition }: ResourceRegistry<T>,
   { text, options, caller }: PatchRequest,
 ): ApiObject {
   const { value, duplicateFields } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
-  if (typeof value === "object" && !Array.isArray(value)) {
-    const sent = (value ?? {}) as Partial<Record<keyof ApiObject, unknown>>; // all JSON objects are that
-    if (sent.kind !== definition.kind || sent.apiVersion !== apiVersion) {
-      const version = typeof sent.apiVersion === "string" ? sent.apiVersion : "";
-      const groupVersion = version.includes("/") ? version : `/${version}`;
-      throw badRequest(`invalid object type: ${groupVersion}, Kind=${typeof sent.kind === "string" ? sent.kind : ""}`);
-    }
-    const { managedFields } = Object(sent.metadata) as Partial<ApiObject["metadata"]>; // only whether it is there counts
-    if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
-    const duplicates = duplicateFields.map((path) => `key ${JSON.stringify(path)} already set in map`);
-    if (duplicates.length > 0 && options.fieldValidation === "Strict") {
-      throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
-    }
-    if (options.fieldValidation === "Warn") for (const duplicate of duplicates) caller.warn(duplicate);
-    return sent as unknown as ApiObject; // kind and apiVersion are; the rest is checked where it is applied
+  const configuration = parseConfiguration(value, definition);
+  const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only whether it is there counts
+  if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
+  const duplicates = duplicateFields.map((path) => `key ${JSON.stringify(path)} already set in map`);
+  if (duplicates.length > 0 && options.fieldValidation === "Strict") {
+    throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
   }
-  throw badRequest("error decoding YAML: a configuration must be an object");
+  if (options.fieldValidation === "Warn") for (const duplicate of duplicates) caller.warn(duplicate);
+  return configuration;
 }
 
 interface ParsedPatch {
   apply(document: ApiObject): unknown;
   readonly strictFaults: readonly string[];
+  /** The patch as refusals show it; absent where they do not. */
+  readonly shown?: string;
 }
 
 function parsePatch<T extends ApiObject>(
@@ -120,15 +115,9 @@ function parsePatch<T extends ApiObject>(
   const duplicates = duplicateFields.map((path) => `duplicate field "${path}"`);
   if (type === "json") {
     const operations = parseJsonPatch(value);
-    const sent: readonly unknown[] = Array.isArray(value) ? value : [];
-    const unknown = sent.flatMap((operation, index) =>
-      Object.keys(Object(operation))
-        .filter((member) => !["op", "path", "from", "value"].includes(member))
-        .map((member) => `unknown field "[${index}].${member}"`),
-    );
     return {
       apply: (document) => applyJsonPatch(document, operations),
-      strictFaults: [...duplicates, ...unknown].map((fault) => `json patch ${fault}`),
+      strictFaults: [...duplicates, ...unknownOperationFields(value)].map((fault) => `json patch ${fault}`),
     };
   }
   if (type === "merge") {
@@ -141,6 +130,7 @@ function parsePatch<T extends ApiObject>(
       // An object is a JSON object with known members.
       applyStrategicMergePatch({ document: { ...document }, patch, schema: definition.schema }),
     strictFaults: duplicates,
+    shown: goValue(patch),
   };
 }
 
@@ -154,22 +144,27 @@ function parsed(text: string, refusal: (fault: string) => Error): ReturnType<typ
 }
 
 /** The patched value as an object of the kind. */
-function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown): DecodedObject<T> {
+function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown, shown?: string): DecodedObject<T> {
   const { kind, apiVersion } = Object(value) as Partial<ApiObject>;
   if (kind !== registry.definition.kind || apiVersion !== registry.apiVersion) {
-    throw unfitPatch(`the kind and apiVersion cannot be changed`);
+    throw unfitPatch(`the kind and apiVersion cannot be changed`, shown);
   }
   try {
     return decodeObject(registry, { value });
   } catch (error) {
-    if (error instanceof TypeMismatch) throw unfitPatch(error.message);
+    if (error instanceof TypeMismatch) throw unfitPatch(error.message, shown);
     throw error;
   }
 }
 
-function reportStrictFaults(faults: readonly string[], { options, caller }: PatchRequest): void {
+interface StrictReport {
+  readonly request: PatchRequest;
+  readonly shown?: string | undefined;
+}
+
+function reportStrictFaults(faults: readonly string[], { request: { options, caller }, shown }: StrictReport): void {
   if (faults.length === 0 || options.fieldValidation === "Ignore") return;
-  if (options.fieldValidation === "Strict") throw unfitPatch(`strict decoding error: ${faults.join(", ")}`);
+  if (options.fieldValidation === "Strict") throw unfitPatch(`strict decoding error: ${faults.join(", ")}`, shown);
   for (const fault of faults) caller.warn(fault);
 }
 

@@ -141,6 +141,12 @@ export interface Column<T extends ApiObject> {
   cell(object: T, context: DefaultsContext): string | number | boolean | null;
 }
 
+/** The kind as upstream's refusals name its internal Go type: `core.ServiceAccount`, `rbac.RoleList`. */
+export function goTypeName({ group, kind }: { readonly group: string; readonly kind: string }): string {
+  const [packageName = ""] = group.split(".");
+  return `${packageName === "" ? "core" : packageName}.${kind}`;
+}
+
 /** Keeps the literal and checks it against the kind's type. */
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;

@@ -10,6 +10,7 @@ import type { FieldWrite } from "./apply/field-manager.ts";
 import { createTracked } from "./create-object.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
+import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext, UpdateSubresource } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
@@ -51,7 +52,8 @@ export async function updateObject<T extends ApiObject>(
   { object, manager, authorizeCreate, ...request }: UpdateRequest<T>,
 ): Promise<Changed<T>> {
   const { definition } = registry;
-  const placed = inRequestNamespace(object, { scope: definition.scope, namespace: request.namespace });
+  const sent = withoutRepeatedOwners(object, { when: "as sent", warn: request.caller.warn });
+  const placed = inRequestNamespace(sent, { scope: definition.scope, namespace: request.namespace });
   checkName(placed, request.name);
   const wantedUid = placed.metadata.uid ?? "";
   return changeObject(registry, {
@@ -130,7 +132,10 @@ async function nextVersion<T extends ApiObject>(
   const oldObject = previous.object;
   const subject = { operation: "UPDATE", caller, subresource, namespace, name, oldObject } as const;
   const wanted = change.wanted(oldObject);
-  const admitted = (await admit(registry, { ...subject, object: wanted })) ?? wanted;
+  const admitted = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
+    when: "after admission",
+    warn: caller.warn,
+  });
 
   checkVersion(registry, { wanted: admitted, previous });
   const placed = inRequestNamespace(admitted, { scope: definition.scope, namespace });

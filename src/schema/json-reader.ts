@@ -31,8 +31,12 @@ export class JsonReader {
   readonly #path: string[] = [];
   readonly #duplicateFields = new Set<string>();
 
-  constructor(text: string) {
+  readonly #isLatin1: boolean;
+
+  /** Text that is not UTF-8 is read byte by byte, as Latin-1, for the byte that a fault names. */
+  constructor(text: string, { isLatin1 = false }: { readonly isLatin1?: boolean } = {}) {
     this.#text = text;
+    this.#isLatin1 = isLatin1;
   }
 
   read(): { value: unknown; duplicateFields: string[] } {
@@ -191,7 +195,9 @@ export class JsonReader {
   }
 
   #fault(context: string): JsonSyntaxError {
-    return new JsonSyntaxError(`invalid character ${quoteFirstByte(this.#text, this.#position)} ${context}`);
+    const character = String.fromCodePoint(this.#text.codePointAt(this.#position) ?? 0x20);
+    const byte = Buffer.from(character, this.#isLatin1 ? "latin1" : "utf8")[0] ?? 0x20;
+    return new JsonSyntaxError(`invalid character ${quoteByte(byte)} ${context}`);
   }
 }
 
@@ -228,9 +234,8 @@ const controlEscapes = new Map([
   [0x5c, "\\\\"],
 ]);
 
-/** Go reads bytes: it quotes the first byte of a character as if it were Latin-1. */
-function quoteFirstByte(text: string, position: number): string {
-  const byte = Buffer.from(String.fromCodePoint(text.codePointAt(position) ?? 0x20))[0] ?? 0x20;
+/** Go reads bytes: it quotes the first one of a character as if it were Latin-1. */
+function quoteByte(byte: number): string {
   const hex = byte.toString(16).padStart(2, "0");
   const isUnprintable = byte < 0x20 || (byte >= 0x7f && byte <= 0xa0) || byte === 0xad;
   const escaped = controlEscapes.get(byte) ?? (byte < 0x80 ? `\\x${hex}` : `\\u00${hex}`);

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 
 export { JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
@@ -15,6 +16,12 @@ export interface ParsedJson {
 export function parseJson(text: string): ParsedJson {
   const value = parsePlainJson(text);
   return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [] };
+}
+
+/** As `parseJson`. What is not UTF-8 in strings is replaced by U+FFFD, as in Go; a fault names the byte that is there. */
+export function parseJsonBytes(bytes: Buffer): ParsedJson {
+  if (!isUtf8(bytes)) new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
+  return parseJson(bytes.toString("utf8"));
 }
 
 /** The value when the text is JSON without duplicate members, unusual numbers or deep nesting; else undefined. */

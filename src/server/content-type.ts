@@ -12,6 +12,9 @@ const formatOfType: ReadonlyMap<string, Format> = new Map([
   [contentTypes.protobuf, "protobuf"],
 ]);
 
+/** What nearly every client sends needs no closer look. */
+const contentTypesOfClients: ReadonlySet<string> = new Set(Object.values(contentTypes));
+
 const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
   ["application/json-patch+json", "json"],
   ["application/merge-patch+json", "merge"],
@@ -19,9 +22,15 @@ const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
   ["application/apply-patch+yaml", "apply"],
 ]);
 
+const token = "[\\w!#$%&'*+.^`|~-]+";
+/** What Go's `mime.ParseMediaType` lets pass: a type, and parameters that have a value. */
+const mediaTypeSyntax = new RegExp(
+  `^\\s*${token}(?:/${token})?\\s*(?:;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")\\s*)*(?:;\\s*)?$`,
+);
+
 /** The format of an object in a request's body; nothing said means JSON. Throws a 415. */
 export function bodyFormat(headers: Headers): Format {
-  const format = formatOfType.get(mediaTypeOf(headers).toLowerCase());
+  const format = isMalformed(headers) ? undefined : formatOfType.get(mediaTypeOf(headers).toLowerCase());
   if (format === undefined) {
     throw unsupportedMediaType(
       `the body of the request was in an unknown format - accepted media types include: ${acceptedTypes.join(", ")}`,
@@ -35,6 +44,11 @@ export function patchType(headers: Headers): PatchType {
   const type = patchTypeOfType.get(mediaTypeOf(headers));
   if (type === undefined) throw routeUnsupportedMediaType();
   return type;
+}
+
+function isMalformed({ "content-type": value }: Headers): boolean {
+  const first = typeof value === "object" ? value[0] : value;
+  return first !== undefined && first !== "" && !contentTypesOfClients.has(first) && !mediaTypeSyntax.test(first);
 }
 
 function mediaTypeOf(headers: Headers): string {

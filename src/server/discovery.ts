@@ -78,9 +78,10 @@ function apiGroup({ name, versions }: Group): object {
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
+/** The core group's list has no apiVersion: it is older than that (upstream: `stripVersionNegotiatedSerializer`). */
 const resourceList = (group: string, { version, definitions }: Version): object => ({
   kind: "APIResourceList",
-  apiVersion: "v1",
+  ...(group !== "" && { apiVersion: "v1" }),
   groupVersion: groupVersion(group, version),
   resources: definitions.flatMap(apiResources),
 });

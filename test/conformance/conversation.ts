@@ -272,7 +272,7 @@ function eventOf(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    return { type: "UNPARSED", line };
+    return { type: "UNPARSED", line: line.trim() };
   }
 }
 

@@ -47,7 +47,7 @@ const unrecordedManager = "before-first-apply";
 /**
  * Server-side apply: lays the configuration over the live object, removes what the manager applied before and neither
  * applies nor anybody else owns any more, and records the manager as owner of what it applies. The result may hold nulls
- * and needs decoding and defaulting; afterwards `keepTimesOfUnchanged` tells whether it changed anything.
+ * and needs decoding and defaulting; the time of the manager is now, even when nothing else has changed.
  *
  * Throws ApiErrors: 400 for a configuration that says who owns what, 422 for one that does not fit the schema, 409 for
  * fields that other managers own.

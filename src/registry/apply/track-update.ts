@@ -116,30 +116,3 @@ export function withManagedFields(object: ApiObject, entries: ManagedFieldsEntry
   if (object.metadata.managedFields === entries) return object;
   return { ...object, metadata: { ...object.metadata, managedFields: entries } };
 }
-
-/**
- * Returns `next`, with the managers' times of `previous` where nothing but those times differs, so that a write that
- * changes nothing stores nothing (upstream: IgnoreManagedFieldsTimestampsTransformer). resourceVersion and
- * creationTimestamp do not count: writes do not change them.
- */
-export function keepTimesOfUnchanged({
-  previous,
-  next,
-}: {
-  readonly previous: ApiObject;
-  readonly next: ApiObject;
-}): ApiObject {
-  const [before, after] = [previous.metadata.managedFields ?? [], next.metadata.managedFields ?? []];
-  if (before.length !== after.length || isSameJson(before, after)) return next;
-  const isSame =
-    isSameJson(withoutTimes(before), withoutTimes(after)) && isSameJson(comparable(previous), comparable(next));
-  return isSame ? withManagedFields(next, before) : next;
-}
-
-const withoutTimes = (entries: readonly ManagedFieldsEntry[]): unknown[] =>
-  entries.map((entry) => ({ ...entry, time: undefined }));
-
-function comparable(object: ApiObject): unknown {
-  const unwritten = { managedFields: undefined, resourceVersion: undefined, creationTimestamp: undefined };
-  return { ...object, metadata: { ...object.metadata, ...unwritten } };
-}

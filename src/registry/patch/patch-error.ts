@@ -1,4 +1,5 @@
 import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
+import { invalidValue } from "../../api/field-error.ts";
 
 /** The answer to a JSON or merge patch that cannot be decoded; `fault` is the parser's sentence. */
 export const undecodablePatch = (fault: string): ApiError => badRequest(`error decoding patch: ${fault}`);
@@ -12,8 +13,13 @@ export const operationFailed = (): ApiError =>
     details: {},
   });
 
-/** A patch that is well formed and does not fit the object; `fault` names the place and never shows values. */
-export const unfitPatch = (fault: string): ApiError =>
+/**
+ * A patch that is well formed and does not fit the object; `fault` names the place. `shown` is the patch as its sender
+ * wrote it; the patched object, which upstream shows for the other types, is never shown.
+ */
+export const unfitPatch = (fault: string, shown?: string): ApiError =>
   invalid({ group: "", resource: "" }, "", [
-    { reason: "FieldValueInvalid", field: "patch", message: `Invalid value: ${fault}` },
+    shown === undefined
+      ? { reason: "FieldValueInvalid", field: "patch", message: `Invalid value: ${fault}` }
+      : invalidValue("patch", shown, fault),
   ]);

@@ -1,5 +1,6 @@
 import type { HttpResponse } from "../../api/http-message.ts";
 import { trackUpdate } from "../../registry/apply/field-manager.ts";
+import { withoutSystemFields } from "../../registry/create-object.ts";
 import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
 import { inRequestNamespace } from "../../registry/object-namespace.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
@@ -26,7 +27,8 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
   const { namespace } = info;
   const scope = namespace === "" ? "Cluster" : "Namespaced";
-  const object = inRequestNamespace({ ...decoded, kind: review.kind, apiVersion }, { scope, namespace });
+  const sent = withoutSystemFields({ ...decoded, kind: review.kind, apiVersion });
+  const object = inRequestNamespace(sent, { scope, namespace });
   const now = clock.now();
   const tracked = trackUpdate({
     schema: review.schema,

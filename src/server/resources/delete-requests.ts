@@ -12,7 +12,7 @@ import { deleteOptions as deleteOptionsSchema, statusSchema } from "../../schema
 import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject, representStored } from "./represent-object.ts";
-import { parseValue } from "./request-object.ts";
+import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 import { callerOf } from "./write-requests.ts";
 
@@ -59,9 +59,7 @@ async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: deleteOptionsSchema, refuse: badRequest });
-  if (Array.isArray(value)) {
-    throw badRequest("couldn't get version/kind; json parse error: json: cannot unmarshal array into an object");
-  }
+  typeOf(value, badRequest);
   return deleteOptionsOfBody(value ?? {});
 }
 

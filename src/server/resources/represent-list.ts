@@ -7,6 +7,7 @@ import {
   partialObjectMetadataList,
   partialObjectMetadataListSchema,
 } from "../../registry/partial-object-metadata.ts";
+import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
@@ -32,7 +33,7 @@ export function representList<T extends ApiObject>(
   }
   if (conversion.kind === "PartialObjectMetadata") {
     throw notAcceptable(
-      `you requested PartialObjectMetadata, but the requested object is a list (${registry.definition.kind}List)`,
+      `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeName(registry.definition)}List)`,
     );
   }
   if (conversion.kind === "PartialObjectMetadataList") {

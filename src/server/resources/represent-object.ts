@@ -2,6 +2,7 @@ import { notAcceptable } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
+import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
@@ -34,7 +35,7 @@ export function representStored<T extends ApiObject>(
   const { object } = stored;
   if (conversion.kind === "PartialObjectMetadataList") {
     throw notAcceptable(
-      `you requested PartialObjectMetadataList, but the requested object is not a list (${registry.definition.kind})`,
+      `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeName(registry.definition)})`,
     );
   }
   if (conversion.kind === "PartialObjectMetadata") {

@@ -1,12 +1,13 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
-import { JsonSyntaxError, parseJson } from "../../schema/parse-json.ts";
+import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import { decodeProtobuf, ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { TypeMismatch } from "../../schema/type-mismatch.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
+import { goTypeName } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
@@ -49,7 +50,7 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
       `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
     );
   if (sent.kind !== expected.kind) {
-    const [from, to] = [`${sent.version}.${sent.kind}`, expected.kind];
+    const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
     throw refuse(`converting (${from}) to (${to}): unknown conversion`);
   }
   const apiVersion = apiVersionOf(expected);
@@ -111,10 +112,8 @@ export function parseValue(
   { schema, refuse }: { readonly schema: ObjectSchema; readonly refuse: (fault: string) => Error },
 ): ReturnType<typeof parseJson> {
   try {
-    if (format !== "protobuf") {
-      const text = bytes.toString("utf8");
-      return parseJson(format === "yaml" ? yamlToJson(text) : text);
-    }
+    if (format === "json") return parseJsonBytes(bytes);
+    if (format === "yaml") return parseJson(yamlToJson(bytes.toString("utf8")));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);
     return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [] };
   } catch (error) {
@@ -126,8 +125,8 @@ export function parseValue(
   }
 }
 
-/** Kind and apiVersion of a value, "" for what it leaves out. */
-function typeOf(
+/** Kind and apiVersion of a value, "" for what it leaves out; `refuse` makes the 400 of a value that can have neither. */
+export function typeOf(
   value: unknown,
   refuse: (fault: string) => Error,
 ): { readonly kind: string; readonly apiVersion: string } {

@@ -1,4 +1,4 @@
-import { ApiError, pathNotFound } from "../../api/api-error.ts";
+import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
 import type { Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
@@ -73,7 +73,7 @@ export function createResourceHandler({
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
   `${group}/${version}/${plural}`;
 
-/** Failures carry the warnings too. */
+/** Failures carry the warnings too, but for those of requests that upstream's router turns away. */
 async function answerWithWarnings(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   const { request, warnings } = resourceRequest;
   const { deprecationWarning } = registry.definition;
@@ -81,7 +81,8 @@ async function answerWithWarnings(registry: ResourceRegistry, resourceRequest: R
   try {
     return warnings.addTo(await answers[resourceRequest.info.verb](registry, resourceRequest));
   } catch (error) {
-    if (error instanceof ApiError) return warnings.addTo(errorResponse(error, request));
+    if (error instanceof ApiError && !(error instanceof RouteError))
+      return warnings.addTo(errorResponse(error, request));
     throw error;
   }
 }

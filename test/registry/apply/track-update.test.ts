@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { keepTimesOfUnchanged } from "../../../src/registry/apply/field-manager.ts";
 import { applied, ownership, sample, updated } from "./sample.ts";
 
 const entry = { manager: "else", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1" };
@@ -109,17 +108,5 @@ describe("an update", () => {
     assert.deepEqual(ownership(object)["ancient-changes"], {
       "f:metadata": { "f:labels": { ".": {}, "f:m0": {}, "f:m1": {}, "f:m2": {}, "f:m3": {} } },
     });
-  });
-});
-
-describe("the times of an unchanged object", () => {
-  it("stay when nothing else differs, and move when something does", () => {
-    const previous = updated(undefined, sample({ text: "a" }), { manager: "m" });
-    const [stored] = previous.metadata.managedFields ?? [];
-    const managedFields = [{ ...stored, time: "2000-01-01T00:00:00Z" }];
-    const same = { ...previous, metadata: { ...previous.metadata, resourceVersion: "7", managedFields } };
-    assert.deepEqual(keepTimesOfUnchanged({ previous, next: same }).metadata.managedFields, [stored]);
-    const other = { ...same, text: "b" };
-    assert.equal(keepTimesOfUnchanged({ previous, next: other }), other);
   });
 });

@@ -5,10 +5,14 @@ import { followFiles } from "./followed-files.ts";
 import { parseSettingsFile } from "./settings-files.ts";
 
 /**
- * The rules of `--approval-policy` as the file is now. A file that is broken at the start is a UsageError; one that is broken
+ * The rules of `--approval-policy` as the file is now; undefined without the flag. A file that is broken at the start is a UsageError; one that is broken
  * later leaves the old rules in force, and is logged.
  */
-export function openApprovalPolicy(file: string, log: Pick<Logger, "error">): () => ApprovalPolicy {
+export function openApprovalPolicy(
+  file: string | undefined,
+  log: Pick<Logger, "error">,
+): (() => ApprovalPolicy) | undefined {
+  if (file === undefined) return undefined;
   return followFiles({
     files: [file],
     load: () =>

@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import type { Names } from "../api/names.ts";
 import type { CertificateOptions } from "../cli/certificate-flags.ts";
 import { certificateInventory } from "../controllers/certificate-inventory.ts";
@@ -9,8 +8,8 @@ import { csrCleaner } from "../controllers/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "../controllers/csr-policy-approving.ts";
 import { csrSigning } from "../controllers/csr-signing.ts";
 import { trustBundlePublisher } from "../controllers/trust-bundle-publisher.ts";
+import type { ApprovalPolicy } from "../signers/approval-policy.ts";
 import { isDecidedByPolicy } from "../signers/decide-approval.ts";
-import { openApprovalPolicy } from "./approval-policy-file.ts";
 import type { AuthorityFor } from "./signing-authorities.ts";
 
 const policyIntervalMilliseconds = 10_000;
@@ -20,17 +19,15 @@ const recordIntervalMilliseconds = 3_600_000;
 export interface CertificateControllersOptions {
   readonly options: CertificateOptions;
   readonly names: Names;
-  readonly log: Logger;
+  readonly policy: (() => ApprovalPolicy) | undefined;
   readonly authorityFor: AuthorityFor;
 }
 
-/** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. Throws UsageError for a bad policy. */
+/** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { options, names, log, authorityFor } = given;
+  const { options, names, policy, authorityFor } = given;
   const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
   const maximumLifetimeSeconds = Math.floor(options["cluster-signing-duration"] / 1000);
-  const policyFile = options["approval-policy"];
-  const policy = policyFile === undefined ? undefined : openApprovalPolicy(policyFile, log);
   return [
     csrApproving({
       isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),

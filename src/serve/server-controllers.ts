@@ -19,6 +19,7 @@ import { runControllers } from "../controllers/run-controllers.ts";
 import { serviceAccountTokenSecrets } from "../controllers/service-account-token-secrets.ts";
 import { systemSchedule } from "../controllers/work-queue.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import type { ApprovalPolicy } from "../signers/approval-policy.ts";
 import { certificateControllers } from "./certificate-controllers.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 import type { TokenServices } from "./token-services.ts";
@@ -35,6 +36,7 @@ export interface ServerControllersOptions {
   readonly caCertificates: string;
   readonly issueSecretToken: TokenServices["issueSecretToken"];
   readonly signing: SigningAuthorities;
+  readonly policy: (() => ApprovalPolicy) | undefined;
 }
 
 /** Runs every loop in this process, through the same chain as everybody. */
@@ -60,7 +62,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
 }
 
 function serverControllers(server: ServerControllersOptions): Controller[] {
-  const { options, names, log, definitions, caCertificates, issueSecretToken, signing } = server;
+  const { options, names, policy, definitions, caCertificates, issueSecretToken, signing } = server;
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
@@ -78,7 +80,7 @@ function serverControllers(server: ServerControllersOptions): Controller[] {
     namespaceTermination({ contents: resources.filter(({ isNamespaced }) => isNamespaced) }),
     garbageCollector({ resources }),
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-    ...certificateControllers({ options, names, log, authorityFor: signing.authorityFor }),
+    ...certificateControllers({ options, names, policy, authorityFor: signing.authorityFor }),
   ];
 }
 

@@ -21,6 +21,7 @@ import { LmdbStore } from "../storage/backends/lmdb.ts";
 import { ChangeFeed } from "../storage/change-feed.ts";
 import type { Store } from "../storage/store.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { openApprovalPolicy } from "./approval-policy-file.ts";
 import { openAuditLog } from "./audit-file.ts";
 import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
 import { openAuthorization } from "./authorization-services.ts";
@@ -96,6 +97,7 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
   const dataDirectory = options["data-dir"];
   const authority = openClusterAuthority(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authority });
+  const policy = openApprovalPolicy(options["approval-policy"], log);
   const certificate = openTlsCertificate(options, { authority, clock });
 
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
@@ -199,6 +201,7 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
         caCertificates: certificate.caCertificates,
         issueSecretToken: tokens.issueSecretToken,
         signing,
+        policy,
       })
     : undefined;
   return {

@@ -8,6 +8,14 @@ export const serveFlags = {
     default: "./.signet",
     help: "Where everything is stored: objects, CA, keys, admin.kubeconfig.",
   },
+  "etcd-servers": {
+    type: "strings",
+    help: "URLs of etcd's members, for several replicas of the server. Default: the data directory's own store.",
+  },
+  "etcd-cafile": { type: "file", help: "PEM bundle of CAs that sign etcd's certificates. Default: the system's." },
+  "etcd-certfile": { type: "file", help: "PEM client certificate for etcd." },
+  "etcd-keyfile": { type: "file", help: "PEM private key of that certificate." },
+  "etcd-prefix": { type: "string", default: "/signet", help: "What the names of all keys in etcd begin with." },
   "bind-address": { type: "string", default: "127.0.0.1", help: "The address to listen on." },
   "secure-port": {
     type: "integer",
@@ -115,6 +123,11 @@ export const serveFlags = {
     minimum: 1,
     maximum: 100_000,
     help: "Writing requests that are worked on at once; more wait by user.",
+  },
+  workers: {
+    type: "string",
+    default: "1",
+    help: "Processes that serve the port together: a number, or auto for one each core.",
   },
   controllers: {
     type: "boolean",

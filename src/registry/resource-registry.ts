@@ -1,12 +1,12 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { notFound, serviceUnavailable } from "../api/api-error.ts";
+import { notFound, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
 import type { Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
-import { StoreUnavailable } from "../storage/store.ts";
+import { StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
@@ -99,9 +99,17 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   /** Undefined when the copy in memory shows every acknowledged write already. */
   catchUp(): Promise<void> | undefined {
     const latest = this.store.latestRevision();
-    return typeof latest === "number"
-      ? this.cache.waitFor(latest)
-      : latest.then((revision) => this.cache.waitFor(revision));
+    return typeof latest === "number" ? this.cache.waitFor(latest) : this.#catchUpWith(latest);
+  }
+
+  /** Rejects with a 503 when the store can't be asked. */
+  async #catchUpWith(latest: Promise<number>): Promise<void> {
+    try {
+      await this.cache.waitFor(await latest);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw serviceUnavailable(`the store can't be read now: ${error.message}`);
+      throw error;
+    }
   }
 
   /** Waits a bounded time until the copy in memory has reached a revision, else throws 504. */
@@ -121,11 +129,16 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return new StoredObject<T>({ prefix: this.#prefix, key, value, revision: modRevision });
   }
 
-  /** Writes to the store. Rejects with a 503 while that takes no writes. */
+  /**
+   * Writes to the store. Rejects with a 503 while that takes no writes, with a 504 when it is not known whether it has
+   * written (clients repeat after a 503 by themselves), with a 413 for what it can't hold.
+   */
   async write(request: WriteRequest): Promise<WriteResult> {
     try {
       return await this.store.write(request);
     } catch (error) {
+      if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
+      if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
       if (error instanceof StoreUnavailable)
         throw serviceUnavailable(`the store takes no writes now: ${error.message}`);
       throw error;

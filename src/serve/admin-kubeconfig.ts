@@ -9,7 +9,7 @@ import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
 import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
-import { parseKeyPair } from "./serving-certificate.ts";
+import { isIssuedBy, parseKeyPair } from "./serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {
   readonly dataDirectory: string;
@@ -42,7 +42,7 @@ function adminCredentials({ dataDirectory, authority, clock }: AdminKubeconfigOp
   const kept = existsSync(file) ? parseKeyPair(readFileSync(file, "utf8")) : undefined;
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
-    const isOfAuthority = certificate?.rawIssuer.equals(authority.certificate.rawSubject) === true;
+    const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
     const leftMilliseconds = (certificate?.notAfter ?? 0) - clock.now();
     if (isOfAuthority && leftMilliseconds > serverCertificateLifetimeMilliseconds / 3) return kept;
   }

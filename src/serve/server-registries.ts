@@ -38,6 +38,17 @@ export class ServerRegistries {
     await Promise.all(this.all.map((registry) => registry.start()));
   }
 
+  /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */
+  catchUp(): Promise<void> | undefined {
+    return this.all[0]?.catchUp();
+  }
+
+  /** Rejects when the copies in memory do not come to the store's revision within a bounded time. */
+  async waitUntilCurrent(): Promise<void> {
+    const [first] = this.all;
+    await first?.waitForRevision(await first.store.latestRevision());
+  }
+
   find<T extends ApiObject>(plural: string): ResourceRegistry<T> {
     const registry = this.#byPlural.get(plural);
     if (registry === undefined) throw new RangeError(`nothing is stored as ${plural}`);

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
 import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
@@ -59,6 +60,14 @@ export function parseKeyPair(pem: string): KeyPair | undefined {
   return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
 }
 
+/** By name and key: another CA may have the same name. */
+export const isIssuedBy = (
+  certificate: Certificate,
+  { certificate: { rawSubject, subjectKeyId } }: ClusterAuthority,
+): boolean =>
+  certificate.rawIssuer.equals(rawSubject) &&
+  (subjectKeyId === undefined || certificate.authorityKeyId?.equals(subjectKeyId) === true);
+
 interface Wanted {
   readonly authority: ClusterAuthority;
   readonly clock: Clock;
@@ -67,7 +76,7 @@ interface Wanted {
 
 function isStillGood(pair: KeyPair, { authority, clock, wanted }: Wanted): boolean {
   const [certificate] = parseCertificatesPem(pair.certificate);
-  if (certificate === undefined || !certificate.rawIssuer.equals(authority.certificate.rawSubject)) return false;
+  if (certificate === undefined || !isIssuedBy(certificate, authority)) return false;
   const { dnsNames, ipAddresses } = certificate.subjectAltNames;
   return (
     certificate.notAfter - clock.now() > renewalMilliseconds &&

@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { unauthorized } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
@@ -17,9 +16,9 @@ import { inProcessTransport } from "../client/in-process-transport.ts";
 import { createApiServer } from "../server/api-server.ts";
 import { createListener } from "../server/listener.ts";
 import { createResourceHandler } from "../server/resources/resource-handler.ts";
-import { LmdbStore } from "../storage/backends/lmdb.ts";
 import { ChangeFeed } from "../storage/change-feed.ts";
 import type { Store } from "../storage/store.ts";
+import { afterOthersWrites } from "./after-others-writes.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
 import { openAuditLog } from "./audit-file.ts";
@@ -30,6 +29,10 @@ import { openClusterAuthority } from "./cluster-authority.ts";
 import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { tokenObjects } from "./look-ups.ts";
 import { LoopbackTokens } from "./loopback-tokens.ts";
+import { agreeOnIdentity } from "./replica-identity.ts";
+import { despiteOtherReplicas } from "./despite-other-replicas.ts";
+import { openStore, usesEtcd } from "./open-store.ts";
+import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "./open-api-source.ts";
 import { reconcilePolicy } from "./reconcile-policy.ts";
 import { reviewDefinitions, storedDefinitions } from "./served-definitions.ts";
@@ -46,6 +49,10 @@ export interface StartOptions {
   readonly clock?: Clock;
   /** In place of the data directory's own store. The server closes it. */
   readonly store?: Store;
+  /** Controllers and compaction: at once (default), or when `startLoops` is called, for one of several processes. */
+  readonly loops?: "at once" | "when told";
+  /** Other processes write to the store too: a request is looked at once their writes are in this one's memory. */
+  readonly isStoreShared?: boolean;
 }
 
 /** A server that answers. */
@@ -61,6 +68,8 @@ export interface RunningServer {
   /** A client in this process that may do everything. */
   readonly client: ApiClient;
   readonly store: Store;
+  /** Starts controllers, unless the settings say that they run elsewhere, and compaction; once. */
+  startLoops(): void;
   /** Ends requests, watches, loops and the store, in this order. */
   stop(options?: { readonly graceMilliseconds: number }): Promise<void>;
 }
@@ -72,14 +81,16 @@ export interface RunningServer {
  */
 export async function startServer(
   options: ServeOptions,
-  { log, clock = systemClock, store: givenStore }: StartOptions,
+  { log, clock = systemClock, store: givenStore, loops = "at once", isStoreShared = usesEtcd(options) }: StartOptions,
 ): Promise<RunningServer> {
   const names = namesFor(options.profile as Profile);
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
-  const store = givenStore ?? new LmdbStore({ directory: join(dataDirectory, "store"), profile: names.profile });
+  const store = givenStore ?? (await openStore(options));
   try {
-    return await composeServer(options, { log, clock, names, store });
+    const server = await composeServer(options, { log, clock, names, store, isStoreShared });
+    if (loops === "at once") server.startLoops();
+    return server;
   } catch (error) {
     await store.close();
     throw error;
@@ -91,9 +102,13 @@ interface Foundations {
   readonly clock: Clock;
   readonly names: Names;
   readonly store: Store;
+  readonly isStoreShared: boolean;
 }
 
-async function composeServer(options: ServeOptions, { log, clock, names, store }: Foundations): Promise<RunningServer> {
+async function composeServer(
+  options: ServeOptions,
+  { log, clock, names, store, isStoreShared }: Foundations,
+): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
   const authority = openClusterAuthority(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authority });
@@ -103,6 +118,7 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
   const objects = tokenObjects(registry);
   const tokens = openTokenServices({ options, names, clock, objects });
+  if (usesEtcd(options)) await agreeOnIdentity(store, { authority: authority.certificate, ...tokens });
   const definitions = storedDefinitions(names, { options, tokens, objects });
   // What decides needs what is stored, and what is stored asks what decides: it is there before the first request.
   let authorization: AuthorizationServices | undefined;
@@ -137,9 +153,10 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   let url = "";
+  const authenticate: typeof authentication.authenticate = (request) => authentication.authenticate(request);
   const { handler } = createApiServer({
     definitions: served,
-    authenticate: (request) => authentication.authenticate(request),
+    authenticate: isStoreShared ? afterOthersWrites(authenticate, () => registries.catchUp()) : authenticate,
     impersonate: (request, user) => impersonate(request.headers, user),
     authorize,
     withoutIdentity: identityHeaderRemover(frontProxyHeaders(options)),
@@ -149,7 +166,7 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
     openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
     openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),
     healthChecks: [
-      { name: "store", check: async () => void (await store.latestRevision()) },
+      ...storeChecks(store, registries),
       {
         name: "shutdown",
         endpoints: ["readyz"],
@@ -172,8 +189,9 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
       bearerToken: loopback.issue({ username: "system:apiserver", groups: [mastersGroup], extra: {} }),
     }),
   );
-  await reconcilePolicy({ names, registry, client });
-  await createReservedNamespaces({ names, registry, client });
+  const keeper = { names, registry, client };
+  await despiteOtherReplicas(() => reconcilePolicy(keeper));
+  await despiteOtherReplicas(() => createReservedNamespaces(keeper));
 
   const listener = createListener({ handler, certificate: certificate.current() });
   openStreams = () => listener.openStreams();
@@ -188,22 +206,29 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
     caCertificates: certificate.caCertificates,
   });
 
-  const compaction = startCompaction({ store, clock, log });
-  const controllers = options.controllers
-    ? startServerControllers({
-        options,
-        names,
-        clock,
-        log,
-        definitions,
-        handler,
-        bearerToken: loopback.issue({ username: controllerManagerUsername(names), groups: [], extra: {} }),
-        caCertificates: certificate.caCertificates,
-        issueSecretToken: tokens.issueSecretToken,
-        signing,
-        policy,
-      })
-    : undefined;
+  let loops: readonly { stop(): void | Promise<void> }[] = [];
+  const startLoops = (): void => {
+    if (loops.length > 0 || health.isStopping) return;
+    const compaction = startCompaction({ store, clock, log });
+    if (!options.controllers) {
+      loops = [compaction];
+      return;
+    }
+    const controllers = startServerControllers({
+      options,
+      names,
+      clock,
+      log,
+      definitions,
+      handler,
+      bearerToken: loopback.issue({ username: controllerManagerUsername(names), groups: [], extra: {} }),
+      caCertificates: certificate.caCertificates,
+      issueSecretToken: tokens.issueSecretToken,
+      signing,
+      policy,
+    });
+    loops = [compaction, controllers];
+  };
   return {
     version: signetVersion,
     url,
@@ -213,11 +238,11 @@ async function composeServer(options: ServeOptions, { log, clock, names, store }
     handler,
     client,
     store,
+    startLoops,
     async stop({ graceMilliseconds } = { graceMilliseconds: 0 }) {
       health.isStopping = true;
-      compaction.stop();
       certificate.stop();
-      await controllers?.stop();
+      for (const loop of loops) await loop.stop();
       await listener.close({ graceMilliseconds });
       client.close();
       feed.close();

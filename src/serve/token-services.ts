@@ -24,6 +24,9 @@ export interface TokenServices {
   readonly issueToken: IssueToken;
   /** For Secrets of the type service-account-token. */
   readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
+  /** The `kid` of the key that issues, and those of all that verify. */
+  readonly signingKeyId: string;
+  readonly verificationKeyIds: readonly string[];
   /** In the order in which they are asked. */
   readonly verifiers: readonly VerifyToken[];
   /** The documents for relying parties; `keysUrl` is where they find the keys. */
@@ -55,6 +58,8 @@ export function openTokenServices({ options, names, clock, objects }: TokenServi
   const apiAudiences = options["api-audiences"].length > 0 ? options["api-audiences"] : issuers;
   return {
     apiAudiences,
+    signingKeyId: key.kid,
+    verificationKeyIds: keys.map(({ kid }) => kid),
     issueToken: createTokenIssuer({ key, issuer, claimName: names.tokenClaim, clock }),
     issueSecretToken: createSecretTokenIssuer(key, names),
     verifiers: [

@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import { UsageError } from "../cli/flag.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import { EtcdStore } from "../storage/backends/etcd.ts";
+import { LmdbStore } from "../storage/backends/lmdb.ts";
+import type { TlsFiles } from "../storage/etcd/grpc-channel.ts";
+import type { Store } from "../storage/store.ts";
+import { readSettingsFile } from "./settings-files.ts";
+
+export const usesEtcd = (options: ServeOptions): boolean => options["etcd-servers"].length > 0;
+
+/**
+ * The store of the settings: etcd, or the data directory's own. Throws UsageError for settings that can't be used; rejects
+ * with StoreUnavailable when etcd can't be reached.
+ */
+export async function openStore(options: ServeOptions): Promise<Store> {
+  const { profile } = options;
+  if (!usesEtcd(options)) return new LmdbStore({ directory: join(options["data-dir"], "store"), profile });
+  const tls = etcdTls(options);
+  const store = new EtcdStore({ servers: etcdServers(options), tls, prefix: etcdPrefix(options), profile });
+  try {
+    await store.open();
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function etcdServers(options: ServeOptions): string[] {
+  const servers = options["etcd-servers"].map((server) => {
+    const url = URL.canParse(server) ? new URL(server) : undefined;
+    if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
+      throw new UsageError(`--etcd-servers: ${JSON.stringify(server)} is not http(s)://host:port`);
+    }
+    return url.origin;
+  });
+  if (new Set(servers.map((server) => new URL(server).protocol)).size > 1) {
+    throw new UsageError("--etcd-servers: http and https do not mix");
+  }
+  return servers;
+}
+
+function etcdPrefix(options: ServeOptions): string {
+  const prefix = options["etcd-prefix"].replace(/\/+$/, "");
+  if (!/^\/[\w./-]+$/.test(prefix))
+    throw new UsageError("--etcd-prefix: a path of letters and digits, such as /signet");
+  return prefix;
+}
+
+/** Reads the files once, so that faults show at the start; then at each connection. */
+function etcdTls(options: ServeOptions): () => TlsFiles {
+  const files = { ca: "etcd-cafile", cert: "etcd-certfile", key: "etcd-keyfile" } as const;
+  if ((options["etcd-certfile"] === undefined) !== (options["etcd-keyfile"] === undefined)) {
+    throw new UsageError("--etcd-certfile and --etcd-keyfile go together");
+  }
+  const read = (): TlsFiles =>
+    Object.fromEntries(
+      Object.entries(files).flatMap(([part, flag]) => {
+        const file = options[flag];
+        return file === undefined ? [] : [[part, readSettingsFile(flag, file)]];
+      }),
+    );
+  read();
+  return read;
+}

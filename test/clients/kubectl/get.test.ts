@@ -33,11 +33,8 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
   it("shows the reserved namespaces with their phase", async () => {
     const rows = await kubectl.table("get ns --no-headers");
     const { system, public: open, nodeLease } = kubectl.names.namespaces;
-    assert.deepEqual(rows.map(([name, status]) => [name, status]).toSorted(), [
-      ["default", "Active"],
-      ["fleet", "Active"],
-      ...[nodeLease, open, system].map((name) => [name, "Active"]),
-    ]);
+    const phases = new Map(rows.map(([name, phase]) => [name, phase]));
+    for (const name of ["default", "fleet", system, open, nodeLease]) assert.equal(phases.get(name), "Active", name);
   });
 
   it("shows labels, and one of them as a column", async () => {

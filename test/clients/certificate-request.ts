@@ -1,0 +1,24 @@
+import type { Names } from "../../src/api/names.ts";
+import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+
+/** A request for a client certificate of the user `name`, as a client sends it. */
+export function certificateRequest({ name, names }: { readonly name: string; readonly names: Names }) {
+  const pem = createCertificateRequestPem({
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    subject: { commonName: name, organizations: ["staff"] },
+    subjectAltNames: noSubjectAltNames,
+  });
+  return {
+    apiVersion: `${names.group("certificates")}/v1`,
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: {
+      request: Buffer.from(pem).toString("base64"),
+      signerName: names.signers.apiserverClient,
+      expirationSeconds: 86_400,
+      usages: ["client auth"],
+    },
+  };
+}

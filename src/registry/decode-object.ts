@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import { decode } from "../schema/decode.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
+import { strictFaults } from "../schema/strict-faults.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 export interface DecodedObject<T> {
@@ -21,18 +22,7 @@ export function decodeValue<T>(
   { value, duplicateFields = [] }: DecodeRequest,
 ): DecodedObject<T> {
   const { value: object, unknownFields } = decode(schema, value);
-  // A field that is both unknown and repeated is only called unknown.
-  const isUnknown = (path: string): boolean =>
-    unknownFields.some(
-      (unknown) => path === unknown || path.startsWith(`${unknown}.`) || path.startsWith(`${unknown}[`),
-    );
-  return {
-    object,
-    strictFaults: [
-      ...unknownFields.map((path) => `unknown field "${path}"`),
-      ...duplicateFields.filter((path) => !isUnknown(path)).map((path) => `duplicate field "${path}"`),
-    ],
-  };
+  return { object, strictFaults: strictFaults({ unknownFields, duplicateFields }) };
 }
 
 /** An object of the registry's kind as a client means it: pruned and with all defaults. Throws TypeMismatch. */

@@ -1,6 +1,8 @@
 import { badRequest, conflict } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
+import type { RepeatedKey } from "../schema/parse-json.ts";
+import { repeatedKeyFault, repeatedKeysFault } from "../schema/strict-faults.ts";
 import { TypeMismatch } from "../schema/type-mismatch.ts";
 import { applyConfiguration, parseConfiguration, trackUpdate } from "./apply/field-manager.ts";
 import { decodeObject } from "./decode-object.ts";
@@ -59,9 +61,9 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 }
 
 function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
-  let read: ApiObject | undefined;
+  let read: AppliedConfiguration | undefined;
   return (live) => {
-    const configuration = (read ??= appliedConfiguration(registry, request));
+    const { configuration, repeatedKeys } = (read ??= appliedConfiguration(registry, request));
     const { uid = "", resourceVersion: sentVersion } = configuration.metadata ?? {};
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, request.name, {
@@ -70,6 +72,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     }
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     const applied = applyConfiguration({ ...write, live, configuration });
+    reportRepeatedKeys(repeatedKeys, request);
     const { object, strictFaults } = fitted(registry, applied);
     reportStrictFaults(strictFaults, { request });
     const { metadata, ...content } = placedObject(registry, { object, request });
@@ -83,21 +86,21 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   };
 }
 
+interface AppliedConfiguration {
+  readonly configuration: ApiObject;
+  readonly repeatedKeys: readonly RepeatedKey[];
+}
+
 /** The configuration of an apply, of the registry's kind. Its other fields are checked where it is applied. */
 function appliedConfiguration<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,
-  { text, options, caller }: PatchRequest,
-): ApiObject {
-  const { value, duplicateFields } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
+  { text }: PatchRequest,
+): AppliedConfiguration {
+  const { value, repeatedKeys } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
   const configuration = parseConfiguration(value, definition);
   const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only whether it is there counts
   if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
-  const duplicates = duplicateFields.map((path) => `key ${JSON.stringify(path)} already set in map`);
-  if (duplicates.length > 0 && options.fieldValidation === "Strict") {
-    throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
-  }
-  if (options.fieldValidation === "Warn") for (const duplicate of duplicates) caller.warn(duplicate);
-  return configuration;
+  return { configuration, repeatedKeys };
 }
 
 interface ParsedPatch {
@@ -166,6 +169,14 @@ function reportStrictFaults(faults: readonly string[], { request: { options, cal
   if (faults.length === 0 || options.fieldValidation === "Ignore") return;
   if (options.fieldValidation === "Strict") throw unfitPatch(`strict decoding error: ${faults.join(", ")}`, shown);
   for (const fault of faults) caller.warn(fault);
+}
+
+function reportRepeatedKeys(keys: readonly RepeatedKey[], { options, caller }: PatchRequest): void {
+  if (keys.length === 0 || options.fieldValidation === "Ignore") return;
+  if (options.fieldValidation === "Strict") {
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${repeatedKeysFault(keys)}`);
+  }
+  for (const key of keys) caller.warn(repeatedKeyFault(key));
 }
 
 function placedObject<T extends ApiObject>(

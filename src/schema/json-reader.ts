@@ -12,6 +12,13 @@ export const maximumJsonDepth = 1000;
 /** As upstream: more are not listed. */
 const maximumDuplicateFields = 100;
 
+/** A key that is there before in the same object, as YAML's strict reading names it. */
+export interface RepeatedKey {
+  readonly key: string;
+  /** From 1. */
+  readonly line: number;
+}
+
 type Container = Record<string, unknown> | unknown[];
 
 const numberLiterals = new WeakMap<object, Map<string, string>>();
@@ -30,6 +37,7 @@ export class JsonReader {
   #depth = 0;
   readonly #path: string[] = [];
   readonly #duplicateFields = new Set<string>();
+  readonly #repeatedKeys: RepeatedKey[] = [];
 
   readonly #isLatin1: boolean;
 
@@ -39,12 +47,12 @@ export class JsonReader {
     this.#isLatin1 = isLatin1;
   }
 
-  read(): { value: unknown; duplicateFields: string[] } {
+  read(): { value: unknown; duplicateFields: string[]; repeatedKeys: RepeatedKey[] } {
     const holder: unknown[] = [];
     this.#readValueInto(holder, 0);
     this.#skipSpace();
     if (this.#position < this.#text.length) throw this.#fault("after top-level value");
-    return { value: holder[0], duplicateFields: [...this.#duplicateFields] };
+    return { value: holder[0], duplicateFields: [...this.#duplicateFields], repeatedKeys: this.#repeatedKeys };
   }
 
   #readValueInto(container: Container, key: string | number): void {
@@ -90,19 +98,25 @@ export class JsonReader {
     for (;;) {
       this.#skipSpaceBeforeToken();
       if (this.#character() !== '"') throw this.#fault("looking for beginning of object key string");
+      const start = this.#position;
       const key = this.#readString();
       this.#skipSpaceBeforeToken();
       if (!this.#take(":")) throw this.#fault("after object key");
       this.#path.push(this.#path.length === 0 ? key : `.${key}`);
-      if (seen.has(key) && this.#duplicateFields.size < maximumDuplicateFields) {
-        this.#duplicateFields.add(this.#path.join(""));
-      }
+      if (seen.has(key)) this.#addRepeated(key, start);
       seen.add(key);
       this.#readValueInto(object, key);
       this.#path.pop();
       this.#skipSpaceBeforeToken();
       if (this.#take("}")) return object;
       if (!this.#take(",")) throw this.#fault("after object key:value pair");
+    }
+  }
+
+  #addRepeated(key: string, start: number): void {
+    if (this.#duplicateFields.size < maximumDuplicateFields) this.#duplicateFields.add(this.#path.join(""));
+    if (this.#repeatedKeys.length < maximumDuplicateFields) {
+      this.#repeatedKeys.push({ key, line: this.#text.slice(0, start).split("\n").length });
     }
   }
 

@@ -1,12 +1,16 @@
 import { isUtf8 } from "node:buffer";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
+import type { RepeatedKey } from "./json-reader.ts";
 
 export { JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
+export type { RepeatedKey } from "./json-reader.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
   /** Paths of members that occur again in the same object, in document order, each once: `metadata.labels.d`. */
   readonly duplicateFields: string[];
+  /** The same keys where they are repeated, at most 100. */
+  readonly repeatedKeys: readonly RepeatedKey[];
 }
 
 /**
@@ -15,7 +19,7 @@ export interface ParsedJson {
  */
 export function parseJson(text: string): ParsedJson {
   const value = parsePlainJson(text);
-  return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [] };
+  return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
 
 /** As `parseJson`. What is not UTF-8 in strings is replaced by U+FFFD, as in Go; a fault names the byte that is there. */

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument, stringify } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from "yaml";
 import type { Document, ParsedNode, Tags } from "yaml";
 import { ApiError, badRequest } from "../api/api-error.ts";
 
@@ -32,8 +32,8 @@ export function toYaml(value: unknown): string {
 }
 
 /**
- * A YAML document as the JSON text that means the same, in the order of the keys and with repeated keys repeated: what reads
- * JSON then sees the same faults. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
+ * A YAML document as the JSON text that means the same, in the order of the keys, with repeated keys repeated and every key
+ * on its line: what reads JSON then sees the same faults. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
   if (/^\s*[{[]/.test(text) && isJson(text)) return text;
@@ -46,7 +46,9 @@ export function yamlToJson(text: string): string {
   }
   refuseDeepFlow(text);
   try {
+    const lineCounter = new LineCounter();
     const document = parseDocument(text, {
+      lineCounter,
       version: "1.1",
       customTags: upstreamTags,
       uniqueKeys: false,
@@ -57,7 +59,7 @@ export function yamlToJson(text: string): string {
     });
     const [fault] = document.errors;
     if (fault) throw badRequest(`error converting YAML to JSON: yaml: ${fault.message}`);
-    return new JsonWriter(document).write();
+    return new JsonWriter(document, lineCounter).write();
   } catch (error) {
     // The parser recurses: nesting that is too deep for the stack ends here.
     if (error instanceof RangeError) throw badRequest("error converting YAML to JSON: yaml: nested too deeply");
@@ -87,11 +89,15 @@ function refuseDeepFlow(text: string): void {
 
 class JsonWriter {
   readonly #document: Document.Parsed;
+  readonly #lines: LineCounter;
+  /** The line of the output that is written now, from 1. */
+  #line = 1;
   #aliases = 0;
   #length = 0;
 
-  constructor(document: Document.Parsed) {
+  constructor(document: Document.Parsed, lines: LineCounter) {
     this.#document = document;
+    this.#lines = lines;
   }
 
   write(): string {
@@ -114,7 +120,15 @@ class JsonWriter {
   }
 
   #key(node: ParsedNode): string {
-    return this.#counted(JSON.stringify(isScalar(node) ? String(node.value) : ""));
+    return this.#counted(this.#toLineOf(node) + JSON.stringify(isScalar(node) ? String(node.value) : ""));
+  }
+
+  /** Keys stay on their lines, so that who reads the JSON can name those of the YAML. */
+  #toLineOf(node: ParsedNode): string {
+    const { line } = this.#lines.linePos(node.range[0]);
+    const missing = Math.max(0, line - this.#line);
+    this.#line += missing;
+    return "\n".repeat(missing);
   }
 
   #counted(json: string): string {

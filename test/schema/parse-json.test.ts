@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { JsonSyntaxError, maximumJsonDepth, parseJson } from "../../src/schema/parse-json.ts";
+import { JsonSyntaxError, maximumJsonDepth, parseJson, parseJsonBytes } from "../../src/schema/parse-json.ts";
 import { upstream } from "./upstream.ts";
 
 test("invalid JSON is refused in Go's words", async (t) => {
@@ -19,7 +19,7 @@ test("parseJson reads what JSON.parse reads", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), fc.constantFrom(undefined, 1, "\t"), (json, space) => {
       const text = JSON.stringify(JSON.parse(json), undefined, space);
-      assert.deepEqual(parseJson(text), { value: JSON.parse(text), duplicateFields: [] });
+      assert.deepEqual(parseJson(text), { value: JSON.parse(text), duplicateFields: [], repeatedKeys: [] });
     }),
   );
 });
@@ -48,7 +48,22 @@ test("a duplicate member is named by its path, and the last one wins", () => {
   assert.deepEqual(parseJson(text), {
     value: { metadata: { labels: { d: "3" } }, secrets: [{ y: 2 }], "a:b": ":", x: 1 },
     duplicateFields: ["metadata.labels.d", "secrets[0].y", "x"],
+    repeatedKeys: ["d", "d", "y", "x"].map((key) => ({ key, line: 1 })),
   });
+});
+
+test("a repeated key is named with its line", () => {
+  assert.deepEqual(parseJson('{\n"a": 1,\n"b": {\n"c": 1, "c": 2},\n"a": 2}').repeatedKeys, [
+    { key: "c", line: 4 },
+    { key: "a", line: 5 },
+  ]);
+});
+
+test("a fault in bytes that are not UTF-8 names the byte", () => {
+  const read = (bytes: number[]) => parseJsonBytes(Buffer.from(bytes));
+  assert.throws(() => read([0xff]), { message: "invalid character 'ÿ' looking for beginning of value" });
+  assert.throws(() => read([0x81]), { message: "invalid character '\\u0081' looking for beginning of value" });
+  assert.equal(read([0x22, 0xff, 0x22]).value, "\ufffd");
 });
 
 test("a duplicate object is merged into the first", () => {

@@ -27,11 +27,15 @@ describe("YAML", () => {
 
   it("is read with YAML 1.1's booleans and numbers, and dates as text", () => {
     const text = "b: yes\nn: [1, 0x10, ~, 1.5]\nt: 2026-01-01T00:00:00Z\nc: 12:30:45\n";
-    assert.equal(yamlToJson(text), '{"b":true,"n":[1,16,null,1.5],"t":"2026-01-01T00:00:00Z","c":"12:30:45"}');
+    assert.equal(yamlToJson(text), '{"b":true,\n"n":[1,16,null,1.5],\n"t":"2026-01-01T00:00:00Z",\n"c":"12:30:45"}');
   });
 
   it("keeps repeated keys and hostile ones, for the reader of the JSON to judge", () => {
-    assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":1,"a":2,"__proto__":"x"}');
+    assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":1,\n"a":2,\n"__proto__":"x"}');
+  });
+
+  it("keeps keys on their lines", () => {
+    assert.equal(yamlToJson("# a comment\n\na:\n  - b: 1\n    c: |\n      x\n      y\nd: 2\n").split("\n").length, 8);
   });
 
   it("passes JSON through unchanged", () => {

@@ -1,9 +1,11 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
 import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
+import type { RepeatedKey } from "../../schema/parse-json.ts";
 import { decodeProtobuf, ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { repeatedKeyFault, repeatedKeysFault } from "../../schema/strict-faults.ts";
 import { TypeMismatch } from "../../schema/type-mismatch.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
@@ -44,7 +46,7 @@ export interface DecodeOptions<T> {
 /** The object of a body. Throws a 400 for one that cannot be read, is of another kind or fails strict validation. */
 export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   const { expected, fieldValidation, warnings } = options;
-  const { value, duplicateFields, sent } = parseBody(body, expected);
+  const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, expected);
   const refuse = (fault: string): Error =>
     badRequest(
       `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
@@ -61,10 +63,13 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   }
   try {
     const { object, strictFaults } = options.decode({ value, duplicateFields });
-    if (strictFaults.length > 0 && fieldValidation === "Strict") {
-      throw refuse(`strict decoding error: ${strictFaults.join(", ")}`);
+    if (strictFaults.length + repeatedKeys.length > 0 && fieldValidation === "Strict") {
+      const faults = [...(repeatedKeys.length > 0 ? [repeatedKeysFault(repeatedKeys)] : []), ...strictFaults];
+      throw refuse(`strict decoding error: ${faults.join(", ")}`);
     }
-    if (fieldValidation === "Warn") for (const fault of strictFaults) warnings.add(fault);
+    if (fieldValidation === "Warn") {
+      for (const fault of [...repeatedKeys.map(repeatedKeyFault), ...strictFaults]) warnings.add(fault);
+    }
     return object;
   } catch (error) {
     if (error instanceof TypeMismatch) throw refuse(error.message);
@@ -81,6 +86,8 @@ export const decodeWith =
 interface ParsedBody {
   readonly value: unknown;
   readonly duplicateFields: readonly string[];
+  /** Of YAML, whose strict reading speaks of lines in place of paths. */
+  readonly repeatedKeys: readonly RepeatedKey[];
   /** What the body says it is; what it leaves out is as expected. */
   readonly sent: { readonly kind: string; readonly apiVersion: string; readonly version: string };
 }
@@ -90,12 +97,12 @@ function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
     badRequest(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${fault} (${summarize(body.bytes)})`,
     );
-  const { value, duplicateFields } = parseValue(body, { schema: expected.schema, refuse: unrecognized });
+  const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema: expected.schema, refuse: unrecognized });
   const { kind, apiVersion } = typeOf(value, unrecognized);
   const sentVersion = apiVersion === "" ? apiVersionOf(expected) : apiVersion;
   return {
     value: value ?? {},
-    duplicateFields,
+    ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),
     sent: {
       kind: kind === "" ? expected.kind : kind,
       apiVersion: sentVersion,
@@ -115,7 +122,7 @@ export function parseValue(
     if (format === "json") return parseJsonBytes(bytes);
     if (format === "yaml") return parseJson(yamlToJson(bytes.toString("utf8")));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);
-    return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [] };
+    return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {
     if (error instanceof JsonSyntaxError) {
       throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);

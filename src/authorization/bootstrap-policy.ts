@@ -79,7 +79,13 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     ),
     clusterRole(
       "system:aggregate-to-view",
-      [rule(read, [""], ["configmaps", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"])],
+      [
+        rule(
+          read,
+          [""],
+          ["configmaps", "events", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"],
+        ),
+      ],
       aggregateTo("view"),
     ),
     clusterRole("system:node", [
@@ -91,6 +97,7 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
       rule(["create", "delete"], [""], ["pods"]),
       rule(["update", "patch"], [""], ["pods/status"]),
       rule(read, [""], ["secrets", "configmaps"]),
+      rule(["create", "update", "patch"], [""], ["events"]),
       rule(["create", ...read], [certificates], [csr]),
       rule(["get", "create", "update", "patch", "delete"], [coordination], ["leases"]),
       rule(["create"], [""], ["serviceaccounts/token"]),

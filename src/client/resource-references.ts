@@ -4,6 +4,7 @@ import type { CertificateSigningRequest } from "../resources/certificates/certif
 import type { ClusterRole } from "../resources/rbac/cluster-roles.ts";
 import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
 import type { ConfigMap } from "../resources/config-maps.ts";
+import type { Event } from "../resources/event-schema.ts";
 import type { IssuedCertificate } from "../resources/certificates/issued-certificates.ts";
 import type { Lease } from "../resources/leases.ts";
 import type { Namespace } from "../resources/namespaces.ts";
@@ -40,6 +41,7 @@ export function resourceReferences(names: Names) {
     }),
     secrets: reference<Secret>({ group: "", resource: "secrets", kind: "Secret", isNamespaced: true }),
     configMaps: reference<ConfigMap>({ group: "", resource: "configmaps", kind: "ConfigMap", isNamespaced: true }),
+    events: reference<Event>({ group: "", resource: "events", kind: "Event", isNamespaced: true }),
     pods: reference<Pod>({ group: "", resource: "pods", kind: "Pod", isNamespaced: true }),
     nodes: reference<Node>({ group: "", resource: "nodes", kind: "Node", isNamespaced: false }),
     leases: reference<Lease>({

@@ -61,7 +61,9 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   unsupportedFieldLabel?(label: string): string;
   /** Describes the table column `Name`; the default is a short sentence. */
   readonly nameDescription?: string;
-  /** Table columns after Name; the registry adds `Name` first. Age is a column of the kind. */
+  /** Whether the registry puts a column `Name` first. Default true; else the kind has one of its own. */
+  readonly isNameColumnFirst?: boolean;
+  /** Table columns after Name. Age is a column of the kind. */
   readonly columns: readonly Column<T>[];
   /** Paths that a write of the main resource never owns, such as `["status"]` (upstream: GetResetFields). */
   readonly resetFields?: readonly (readonly string[])[];

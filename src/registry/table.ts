@@ -61,11 +61,14 @@ export function tableOf<T extends ApiObject>(
     metadata,
     columnDefinitions: hasColumnDefinitions ? columnDefinitions(definition) : null,
     rows: objects.map((object) => ({
-      cells: [object.metadata.name ?? "", ...definition.columns.map((column) => column.cell(object, { now }))],
+      cells: [...nameCell(definition, object), ...definition.columns.map((column) => column.cell(object, { now }))],
       object: included(object, options),
     })),
   };
 }
+
+const nameCell = <T extends ApiObject>({ isNameColumnFirst = true }: ResourceDefinition<T>, object: T): string[] =>
+  isNameColumnFirst ? [object.metadata.name ?? ""] : [];
 
 function included(object: ApiObject, { includeObject, version }: TableOptions): TableRow["object"] {
   if (includeObject === "None") return null;
@@ -82,9 +85,10 @@ const nameColumn: ColumnDefinition = {
 
 const columnDefinitions = <T extends ApiObject>({
   columns,
-  nameDescription,
+  nameDescription = nameColumn.description,
+  isNameColumnFirst = true,
 }: ResourceDefinition<T>): ColumnDefinition[] => [
-  nameDescription === undefined ? nameColumn : { ...nameColumn, description: nameDescription },
+  ...(isNameColumnFirst ? [{ ...nameColumn, description: nameDescription }] : []),
   ...columns.map(({ name, type, format = "", description, priority = 0 }) => ({
     name,
     type,

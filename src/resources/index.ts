@@ -5,6 +5,7 @@ import { certificateSigningRequests } from "./certificates/certificate-signing-r
 import { clusterTrustBundles } from "./certificates/cluster-trust-bundles.ts";
 import { issuedCertificates } from "./certificates/issued-certificates.ts";
 import { configMaps } from "./config-maps.ts";
+import { events } from "./events.ts";
 import { leases } from "./leases.ts";
 import { namespaces } from "./namespaces.ts";
 import { nodes } from "./nodes.ts";
@@ -21,6 +22,7 @@ import { withTableDescriptions } from "./table-descriptions.ts";
 export const storedResources = (names: Names): ResourceDefinition[] =>
   [
     forAnyObject(configMaps()),
+    forAnyObject(events(names)),
     forAnyObject(namespaces(names)),
     forAnyObject(nodes(names)),
     forAnyObject(pods()),

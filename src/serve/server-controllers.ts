@@ -12,6 +12,7 @@ import { resourceReferences } from "../client/resource-references.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { defaultServiceAccount } from "../controllers/default-service-account.ts";
+import { eventCleaner } from "../controllers/event-cleaner.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
 import { namespaceTermination } from "../controllers/namespace-termination.ts";
 import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
@@ -78,7 +79,9 @@ function serverControllers(server: ServerControllersOptions): Controller[] {
         }),
     }),
     namespaceTermination({ contents: resources.filter(({ isNamespaced }) => isNamespaced) }),
-    garbageCollector({ resources }),
+    // As upstream: events come in numbers, and nobody's life hangs on them.
+    garbageCollector({ resources: resources.filter(({ resource }) => resource !== "events") }),
+    eventCleaner,
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
     ...certificateControllers({ options, names, policy, authorityFor: signing.authorityFor }),
   ];

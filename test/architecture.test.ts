@@ -24,7 +24,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   resources: ["api", "pki", "schema", "registry/resource-definition"],
   controllers: ["api", "pki", "client", "signers", "type resources"],
   agent: ["api", "pki", "client", "files", "type resources"],
-  cli: ["api", "pki", "client", "files", "type resources", "type agent"],
+  cli: ["api", "pki", "client", "files", "signers", "type resources", "type agent"],
   server: ["api", "authentication", "authorization", "admission", "tokens", "schema", "registry/resource-definition"],
   "server/resources": ["api", "registry", "server", "schema", "storage"],
 };

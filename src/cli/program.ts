@@ -4,11 +4,14 @@ import { KubeconfigError } from "../client/kubeconfig.ts";
 import type { AgentSettings } from "../agent/agent-settings.ts";
 import { agent } from "./agent.ts";
 import { bootstrapToken } from "./bootstrap-token.ts";
+import { certificates } from "./certificates.ts";
+import { csr } from "./csr.ts";
 import { UsageError } from "./flag.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import { serve } from "./serve.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 import { token } from "./token.ts";
+import { trust } from "./trust.ts";
 import { whoami } from "./whoami.ts";
 
 /** The commands that are more than calls of the API. */
@@ -30,7 +33,10 @@ export async function runCommandLine(argv: readonly string[], programs: Programs
     .addCommand(bootstrapToken())
     .addCommand(whoami())
     .addCommand(token())
-    .addCommand(kubeconfig());
+    .addCommand(kubeconfig())
+    .addCommand(csr())
+    .addCommand(certificates())
+    .addCommand(trust());
   for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
   try {
     await program.parseAsync([...argv]);

@@ -1,0 +1,75 @@
+import type { Names } from "../api/names.ts";
+import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../api/user-info.ts";
+import type { CertificateRequest } from "../pki/certificate-request.ts";
+import type { Extension } from "../pki/extension.ts";
+import { oids } from "../pki/object-identifiers.ts";
+import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+
+export interface RequestToApprove {
+  readonly names: Names;
+  readonly spec: CertificateSigningRequest["spec"];
+  readonly request: CertificateRequest;
+}
+
+/** What makes it dangerous to approve a request, one sentence each. None: nothing unusual. */
+export const approvalWarnings = (question: RequestToApprove): string[] => [
+  ...identityWarnings(question),
+  ...keyWarnings(question.request),
+  ...scopeWarnings(question),
+];
+
+/** Whom the certificate would make of its holder. */
+function identityWarnings({ names, spec, request }: RequestToApprove): string[] {
+  const { commonName, organizations } = request.subject;
+  const { username = "", groups = [], signerName } = spec;
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const isOfNode = signerName === apiserverClientNodeAgent || signerName === nodeAgentServing;
+  const warnings: string[] = [];
+  if (organizations.includes(mastersGroup)) {
+    warnings.push(`the organization ${mastersGroup} may do everything, and no policy can take that back`);
+  }
+  if (commonName !== username && (isOfNode || signerName === apiserverClient)) {
+    warnings.push(`the subject ${quoted(commonName)} is not the requester ${quoted(username)}`);
+  }
+  for (const organization of organizations) {
+    if (organization === mastersGroup || (isOfNode && organization === nodesGroup) || groups.includes(organization)) {
+      continue;
+    }
+    warnings.push(`the organization ${quoted(organization)} is not a group of the requester`);
+  }
+  if (commonName.startsWith(nodeUsernamePrefix)) {
+    if (!isOfNode) warnings.push("the subject is a node's user name");
+  } else if (commonName.startsWith("system:")) warnings.push("the subject is a reserved user name");
+  return warnings;
+}
+
+const smallestBits = { RSA: 2048, ECDSA: 256, Ed25519: 0, other: Infinity } as const;
+
+function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): string[] {
+  const { algorithm, sizeBits } = publicKey;
+  const hash = signatureAlgorithm?.hash;
+  return [
+    ...(sizeBits < smallestBits[algorithm] ? [`the key is weak: ${algorithm} with ${sizeBits} bits`] : []),
+    ...(hash === "sha1" || hash === "md5" ? [`the request's signature is weak: ${signatureAlgorithm?.name}`] : []),
+  ];
+}
+
+const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
+
+/** What the certificate would be good for. */
+function scopeWarnings({ spec, request }: RequestToApprove): string[] {
+  const { usages = [] } = spec;
+  const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
+  return [
+    ...(request.extensions.some(asksForCa) ? ["the request asks for a CA certificate"] : []),
+    ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is a CA's`),
+    ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
+    ...wildcards.map((name) => `the DNS name ${quoted(name)} stands for every name below it`),
+  ];
+}
+
+/** BasicConstraints that begin with TRUE (RFC 5280 4.2.1.9): SEQUENCE { BOOLEAN TRUE ... }. */
+const asksForCa = ({ id, value }: Extension): boolean =>
+  id === oids.basicConstraints && value[2] === 0x01 && value[3] === 0x01 && value[4] !== 0;
+
+const quoted = (text: string): string => JSON.stringify(text);

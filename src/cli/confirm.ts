@@ -1,0 +1,12 @@
+import { createInterface } from "node:readline/promises";
+
+/** Asks a yes-or-no question on the terminal; without a terminal nobody can say yes. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { platformNames as names } from "../../src/api/names.ts";
+import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { CertificateFolder, CertificateScene, newAuthority } from "../controllers/certificate-scene.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { runSignet } from "./run-signet.ts";
+import type { Outcome } from "./run-signet.ts";
+
+describe("the commands for certificates", { concurrency: 4 }, () => {
+  let server: TestServer;
+  let scene: CertificateScene;
+  const folder = new CertificateFolder();
+  before(async () => {
+    server = await startTestServer();
+    scene = new CertificateScene(server.client);
+  });
+  after(async () => {
+    await server.stop();
+    folder.remove();
+  });
+  const signet = (...args: string[]): Promise<Outcome> => runSignet([...args, "--kubeconfig", server.kubeconfigFile]);
+  const succeed = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await signet(...args);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+
+  it("lead from a new key to a certificate", async () => {
+    const keyFile = folder.file("walk.key");
+    const created = await succeed("csr", "create", "walk", "--key-file", keyFile, "--common-name", "admin");
+    assert.equal(created, "certificate request walk created\n");
+    assert.equal(statSync(keyFile).mode & 0o777, 0o600);
+    assert.match(await succeed("csr", "list"), /^walk +platform\.io\/apiserver-client +admin +\S+ +Pending$/m);
+    assert.equal(await succeed("csr", "approve", "walk"), "certificate request walk approved\n");
+    const [issued] = await scene.issued("walk");
+    const [written] = parseCertificatesPem(await succeed("csr", "get", "walk"));
+    assert.deepEqual(written?.der, issued?.der);
+    assert.equal((await signet("csr", "deny", "walk")).code, 1);
+    const listed = JSON.parse(await succeed("certificates", "list", "--user", "admin", "-o", "json")) as {
+      items: { metadata: { name: string }; spec: { requestName: string } }[];
+    };
+    const name = listed.items.find(({ spec }) => spec.requestName === "walk")?.metadata.name ?? "";
+    assert.match(await succeed("certificates", "describe", name), /^Subject: +CN=admin$/m);
+  });
+
+  it("decode a request, hold it against its signer's rules and warn of what is dangerous", async () => {
+    await scene.request({
+      name: "danger",
+      signerName: names.signers.nodeAgentServing,
+      commonName: "system:kube\u001b[2Jscheduler",
+      organizations: ["ops"],
+      names: { dnsNames: ["*.example.com"] },
+      usages: ["server auth", "cert sign"],
+    });
+    const { warnings, signerRules } = JSON.parse(await succeed("csr", "describe", "danger", "-o", "json")) as {
+      warnings: string[];
+      signerRules: { broken: string[] };
+    };
+    assert.deepEqual(signerRules.broken, [
+      "subject organization is not system:nodes",
+      "subject common name does not begin with system:node:",
+      "usages did not match [digital signature key encipherment server auth]",
+    ]);
+    assert.deepEqual(warnings.slice(3), [
+      'the subject "system:kube\\u001b[2Jscheduler" is not the requester "system:apiserver"',
+      'the organization "ops" is not a group of the requester',
+      "the subject is a reserved user name",
+      'the usage "cert sign" is a CA\'s',
+      'the DNS name "*.example.com" stands for every name below it',
+    ]);
+    const text = await succeed("csr", "describe", "danger");
+    assert.match(text, /^Key: +ECDSA P-256$/m);
+    assert.ok(!text.includes("\u001b"), "what a request says must not steer the terminal");
+  });
+
+  it("approve what is dangerous only when it is meant", async () => {
+    await scene.request({ name: "other", signerName: names.signers.apiserverClient, commonName: "somebody" });
+    const refused = await signet("csr", "approve", "other");
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /^warning: the subject "somebody" is not the requester "system:apiserver"$/m);
+    assert.deepEqual((await scene.requests.get("other")).status.conditions ?? [], []);
+    await succeed("csr", "approve", "other", "--yes", "--reason", "Meant");
+    assert.equal((await scene.requests.get("other")).status.conditions?.[0]?.reason, "Meant");
+  });
+
+  it("list certificates by their end, and those that end soon", async () => {
+    const wish = { signerName: names.signers.apiserverClient, commonName: "alice" };
+    await scene.obtain({ ...wish, name: "late", expirationSeconds: 7 * 86_400 });
+    await scene.obtain({ ...wish, name: "soon", expirationSeconds: 86_400 });
+    const requestsOf = async (...more: string[]): Promise<string[]> => {
+      const answer = await succeed("certificates", "list", "--user", "system:apiserver", "-o", "json", ...more);
+      const { items } = JSON.parse(answer) as { items: { spec: { requestName: string } }[] };
+      return items.map(({ spec }) => spec.requestName).filter((name) => name === "soon" || name === "late");
+    };
+    assert.deepEqual(await requestsOf(), ["soon", "late"]);
+    assert.deepEqual(await requestsOf("--expiring-within", "48h"), ["soon"]);
+  });
+
+  it("publish trust bundles and decode them", async () => {
+    const file = folder.write("anchors.pem", newAuthority("one").certificate, newAuthority("two").certificate);
+    await succeed("trust", "create", "example.com:signer:main", "--signer", "example.com/signer", "--from-file", file);
+    assert.match(await succeed("trust", "list"), /^example\.com:signer:main +example\.com\/signer +2 +\S+Z$/m);
+    const described = await succeed("trust", "describe", "example.com:signer:main");
+    assert.match(described, /CN=one +\S+Z +[0-9a-f]{64}\n +CN=two/);
+    const [leaf] = await scene.obtain({
+      name: "no-anchor",
+      signerName: names.signers.apiserverClient,
+      commonName: "alice",
+    });
+    assert.ok(leaf);
+    const refused = await signet("trust", "create", "leaf", "--from-file", folder.write("leaf.pem", leaf));
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /entry 0 does not have the CA bit set/);
+  });
+});

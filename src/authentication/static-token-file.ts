@@ -1,5 +1,5 @@
-import { createHmac, randomBytes } from "node:crypto";
 import type { UserInfo } from "../api/user-info.ts";
+import { tokenDigest } from "../tokens/token-digest.ts";
 
 /**
  * Reads a token file: one `token,user,uid[,"group1,group2"]` a line, as CSV (upstream: `tokenfile.NewCSV`). Blank lines and
@@ -7,9 +7,7 @@ import type { UserInfo } from "../api/user-info.ts";
  * token or a user, or with a token that was there before; it never quotes the line.
  */
 export function parseTokenFile(csv: string): (token: string) => UserInfo | undefined {
-  // Found by a keyed hash: how long a look-up takes tells nothing of how much of a token was right.
-  const hashKey = randomBytes(32);
-  const hash = (token: string): string => createHmac("sha256", hashKey).update(token).digest("latin1");
+  const digest = tokenDigest();
   const users = new Map<string, UserInfo>();
 
   csv.split("\n").forEach((line, index) => {
@@ -21,7 +19,7 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
     if (columns.length < 3) throw fault("token, user and uid are required");
     if (token === "") throw fault("the token is empty");
     if (username === "") throw fault("the user is empty");
-    const key = hash(token);
+    const key = digest(token);
     if (users.has(key)) throw fault("the token was there before");
     users.set(key, {
       username,
@@ -33,7 +31,7 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
       extra: {},
     });
   });
-  return (token) => users.get(hash(token));
+  return (token) => users.get(digest(token));
 }
 
 /** The columns of one line (RFC 4180 section 2; fields hold no line breaks). Undefined when quotes do not match. */

@@ -1,5 +1,5 @@
-import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../api/clock.ts";
+import { tokenDigest } from "./token-digest.ts";
 
 interface Entry<T> {
   readonly value: T;
@@ -16,12 +16,11 @@ export interface VerifiedTokenCacheOptions {
 
 /**
  * Good results of verifying tokens, for a short time. Bad ones are never kept: a token that is refused now may be good
- * in a moment (a new key), and garbage must not push out what is used. Tokens themselves are not kept: entries are found
- * by an HMAC under a key that lives and dies with the process, so neither a memory dump of the table nor a collision
- * that an attacker computes offline is of use.
+ * in a moment (a new key), and garbage must not push out what is used. Tokens themselves are not kept, only keyed digests:
+ * neither a memory dump of the table nor a collision that an attacker computes offline is of use.
  */
 export class VerifiedTokenCache<T> {
-  readonly #hashKey = randomBytes(32);
+  readonly #digest = tokenDigest();
   readonly #entries = new Map<string, Entry<T>>();
   readonly #clock: Clock;
   readonly #lifetimeMilliseconds: number;
@@ -39,7 +38,7 @@ export class VerifiedTokenCache<T> {
 
   /** The kept result, or that of `verify`, which is kept unless it is undefined. */
   get(token: string, verify: () => T | undefined): T | undefined {
-    const key = createHmac("sha256", this.#hashKey).update(token).digest("latin1");
+    const key = this.#digest(token);
     const now = this.#clock.now();
     const known = this.#entries.get(key);
     if (known !== undefined) {

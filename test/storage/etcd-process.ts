@@ -11,6 +11,12 @@ import { GrpcChannel } from "../../src/storage/etcd/grpc-channel.ts";
 import type { TlsFiles } from "../../src/storage/etcd/grpc-channel.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 
+/** Nothing outlives a test that breaks off. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 const version = spawnSync("etcd", ["--version"], { encoding: "utf8" }).stdout;
 
 /** For `describe` and `it`: false, or the line that says why etcd's tests are left out. */
@@ -63,8 +69,8 @@ export async function startEtcd({
 
   const members = Array.from({ length: size }, (_, index): EtcdMember => {
     const url = `${scheme}://127.0.0.1:${ports[index]}`;
-    const start = (): ChildProcess =>
-      spawn(
+    const start = (): ChildProcess => {
+      const child = spawn(
         "etcd",
         flagsOf({
           name: `m${index}`,
@@ -89,6 +95,10 @@ export async function startEtcd({
         }),
         { stdio: "ignore" },
       );
+      running.add(child);
+      child.once("exit", () => running.delete(child));
+      return child;
+    };
     let child = start();
     return {
       url,

@@ -1,0 +1,49 @@
+/**
+ * Faults of replicas and of etcd under load, each on processes of its own; prints what was lost and how long recovery took.
+ *
+ *   npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
+ */
+import { parseArgs } from "node:util";
+import { skipsEtcd } from "../storage/etcd-process.ts";
+import { runFault } from "./fault-run.ts";
+import { faults } from "./faults.ts";
+
+const { values } = parseArgs({
+  options: {
+    replicas: { type: "string", default: "3" },
+    clients: { type: "string", default: "16" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    outage: { type: "string", default: "20" },
+    only: { type: "string", default: "" },
+  },
+});
+if (skipsEtcd !== false) {
+  console.error(skipsEtcd);
+  process.exit(1);
+}
+const [replicas, clients, seed, outageSeconds] = [values.replicas, values.clients, values.seed, values.outage].map(
+  Number,
+) as [number, number, number, number];
+console.log(`faults: ${replicas} replicas, 3 members of etcd, ${clients} clients, seed ${seed}`);
+let faultCount = 0;
+let failures = 0;
+for (const fault of faults.filter(({ name }) => name.includes(values.only))) {
+  const report = await runFault({
+    fault,
+    replicas,
+    clients,
+    seed,
+    outageMilliseconds: outageSeconds * 1_000,
+    calmMilliseconds: 2_000,
+  });
+  const { acknowledged, unknown, events, expired, recovery, losses, violations } = report;
+  console.log(
+    `${fault.name}: ${acknowledged} writes acknowledged, ${unknown} unknown, ${events} watch events, ${expired} watches ` +
+      `told 410; writes again ${recovery}; ${losses.length} losses, ${violations.length} violations`,
+  );
+  for (const fault of [...losses, ...violations].slice(0, 20)) console.error(`  ${fault}`);
+  faultCount += 1;
+  failures += losses.length + violations.length;
+}
+console.log(`${faultCount} faults, ${failures} losses and violations`);
+process.exitCode = failures === 0 ? 0 : 1;

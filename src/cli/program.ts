@@ -5,6 +5,9 @@ import type { AgentSettings } from "../agent/agent-settings.ts";
 import { agent } from "./agent.ts";
 import { bootstrapToken } from "./bootstrap-token.ts";
 import { certificates } from "./certificates.ts";
+import type { ConnectionFlags } from "./connection.ts";
+import { controllers } from "./controllers.ts";
+import type { RemoteControllerOptions } from "./controllers.ts";
 import { csr } from "./csr.ts";
 import { UsageError } from "./flag.ts";
 import { kubeconfig } from "./kubeconfig.ts";
@@ -18,6 +21,7 @@ import { whoami } from "./whoami.ts";
 export interface Programs {
   serve(options: ServeOptions): Promise<void>;
   agent(settings: AgentSettings): Promise<void>;
+  controllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void>;
 }
 
 /**
@@ -30,6 +34,7 @@ export async function runCommandLine(argv: readonly string[], programs: Programs
     .exitOverride()
     .addCommand(serve((options) => programs.serve(options)))
     .addCommand(agent((settings) => programs.agent(settings)))
+    .addCommand(controllers((options, flags) => programs.controllers(options, flags)))
     .addCommand(bootstrapToken())
     .addCommand(whoami())
     .addCommand(token())

@@ -1,4 +1,4 @@
-import { certificateFlags } from "./certificate-flags.ts";
+import { controllerFlags } from "./controller-flags.ts";
 import type { FlagValues, Flags } from "./flag.ts";
 
 /** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */
@@ -134,7 +134,7 @@ export const serveFlags = {
     default: true,
     help: "Run the controllers in this process (otherwise: signet controllers).",
   },
-  ...certificateFlags,
+  ...controllerFlags,
   "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
   "log-level": {
     type: "string",

@@ -1,8 +1,8 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { resolveFlags, UsageError } from "./flag.ts";
-import type { Flag } from "./flag.ts";
+import { flagOption, givenFlags } from "./flag-options.ts";
 import { serveFlags } from "./serve-flags.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 
@@ -11,44 +11,12 @@ export function serve(run: (options: ServeOptions) => Promise<void>): Command {
   const command = new Command("serve")
     .description("run the API server, its store and its controllers in this process")
     .option("--config <file>", "YAML file with these settings, by the names of the flags; flags come first");
-  for (const [name, flag] of Object.entries(serveFlags)) command.addOption(optionOf(name, flag));
+  for (const [name, flag] of Object.entries(serveFlags)) command.addOption(flagOption(name, flag));
   return command.action(async (_flags: unknown, self: Command) => {
     const { config, ...commandLine } = givenFlags(self);
     const file = typeof config === "string" ? readConfig(config) : {};
     await run(resolveFlags(serveFlags, { commandLine, file }));
   });
-}
-
-function optionOf(name: string, flag: Flag): Option {
-  const value = {
-    string: "value",
-    file: "file",
-    strings: "values",
-    boolean: "true|false",
-    integer: "number",
-    duration: "duration",
-  };
-  const optional = flag.type === "boolean";
-  const option = new Option(`--${name} ${optional ? `[${value.boolean}]` : `<${value[flag.type]}>`}`, describe(flag));
-  if (flag.type === "strings")
-    option.argParser((one: string, previous: unknown) => [...((previous as string[] | undefined) ?? []), one]);
-  return option;
-}
-
-/** The defaults are told and not set, so that the configuration file comes between them and the command line. */
-function describe(flag: Flag): string {
-  const choices = flag.type === "string" && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
-  const fallback = "default" in flag && flag.default !== undefined ? ` (default: ${String(flag.default)})` : "";
-  return `${flag.help}${choices}${fallback}`;
-}
-
-/** Flag names to raw values: a boolean flag without a value is true. */
-function givenFlags(command: Command): Record<string, unknown> {
-  return Object.fromEntries(
-    command.options
-      .filter((option) => command.getOptionValueSource(option.attributeName()) === "cli")
-      .map((option) => [option.name(), command.getOptionValue(option.attributeName()) as unknown]),
-  );
 }
 
 const largestConfigBytes = 1024 * 1024;

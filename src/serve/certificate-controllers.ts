@@ -1,5 +1,5 @@
 import type { Names } from "../api/names.ts";
-import type { CertificateOptions } from "../cli/certificate-flags.ts";
+import type { ControllerOptions } from "../cli/controller-flags.ts";
 import { certificateInventory } from "../controllers/certificate-inventory.ts";
 import { certificateRecordCleaner } from "../controllers/certificate-record-cleaner.ts";
 import type { Controller } from "../controllers/controller.ts";
@@ -17,7 +17,7 @@ const bundleIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
-  readonly options: CertificateOptions;
+  readonly options: ControllerOptions;
   readonly names: Names;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly authorityFor: AuthorityFor;

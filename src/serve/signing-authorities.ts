@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
-import type { CertificateOptions } from "../cli/certificate-flags.ts";
+import type { ControllerOptions } from "../cli/controller-flags.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
 import { rootSigningAuthority } from "../signers/signing-authority.ts";
@@ -16,7 +16,7 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
  * The CAs that sign requests: a signer's own files, else those for all signers, else `fallback`. Throws UsageError for files
  * that can't be used.
  */
-export function openAuthorities(names: Names, options: CertificateOptions, fallback?: SigningAuthority): AuthorityFor {
+export function openAuthorities(names: Names, options: ControllerOptions, fallback?: SigningAuthority): AuthorityFor {
   const common = openSigningAuthority({
     certificateFlag: "cluster-signing-cert-file",
     certificateFile: options["cluster-signing-cert-file"],
@@ -57,7 +57,7 @@ export interface SigningAuthorities {
 const lookMilliseconds = 1000;
 
 export interface ServerAuthorityOptions {
-  readonly options: CertificateOptions & { readonly "data-dir": string };
+  readonly options: ControllerOptions & { readonly "data-dir": string };
   readonly names: Names;
   readonly clock: Clock;
   /** The server's own CA, which signs where no files are given. */

@@ -1,7 +1,7 @@
 import type { FlagValues, Flags } from "./flag.ts";
 
-/** The settings of the loops for certificates: of `signet serve`, and of `signet controllers`. */
-export const certificateFlags = {
+/** The settings of the loops, most of them for certificates: of `signet serve`, and of `signet controllers`. */
+export const controllerFlags = {
   "cluster-signing-duration": {
     type: "duration",
     default: "8760h",
@@ -36,6 +36,11 @@ export const certificateFlags = {
     default: "720h",
     help: "How long the record of a certificate is kept after the certificate has ended.",
   },
+  "leader-elect": {
+    type: "boolean",
+    default: true,
+    help: "Run the controllers only while holding their Lease, so that of several servers one does.",
+  },
 } as const satisfies Flags;
 
-export type CertificateOptions = FlagValues<typeof certificateFlags>;
+export type ControllerOptions = FlagValues<typeof controllerFlags>;

@@ -1,0 +1,36 @@
+import { Option } from "commander";
+import type { Command } from "commander";
+import type { Flag } from "./flag.ts";
+
+/** A flag as an option of a command. */
+export function flagOption(name: string, flag: Flag): Option {
+  const value = {
+    string: "value",
+    file: "file",
+    strings: "values",
+    boolean: "true|false",
+    integer: "number",
+    duration: "duration",
+  };
+  const optional = flag.type === "boolean";
+  const option = new Option(`--${name} ${optional ? `[${value.boolean}]` : `<${value[flag.type]}>`}`, describe(flag));
+  if (flag.type === "strings")
+    option.argParser((one: string, previous: unknown) => [...((previous as string[] | undefined) ?? []), one]);
+  return option;
+}
+
+/** The defaults are told and not set, so that the configuration file comes between them and the command line. */
+function describe(flag: Flag): string {
+  const choices = flag.type === "string" && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
+  const fallback = "default" in flag && flag.default !== undefined ? ` (default: ${String(flag.default)})` : "";
+  return `${flag.help}${choices}${fallback}`;
+}
+
+/** Flag names to raw values: a boolean flag without a value is true. */
+export function givenFlags(command: Command): Record<string, unknown> {
+  return Object.fromEntries(
+    command.options
+      .filter((option) => command.getOptionValueSource(option.attributeName()) === "cli")
+      .map((option) => [option.name(), command.getOptionValue(option.attributeName()) as unknown]),
+  );
+}

@@ -1,0 +1,33 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+
+/**
+ * What tells this system's processes from those of other machines, other containers and earlier boots; undefined where the
+ * system does not say.
+ */
+function systemWord(): string | undefined {
+  try {
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
+    const processSpace = readlinkSync("/proc/self/ns/pid");
+    return createHash("sha256").update(`${hostname()}/${boot}/${processSpace}`).digest("hex").slice(0, 12);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name for this process that no other one has, ever. */
+export const processIdentity = (): string =>
+  `${hostname()}_${systemWord() ?? "unknown"}_${process.pid}_${randomBytes(4).toString("hex")}`;
+
+/** Whether a process of such a name has certainly ended: it was of this system, and is not there any more. */
+export function hasProcessEnded(identity: string): boolean {
+  const [, word, pid] = /_([0-9a-f]{12})_(\d{1,10})_[0-9a-f]{8}$/.exec(identity) ?? [];
+  if (word === undefined || word !== systemWord() || Number(pid) === process.pid) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ESRCH";
+  }
+}

@@ -1,0 +1,43 @@
+import pino from "pino";
+import { systemClock } from "../api/clock.ts";
+import { connect } from "../cli/connection.ts";
+import type { ConnectionFlags } from "../cli/connection.ts";
+import type { RemoteControllerOptions } from "../cli/controllers.ts";
+import { storedResources } from "../resources/index.ts";
+import { openApprovalPolicy } from "./approval-policy-file.ts";
+import { everyController } from "./controller-list.ts";
+import { startElectedControllers } from "./elected-controllers.ts";
+import { openAuthorities } from "./signing-authorities.ts";
+
+/** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
+export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
+  const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
+  const policy = openApprovalPolicy(options["approval-policy"], log);
+  const { client, names, transport } = await connect(flags);
+  const running = startElectedControllers({
+    names,
+    client,
+    clock: systemClock,
+    log,
+    controllers: everyController({
+      options,
+      names,
+      definitions: storedResources(names),
+      caCertificates: transport.caCertificates ?? "",
+      // No fallback: the server's own CA is in its data directory alone.
+      authorityFor: openAuthorities(names, options),
+      policy,
+    }),
+    isElected: options["leader-elect"],
+  });
+  console.log(`controllers follow ${transport.server}`);
+
+  // Neither a stand-by's timers nor a watch between two connections keep a process alive.
+  const alive = setInterval(() => {}, 2 ** 30);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  process.once("SIGTERM", resolve).once("SIGINT", resolve);
+  log.info({ signal: await promise }, "stopping");
+  clearInterval(alive);
+  await running.stop();
+  client.close();
+}

@@ -1,0 +1,58 @@
+/** A command of a document, and the lines that it is said to print. */
+export interface ConsoleCommand {
+  readonly command: string;
+  readonly output: string;
+}
+
+const fence = /```console\n([\s\S]*?)```/g;
+
+/** The commands of all ```console blocks, in order: `$ ` begins a command, `\` at its end goes on in the next line. */
+export function consoleCommands(markdown: string): ConsoleCommand[] {
+  const commands: { command: string; output: string }[] = [];
+  for (const [, block = ""] of markdown.matchAll(fence)) {
+    let isCommand = false;
+    for (const line of block.split("\n").slice(0, -1)) {
+      const last = commands.at(-1);
+      if (line.startsWith("$ ")) commands.push({ command: line.slice(2), output: "" });
+      else if (isCommand && last !== undefined) last.command += `\n${line}`;
+      else if (last !== undefined) last.output += `${line}\n`;
+      isCommand = line.endsWith("\\") || (isCommand && line.endsWith("\\"));
+    }
+  }
+  return commands;
+}
+
+/** The document with the outputs of its commands replaced, in order. */
+export function withOutputs(markdown: string, outputs: readonly string[]): string {
+  const next = outputs.values();
+  return markdown.replace(fence, (_, block: string) => {
+    const lines: string[] = [];
+    let isCommand = false;
+    for (const line of block.split("\n").slice(0, -1)) {
+      const begins = line.startsWith("$ ");
+      if (!begins && !isCommand) continue;
+      lines.push(line);
+      isCommand = line.endsWith("\\");
+      if (!isCommand) lines.push(...outputLines(next.next().value ?? ""));
+    }
+    return `\`\`\`console\n${lines.map((line) => `${line}\n`).join("")}\`\`\``;
+  });
+}
+
+const outputLines = (output: string): string[] => (output === "" ? [] : output.replace(/\n$/, "").split("\n"));
+
+/** What differs from run to run, replaced by a word of its kind: ages, times, uids, versions, tokens, hashes, milliseconds. */
+export function comparable(output: string): string {
+  return output
+    .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")
+    .replace(/eyJ[\w-]+(\.\.\.|…)/g, "TOKEN")
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
+    .replace(/\b[0-9a-f]{40,64}\b/g, "HASH")
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
+    .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')
+    .replace(/\b\d+(ms|s|m)(\d+s)?\b/g, "AGE")
+    .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
+    .replace(/ready in \d+ ms/g, "ready in MS")
+    .replace(/[ \t]+/g, " ")
+    .trim();
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import pino from "pino";
+import { namesFor } from "../../src/api/names.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import { resolveFlags } from "../../src/cli/flag.ts";
+import { serveFlags } from "../../src/cli/serve-flags.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import type { ResourceReference } from "../../src/client/api-client.ts";
+import { httpsTransport } from "../../src/client/https-transport.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { startServer } from "../../src/serve/start-server.ts";
+import type { RunningServer } from "../../src/serve/start-server.ts";
+import { skipsEtcd, startEtcd } from "../storage/etcd-process.ts";
+import type { EtcdCluster } from "../storage/etcd-process.ts";
+
+const sharedFiles = ["ca.crt", "ca.key", "service-account.key"];
+const { serviceAccounts, namespaces } = resourceReferences(namesFor("platform"));
+const clusterRoleBindings: ResourceReference = {
+  group: "rbac.authorization.platform.io",
+  version: "v1",
+  resource: "clusterrolebindings",
+  kind: "ClusterRoleBinding",
+  isNamespaced: false,
+};
+
+interface ApiList {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items: readonly ApiObject[];
+}
+
+interface TokenRequest extends ApiObject {
+  readonly status?: { readonly token: string };
+}
+
+interface UserReview {
+  readonly status: { readonly userInfo: { readonly username: string } };
+}
+
+describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-replicas-"));
+  let etcd: EtcdCluster;
+  const started: RunningServer[] = [];
+
+  const start = async (name: string, filesOf?: string): Promise<RunningServer> => {
+    const dataDirectory = join(folder, name);
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    for (const file of filesOf === undefined ? [] : sharedFiles) {
+      copyFileSync(join(folder, filesOf ?? "", file), join(dataDirectory, file));
+    }
+    const settings = {
+      "data-dir": dataDirectory,
+      "secure-port": "0",
+      "etcd-servers": etcd.urls.join(","),
+      "etcd-cafile": etcd.tlsFlags[1],
+      "etcd-certfile": etcd.tlsFlags[3],
+      "etcd-keyfile": etcd.tlsFlags[5],
+    };
+    const server = await startServer(resolveFlags(serveFlags, { commandLine: settings, file: {} }), {
+      log: pino({ level: "silent" }),
+    });
+    started.push(server);
+    return server;
+  };
+  let one: RunningServer;
+  let other: RunningServer;
+  before(async () => {
+    etcd = await startEtcd({ isTls: true });
+    one = await start("one");
+    other = await start("other", "one");
+  });
+  after(async () => {
+    await Promise.all(started.map((server) => server.stop()));
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const withToken = (server: RunningServer, token: string): ApiClient =>
+    new ApiClient(
+      httpsTransport({ server: server.url, caCertificates: server.caCertificates, bearerToken: () => token }),
+    );
+  const createNamespace = (name: string): Promise<ApiObject> =>
+    one.client
+      .resource(namespaces)
+      .create({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {}, status: {} });
+  const account = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name } });
+  const createToken = async (server: RunningServer, namespace: string, name: string): Promise<string> => {
+    const request = await server.client
+      .resource(serviceAccounts, namespace)
+      .createSubresource<TokenRequest>(name, "token", {
+        apiVersion: "authentication.platform.io/v1",
+        kind: "TokenRequest",
+        metadata: {},
+      });
+    return request.status?.token ?? "";
+  };
+  const whoAmI = async (client: ApiClient): Promise<string> => {
+    const review = await client.request<UserReview>("POST", "/apis/authentication.platform.io/v1/selfsubjectreviews", {
+      body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+    });
+    return review.status.userInfo.username;
+  };
+
+  it("show each other's writes at once: objects, tokens, permissions, and their end", async () => {
+    for (let round = 0; round < 20; round++) {
+      const namespace = `round-${round}`;
+      await createNamespace(namespace);
+      await other.client.resource(serviceAccounts, namespace).create(account("worker"));
+      const client = withToken(other, await createToken(one, namespace, "worker"));
+      try {
+        const username = `system:serviceaccount:${namespace}:worker`;
+        assert.equal(await whoAmI(client), username);
+        const accounts = client.resource(serviceAccounts, namespace);
+        await assert.rejects(accounts.list(), { code: 403 });
+        const binding: ApiObject & Record<string, unknown> = {
+          apiVersion: "rbac.authorization.platform.io/v1",
+          kind: "ClusterRoleBinding",
+          metadata: { name: namespace },
+          roleRef: { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" },
+          subjects: [{ kind: "ServiceAccount", name: "worker", namespace }],
+        };
+        await one.client.resource(clusterRoleBindings).create(binding);
+        assert.ok((await accounts.list()).items.some(({ metadata }) => metadata.name === "worker"));
+        await one.client.resource(clusterRoleBindings).delete(namespace);
+        await assert.rejects(accounts.list(), { code: 403 });
+        await one.client.resource(serviceAccounts, namespace).delete("worker");
+        await assert.rejects(whoAmI(client), { code: 401 });
+      } finally {
+        client.close();
+      }
+    }
+  });
+
+  it("go on with each other's lists and watches", async () => {
+    await createNamespace("pages");
+    const accounts = ["a", "b", "c", "d"];
+    for (const name of accounts) await one.client.resource(serviceAccounts, "pages").create(account(name));
+    const path = "/api/v1/namespaces/pages/serviceaccounts";
+    const first = await one.client.request<ApiList>("GET", path, { query: "limit=2" });
+    await one.client.resource(serviceAccounts, "pages").delete("d");
+    const query = new URLSearchParams({ limit: "10", continue: first.metadata.continue ?? "" }).toString();
+    const rest = await other.client.request<ApiList>("GET", path, { query });
+    assert.deepEqual(
+      [...first.items, ...rest.items].map(({ metadata }) => metadata.name).filter((name) => name !== "default"),
+      accounts,
+    );
+    const ending = new AbortController();
+    const resourceVersion = first.metadata.resourceVersion ?? "";
+    for await (const { type, object } of other.client
+      .resource(serviceAccounts, "pages")
+      .watch({ resourceVersion }, ending.signal)) {
+      if (type !== "DELETED") continue;
+      assert.equal(object.metadata.name, "d");
+      break;
+    }
+    ending.abort();
+  });
+
+  it("refuse a third one that has another CA, or does not know their signing key", async () => {
+    await assert.rejects(start("stranger"), /CA is not that of the others/);
+    const dataDirectory = join(folder, "half");
+    mkdirSync(dataDirectory);
+    for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
+    await assert.rejects(start("half"), /does not know the key that signs the others' tokens/);
+  });
+
+  it("start at the same time on an empty etcd", async () => {
+    const fresh = await startEtcd();
+    try {
+      const servers = await Promise.all(
+        ["one", "other"].map((name) =>
+          startServer(
+            resolveFlags(serveFlags, {
+              commandLine: {
+                "data-dir": join(folder, name),
+                "secure-port": "0",
+                "etcd-servers": fresh.urls.join(","),
+              },
+              file: {},
+            }),
+            { log: pino({ level: "silent" }) },
+          ),
+        ),
+      );
+      await Promise.all(servers.map((server) => server.stop()));
+    } finally {
+      await fresh.stop();
+    }
+  });
+
+  it("answer what can't be served without etcd as unavailable, and are not ready", async () => {
+    const lonely = await startEtcd();
+    const server = await startServer(
+      resolveFlags(serveFlags, {
+        commandLine: { "data-dir": join(folder, "one"), "secure-port": "0", "etcd-servers": lonely.urls.join(",") },
+        file: {},
+      }),
+      { log: pino({ level: "silent" }) },
+    );
+    try {
+      assert.equal(await server.client.text("/readyz"), "ok");
+      await lonely.stop();
+      await Promise.all([
+        assert.rejects(server.client.resource(namespaces).list(), { code: 503 }),
+        assert.rejects(server.client.text("/readyz"), { code: 500 }),
+      ]);
+    } finally {
+      await server.stop();
+    }
+  });
+});

@@ -110,11 +110,12 @@ async function createOrGet(
 
 /** Resolves when a pending request changed, is overdue, or has not been heard of for a while. */
 async function changeOf(
-  { metadata: { name = "", resourceVersion = "" }, ...request }: CertificateSigningRequest,
+  pending: CertificateSigningRequest,
   { requests, clock, sleep }: CertificateRequestOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const remaining = overdueAt({ metadata: { name }, ...request }) - clock.now();
+  const { name = "", resourceVersion = "" } = pending.metadata;
+  const remaining = overdueAt(pending) - clock.now();
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);
   const timedOut = sleep(Math.min(remaining, longestWatchMilliseconds), stop).then(() => watching.abort());

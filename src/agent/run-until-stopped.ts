@@ -9,8 +9,6 @@ import { startAgent } from "./start-agent.ts";
 export async function runAgentUntilStopped(settings: AgentSettings, version: string): Promise<void> {
   const log = pino({ level: settings.logLevel, base: null }, pino.destination({ dest: 2, sync: false }));
   const agent = await startAgent(settings, { log, version });
-  console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
-
   const rotate = (): void => {
     log.info({}, "renewing both certificates, as asked by SIGUSR2");
     agent.rotateNow();
@@ -18,10 +16,11 @@ export async function runAgentUntilStopped(settings: AgentSettings, version: str
   process.on("SIGUSR2", rotate);
   const { promise, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
+  // Whoever reads this may send signals.
+  console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
   const signal = await promise;
   log.info({ signal }, "stopping");
   // A second signal does not wait.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
-  process.off("SIGUSR2", rotate);
   await agent.stop();
 }

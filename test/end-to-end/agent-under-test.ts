@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { parseKeyPair } from "../../src/agent/key-pair.ts";
+import type { KeyPair } from "../../src/agent/key-pair.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import { httpsTransport } from "../../src/client/https-transport.ts";
+import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { SignetProcess } from "./signet-process.ts";
+
+export interface AgentPlace {
+  readonly folder: string;
+  readonly nodeName: string;
+  readonly server: string;
+  readonly caFile: string;
+  readonly tokenFile: string;
+}
+
+/** An agent in a process of its own, and everything that it leaves for others to see. */
+export class AgentUnderTest {
+  readonly nodeName: string;
+  readonly bundleFile: string;
+  readonly signerFile: string;
+  readonly changesFile: string;
+  readonly #place: AgentPlace;
+  #process: SignetProcess | undefined;
+  #port = 0;
+
+  constructor(place: AgentPlace) {
+    this.#place = place;
+    this.nodeName = place.nodeName;
+    this.bundleFile = join(place.folder, "bundle.pem");
+    this.signerFile = join(place.folder, "signer.pem");
+    this.changesFile = join(place.folder, "changes");
+  }
+
+  /** Starts the process, again on the same port. */
+  async start(): Promise<void> {
+    const { server, caFile, tokenFile, folder, nodeName } = this.#place;
+    this.#process = new SignetProcess(
+      ...["agent", "--server", server, "--ca-file", caFile, "--bootstrap-token-file", tokenFile],
+      ...["--node-name", nodeName, "--data-dir", folder, "--listen-address", "127.0.0.1", "--port", String(this.#port)],
+      ...["--certificate-lifetime", "10m", "--dns-name", "localhost"],
+      ...["--trust-bundle", `platform.io:nodeagent-serving:ca:${this.bundleFile}`],
+      ...["--trust-bundle", `signer=platform.io/apiserver-client-nodeagent:${this.signerFile}`],
+      ...["--on-change", `echo "$SIGNET_CHANGE" >> '${this.changesFile}'`],
+    );
+    this.#port = Number(await this.#process.find(/serves on port (\d+)/));
+  }
+
+  get log(): string {
+    return this.#process?.output ?? "";
+  }
+
+  /** Renews both certificates now. */
+  rotate(): void {
+    this.#process?.signal("SIGUSR2");
+  }
+
+  async end(signal?: NodeJS.Signals): Promise<void> {
+    await this.#process?.end(signal);
+  }
+
+  /** As any program on the machine reads it. */
+  pair(name: "client" | "serving"): KeyPair {
+    return parseKeyPair(readFileSync(join(this.#place.folder, "pki", `${name}-current.pem`), "utf8"));
+  }
+
+  serials(): string[] {
+    return (["client", "serving"] as const).map((name) => serialNumberHex(this.pair(name).certificate));
+  }
+
+  /** A client with the node's certificate of this moment. */
+  apiClient(): ApiClient {
+    const { certificatePem, keyPem } = this.pair("client");
+    const { server, caFile } = this.#place;
+    return new ApiClient(
+      httpsTransport({
+        server,
+        caCertificates: readFileSync(caFile, "utf8"),
+        clientCertificate: { certificate: certificatePem, key: keyPem },
+      }),
+    );
+  }
+
+  /** Reads a path of the agent on a new connection that trusts `anchors` alone, by the node's name. */
+  read(path: string, anchors: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        { host: "127.0.0.1", port: this.#port, path, ca: anchors, servername: this.nodeName, agent: false },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+          response.on("error", reject);
+          response.on("end", () =>
+            response.statusCode === 200 ? resolve(text) : reject(new Error(`${response.statusCode}: ${text}`)),
+          );
+        },
+      );
+      sent.on("error", reject);
+      sent.end();
+    });
+  }
+}

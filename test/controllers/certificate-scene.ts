@@ -31,9 +31,13 @@ export async function until<T extends ApiObject>(
   client: ApiClient,
   reference: ResourceReference<T>,
   isWanted: (object: T, type: string) => boolean,
+  /** From where on; default: what is there, then what comes. */
+  resourceVersion?: string,
 ): Promise<T> {
   const signal = AbortSignal.timeout(patienceMilliseconds);
-  for await (const { object, type } of client.resource(reference).watch({}, signal)) {
+  for await (const { object, type } of client
+    .resource(reference)
+    .watch(resourceVersion === undefined ? {} : { resourceVersion }, signal)) {
     if (isWanted(object, type)) return object;
   }
   throw new Error(`no ${reference.kind} became as wanted`);

@@ -11,6 +11,8 @@ export interface ServerProcess {
   /** What `ready` printed. */
   readonly readyMilliseconds: number;
   readonly process: ChildProcess;
+  /** The ids of the processes that it started: its workers. */
+  workerIds(): number[];
   /** Resident memory in MiB, of all its processes. */
   residentMebibytes(): number;
   /** SIGTERM; resolves with the exit code when the process has ended. */
@@ -71,8 +73,9 @@ export async function startServerProcess(
     caCertificates: readFileSync(join(dataDirectory, "ca.crt")),
     readyMilliseconds: ready.milliseconds,
     process: child,
+    workerIds: () => childrenOf(child.pid ?? 0),
     residentMebibytes: () =>
-      processFamily(child.pid ?? 0)
+      [child.pid ?? 0, ...childrenOf(child.pid ?? 0)]
         .map((id) => statusField(id, "VmRSS") / 1024)
         .reduce((sum, one) => sum + one, 0),
     stop: () => end("SIGTERM"),
@@ -80,13 +83,10 @@ export async function startServerProcess(
   };
 }
 
-/** A process and those that it started. */
-const processFamily = (id: number): number[] => [
-  id,
-  ...readdirSync("/proc")
+const childrenOf = (id: number): number[] =>
+  readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && statusField(Number(name), "PPid") === id)
-    .map(Number),
-];
+    .map(Number);
 
 /** A number of `/proc/<id>/status`; 0 when the process has ended meanwhile. */
 function statusField(id: number, field: string): number {

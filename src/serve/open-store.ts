@@ -11,11 +11,12 @@ export const usesEtcd = (options: ServeOptions): boolean => options["etcd-server
 
 /**
  * The store of the settings: etcd, or the data directory's own. Throws UsageError for settings that can't be used; rejects
- * with StoreUnavailable when etcd can't be reached.
+ * with StoreUnavailable when etcd can't be reached. `onWritten` is called after each transaction in the data directory's
+ * store, which other processes may share: etcd tells its clients by itself.
  */
-export async function openStore(options: ServeOptions): Promise<Store> {
+export async function openStore(options: ServeOptions, onWritten: () => void = () => {}): Promise<Store> {
   const { profile } = options;
-  if (!usesEtcd(options)) return new LmdbStore({ directory: join(options["data-dir"], "store"), profile });
+  if (!usesEtcd(options)) return new LmdbStore({ directory: join(options["data-dir"], "store"), profile, onWritten });
   const tls = etcdTls(options);
   const store = new EtcdStore({ servers: etcdServers(options), tls, prefix: etcdPrefix(options), profile });
   try {

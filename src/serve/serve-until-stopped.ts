@@ -1,17 +1,38 @@
+import cluster from "node:cluster";
 import pino from "pino";
+import type { Logger } from "pino";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { startServer } from "./start-server.ts";
+import { signetVersion } from "./version.ts";
+import { shareOf, workerCount } from "./worker-count.ts";
+import { startWorkerPool, WorkerFailed } from "./worker-pool.ts";
+import { runWorkerProcess } from "./worker-process.ts";
 
 /** How long requests may go on after the first signal to stop. */
 const graceMilliseconds = 10_000;
 
+/** Something that serves: one server in this process, or several in processes of their own. */
+interface Serving {
+  readonly url: string;
+  readonly kubeconfigFile: string;
+  stop(options: { readonly graceMilliseconds: number }): Promise<void>;
+}
+
 /** Runs a server until SIGTERM or SIGINT, and says on standard output where it is and when it is ready. */
 export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
-  const server = await startServer(options, { log });
-  const kubeconfig = server.kubeconfigFile;
-  console.log(`signet ${server.version} (${options.profile} names) listens on ${server.url}`);
-  console.log(`  kubectl --kubeconfig ${kubeconfig} get serviceaccounts --all-namespaces`);
+  const workers = workerCount(options.workers);
+  if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
+  let serving: Serving;
+  try {
+    serving = await start(options, { workers, log });
+  } catch (error) {
+    if (!(error instanceof WorkerFailed)) throw error;
+    process.exitCode = error.exitCode;
+    return;
+  }
+  console.log(`signet ${signetVersion} (${options.profile} names) listens on ${serving.url}`);
+  console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // Since the process began, the runtime's own start included.
   console.log(`ready in ${Math.round(performance.now())} ms`);
 
@@ -21,5 +42,18 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   log.info({ signal }, "stopping");
   // A second signal does not wait.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
-  await server.stop({ graceMilliseconds });
+  await serving.stop({ graceMilliseconds });
 }
+
+function start(options: ServeOptions, { workers, log }: { readonly workers: number; readonly log: Logger }) {
+  return workers === 1
+    ? startServer(options, { log })
+    : startWorkerPool({ count: workers, host: options["bind-address"], port: options["secure-port"], log });
+}
+
+/** A worker's part of the bounds that are the whole server's. */
+const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
+  ...options,
+  "max-requests-inflight": shareOf(options["max-requests-inflight"], workers),
+  "max-mutating-requests-inflight": shareOf(options["max-mutating-requests-inflight"], workers),
+});

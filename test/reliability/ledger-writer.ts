@@ -1,8 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../../src/api/api-error.ts";
 import type { ApiObject } from "../../src/api/object-meta.ts";
 import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
 import { seal, sealOf } from "./sealed-object.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+
+const retryMilliseconds = 20;
 
 /** What an object may hold: the sequence number of a write, or undefined where there is none. */
 type Content = number | undefined;
@@ -66,6 +69,38 @@ export class LedgerWriter {
       const slot = this.#slots[this.#options.random.integer(0, this.#slots.length - 1)];
       if (slot === undefined || slot.unanswered.length > 0) return;
       if (!(await this.#write(client, slot))) return;
+    }
+  }
+
+  /**
+   * As `run`, and goes on when an answer does not come: it looks at what is stored now, which returns what is lost, and
+   * takes that for the state. `client` may lose its connection, and some process behind it, but not the whole server.
+   */
+  async runThroughFaults(client: ApiClient, signal: AbortSignal): Promise<string[]> {
+    const losses: string[] = [];
+    while (!signal.aborted) {
+      await this.run(client, signal);
+      if (this.#slots.some(({ unanswered }) => unanswered.length > 0)) {
+        losses.push(...this.reconcile(await this.#readStored(client)));
+      }
+    }
+    return losses;
+  }
+
+  async #readStored(client: ApiClient): Promise<Map<string, ApiObject>> {
+    const { references, namespace } = this.#options;
+    for (;;) {
+      try {
+        const stored = new Map<string, ApiObject>();
+        for (const reference of references) {
+          const { items } = await client.resource(reference, namespace).list();
+          for (const object of items) stored.set(`${reference.resource}/${object.metadata.name}`, object);
+        }
+        return stored;
+      } catch (error) {
+        if (error instanceof ApiError && error.code < 500) throw error;
+        await delay(retryMilliseconds);
+      }
     }
   }
 

@@ -16,12 +16,12 @@ export interface SoakLoad {
   readonly proxy: CuttableProxy;
   readonly random: SeededRandom;
   readonly writers: readonly { readonly writer: LedgerWriter; readonly client: ApiClient }[];
-  /** Called when a third of the time has passed. */
-  readonly onEarly: () => void;
+  /** Called when 60 % of the time has passed: every bounded history is full then. */
+  readonly onSteady: () => void;
 }
 
 /** Writes for some time while connections are cut and history is forgotten. */
-export async function runSoakLoad({ seconds, dataDirectory, proxy, random, writers, onEarly }: SoakLoad) {
+export async function runSoakLoad({ seconds, dataDirectory, proxy, random, writers, onSteady }: SoakLoad) {
   const stopping = AbortSignal.timeout(seconds * 1000);
   const pause = (milliseconds: number): Promise<void> =>
     delay(milliseconds, undefined, { signal: stopping }).catch(() => {});
@@ -40,9 +40,9 @@ export async function runSoakLoad({ seconds, dataDirectory, proxy, random, write
       counts.compactions += 1;
     }
   };
-  const early = pause((seconds * 1000) / 3).then(onEarly);
+  const steady = pause(seconds * 600).then(onSteady);
   const writing = writers.map(({ writer, client }) => writer.run(client, stopping));
-  await Promise.all([cutting(), compacting(), early, ...writing]);
+  await Promise.all([cutting(), compacting(), steady, ...writing]);
   return counts;
 }
 

@@ -17,7 +17,10 @@ import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
 
-export type LmdbStoreOptions = LmdbEnvironmentOptions;
+export interface LmdbStoreOptions extends LmdbEnvironmentOptions {
+  /** Called after each transaction of this process, for whoever tells other processes to `notify()`. */
+  readonly onWritten?: () => void;
+}
 
 /**
  * The embedded store: one LMDB file in a directory of its own, for one or several processes. See
@@ -41,7 +44,10 @@ export class LmdbStore implements Store {
     this.#writes = new WriteQueue({
       environment: this.#environment,
       entryAt: (revision) => this.#entryAt(revision),
-      onCommitted: (changes) => this.#watches.deliver(changes),
+      onCommitted: (changes) => {
+        this.#watches.deliver(changes);
+        if (changes.length > 0) options.onWritten?.();
+      },
     });
   }
 

@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { startServerProcess } from "../../bench/server-process.ts";
+import type { ServerProcess } from "../../bench/server-process.ts";
+import { namesFor } from "../../src/api/names.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { workerCount } from "../../src/serve/worker-count.ts";
+import { clientOf } from "./client-of.ts";
+import { LedgerWriter } from "./ledger-writer.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { WatchFollower } from "./watch-follower.ts";
+
+const { configMaps, serviceAccounts, namespaces } = resourceReferences(namesFor("platform"));
+const namespace = "default";
+const configMap = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+
+describe("a server of two worker processes", { timeout: 60_000 }, () => {
+  const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
+  let server: ServerProcess;
+  /** Connections are handed round in turn: two of these are never all at one worker. */
+  let clients: readonly [ApiClient, ApiClient, ApiClient, ApiClient];
+
+  before(async () => {
+    server = await startServerProcess(join(scratch, "data"), { flags: ["--workers=2", "--log-level=error"] });
+    clients = [clientOf(server), clientOf(server), clientOf(server), clientOf(server)];
+    for (const client of clients) assert.equal(await client.text("/readyz"), "ok");
+  });
+
+  after(async () => {
+    for (const client of clients) client.close();
+    await server.kill();
+    rmSync(scratch, { recursive: true, force: true });
+  });
+
+  it("is one process that accepts and two that serve", () => {
+    assert.equal(server.workerIds().length, 2);
+  });
+
+  it("shows through every worker what was acknowledged through any", async () => {
+    for (let index = 0; index < 40; index++) {
+      const writer = clients[index % clients.length] ?? clients[0];
+      const name = `mine-${index}`;
+      const { metadata } = await writer.resource<ApiObject>(configMaps, namespace).create(configMap(name));
+      await Promise.all(
+        clients.map(async (client) => {
+          const resource = client.resource<ApiObject>(configMaps, namespace);
+          assert.equal((await resource.get(name)).metadata.uid, metadata.uid);
+          const list = await resource.list();
+          assert.ok(list.items.some((object) => object.metadata.name === name));
+          assert.ok(Number(list.metadata.resourceVersion) >= Number(metadata.resourceVersion));
+        }),
+      );
+    }
+  });
+
+  it("takes a right away in every worker at once", async () => {
+    const group = "rbac.authorization.platform.io";
+    const bindings = `/apis/${group}/v1/clusterrolebindings`;
+    const review = {
+      apiVersion: "authorization.platform.io/v1",
+      kind: "SubjectAccessReview",
+      spec: { user: "alice", resourceAttributes: { verb: "list", resource: "secrets" } },
+    };
+    const isAllowed = async (client: ApiClient): Promise<boolean> => {
+      const answer = await client.request<{ status: { allowed: boolean } }>(
+        "POST",
+        "/apis/authorization.platform.io/v1/subjectaccessreviews",
+        { body: review },
+      );
+      return answer.status.allowed;
+    };
+    const [first, ...others] = clients;
+    for (let round = 0; round < 5; round++) {
+      await first.request("POST", bindings, {
+        body: {
+          apiVersion: `${group}/v1`,
+          kind: "ClusterRoleBinding",
+          metadata: { name: "alice" },
+          roleRef: { apiGroup: group, kind: "ClusterRole", name: "cluster-admin" },
+          subjects: [{ apiGroup: group, kind: "User", name: "alice" }],
+        },
+      });
+      assert.deepEqual(await Promise.all(others.map(isAllowed)), [true, true, true]);
+      await first.request("DELETE", `${bindings}/alice`);
+      assert.deepEqual(await Promise.all(others.map(isAllowed)), [false, false, false]);
+    }
+  });
+
+  it("gives a worker's idle watches what another has written", async () => {
+    const following = new AbortController();
+    const followers = clients.map((client) => {
+      const follower = new WatchFollower(configMaps, namespace);
+      return { follower, done: follower.follow(client, following.signal) };
+    });
+    for (const { follower } of followers) assert.ok(await follower.reached(1, { withinMilliseconds: 10_000 }));
+    const { metadata } = await clients[0].resource<ApiObject>(configMaps, namespace).create(configMap("news"));
+    for (const { follower } of followers) {
+      assert.ok(await follower.reached(Number(metadata.resourceVersion), { withinMilliseconds: 10_000 }));
+    }
+    following.abort();
+    await Promise.all(followers.map(({ done }) => done));
+  });
+
+  it("loses nothing when workers are killed under load, replaces them, and keeps controllers running", async () => {
+    const random = new SeededRandom(11);
+    const stopping = new AbortController();
+    const follower = new WatchFollower(serviceAccounts, namespace);
+    const followed = follower.follow(clients[0], stopping.signal);
+    const writers = Array.from(
+      { length: 8 },
+      (_, index) =>
+        new LedgerWriter({ name: `kill-${index}`, namespace, references: [serviceAccounts], random: random.fork() }),
+    );
+    const own = writers.map(() => clientOf(server));
+    const writing = writers.map((writer, index) => writer.runThroughFaults(own[index] ?? clients[0], stopping.signal));
+    for (let kills = 0; kills < 2; kills++) {
+      await delay(random.integer(100, 300));
+      const [oldest = 0] = server.workerIds();
+      process.kill(oldest, "SIGKILL");
+      while (server.workerIds().includes(oldest) || server.workerIds().length < 2) await delay(10);
+    }
+    await delay(200);
+    stopping.abort();
+    const losses = (await Promise.all(writing)).flat();
+    await followed;
+    for (const client of own) client.close();
+    assert.deepEqual(losses, []);
+    assert.deepEqual(
+      writers.flatMap(({ violations }) => violations),
+      [],
+    );
+    assert.deepEqual([follower.violations, follower.relists], [[], 0]);
+
+    const made: ApiObject = { apiVersion: "v1", kind: "Namespace", metadata: { name: "after-kills" } };
+    const client = clientOf(server);
+    await client.resource<ApiObject>(namespaces).create(made);
+    const accounts = client.resource(serviceAccounts, "after-kills");
+    while ((await accounts.find("default")) === undefined) await delay(20);
+    client.close();
+  });
+
+  it("stops in order", async () => {
+    assert.equal(await server.stop(), 0);
+    assert.deepEqual(server.workerIds(), []);
+  });
+});
+
+describe("--workers", () => {
+  it("takes a number, or auto for one a core", () => {
+    assert.equal(workerCount("3"), 3);
+    assert.ok(workerCount("auto") >= 1);
+    for (const wrong of ["0", "-1", "many", "1.5", "257", ""]) assert.throws(() => workerCount(wrong), /--workers/);
+  });
+});

@@ -64,7 +64,9 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   let read: AppliedConfiguration | undefined;
   return (live) => {
     const { configuration, repeatedKeys } = (read ??= appliedConfiguration(registry, request));
-    const { uid = "", resourceVersion: sentVersion } = configuration.metadata ?? {};
+    const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
+    // The client's metadata: what is no string is refused where it is applied.
+    const uid = typeof sentUid === "string" ? sentUid : "";
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, request.name, {
         message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,

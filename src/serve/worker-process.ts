@@ -13,7 +13,8 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 export async function runWorkerProcess(options: ServeOptions, log: Logger): Promise<void> {
   // A terminal signals the whole group of processes: stopping is for the first of them to say.
   process.on("SIGTERM", () => {}).on("SIGINT", () => {});
-  const tell = (message: FromWorker): void => void process.send?.(message);
+  // Where nobody hears it any more, this process is about to end too.
+  const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
 
   const [first] = (await once(process, "message")) as [ToWorker]; // one program on both sides
   if (first.type !== "serve") return process.disconnect?.();
@@ -37,10 +38,16 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
     // Looking wakes the watches that have not come as far.
     else if (message.type === "written") void server?.store.latestRevision();
   });
-  const store = await openStore(options, () => tell({ type: "written" }));
-  server = await startServer(
-    { ...options, "secure-port": first.port },
-    { log, store, loops: "when told", isStoreShared: true },
-  );
+  try {
+    const store = await openStore(options, () => tell({ type: "written" }));
+    server = await startServer(
+      { ...options, "secure-port": first.port },
+      { log, store, loops: "when told", isStoreShared: true },
+    );
+  } catch (error) {
+    // The channel must not keep a process that has nothing to do; its exit code is what the other one hears.
+    process.channel?.unref();
+    throw error;
+  }
   tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }

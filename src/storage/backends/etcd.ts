@@ -79,7 +79,9 @@ export class EtcdStore implements Store {
     for (;;) {
       const message = encodeSwap({ key: etcdKey, value, expectedRevision });
       const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
-      if (answer.isWritten) {
+      // kine calls the delete of a key that is gone a success.
+      const isDeleteOfNothing = value === undefined && answer.current === undefined && answer.deletedCount === 0;
+      if (answer.isWritten && !isDeleteOfNothing) {
         await this.#untilGiven(answer.revision);
         return { isWritten: true, revision: answer.revision };
       }

@@ -70,8 +70,10 @@ export interface SwapMessage {
 export interface SwapAnswer {
   readonly isWritten: boolean;
   readonly revision: number;
-  /** What the key held when it was not written; only told where something was expected. */
+  /** What the key held when it was not written; only told where something was expected. kine: also what was deleted. */
   readonly current: KeyValue | undefined;
+  /** By etcd. */
+  readonly deletedCount: number;
 }
 
 /** A transaction in the two forms that kube-apiserver uses, and so every server of this API knows: create, and swap. */
@@ -102,22 +104,35 @@ export function decodeSwap(message: Uint8Array): SwapAnswer {
   let revision = 0;
   let isWritten = false;
   let current: KeyValue | undefined;
+  let deletedCount = 0;
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 1) revision = readHeader(reader.message());
     else if (field === 2) isWritten = reader.boolean();
-    else if (field === 3) current = readRangeOfResponse(reader.message())?.keyValues[0] ?? current;
+    else if (field === 3) ({ current, deletedCount } = readResponse(reader.message()));
     else reader.skip();
   }
-  return { isWritten, revision, current };
+  return { isWritten, revision, current, deletedCount };
 }
 
-function readRangeOfResponse(reader: ProtobufReader): RangeAnswer | undefined {
-  let range: RangeAnswer | undefined;
+/** What the one operation of a transaction's branch answered. */
+function readResponse(reader: ProtobufReader): Pick<SwapAnswer, "current" | "deletedCount"> {
+  let current: KeyValue | undefined;
+  let deletedCount = 0;
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) range = readRange(reader.message());
+    if (field === 1) current = readRange(reader.message()).keyValues[0];
+    else if (field === 3) deletedCount = readDeletedCount(reader.message());
     else reader.skip();
   }
-  return range;
+  return { current, deletedCount };
+}
+
+function readDeletedCount(reader: ProtobufReader): number {
+  let count = 0;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 2) count = reader.int64();
+    else reader.skip();
+  }
+  return count;
 }
 
 export function encodePut(key: string, value: Buffer): Buffer {

@@ -109,7 +109,7 @@ export class EtcdWatch {
       if (key === undefined) continue;
       changes.push(
         isDelete
-          ? { revision, key, value: undefined, createRevision: previous?.createRevision ?? 0 }
+          ? { revision, key, value: undefined, createRevision: previous?.createRevision ?? createRevision }
           : { revision, key, value, createRevision },
       );
     }

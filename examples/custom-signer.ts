@@ -19,9 +19,9 @@ const client = new ApiClient(httpsTransport(readKubeconfig({ file: kubeconfig })
 const requests = client.resource(resourceReferences(namesFor("platform")).certificateSigningRequests);
 
 async function sign(stored: CertificateSigningRequest): Promise<void> {
-  const { request = "", expirationSeconds, usages = [] } = stored.spec;
+  const { request, expirationSeconds, usages = [] } = stored.spec;
   const issued = issueCertificate({
-    request: parseCertificateRequestPem(Buffer.from(request, "base64")),
+    request: parseCertificateRequestPem(Buffer.from(request ?? "", "base64")),
     ...{ usages, expirationSeconds, authority, maximumLifetimeSeconds: 86_400, now: Date.now() },
   });
   const certificate = Buffer.from(issued.pem + authority.chainPem).toString("base64");

@@ -5,7 +5,7 @@ import type { ResourceReferences } from "../client/resource-references.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { WorkQueue } from "./work-queue.ts";
-import type { Schedule } from "./work-queue.ts";
+import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
 
 /** What every loop is given. Loops speak to the server through the client alone. */
 export interface ControllerContext {
@@ -41,8 +41,10 @@ export function controllerQueue(
   name: string,
   { log, schedule }: ControllerContext,
   reconcile: (key: string) => Promise<void>,
+  options: Pick<WorkQueueOptions, "concurrency"> = {},
 ): WorkQueue {
   return new WorkQueue({
+    ...options,
     reconcile,
     schedule,
     onError: (key, error) => {

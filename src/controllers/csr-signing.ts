@@ -28,7 +28,7 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
       const requests = informers.of(references.certificateSigningRequests);
       const writer = client.resource(references.certificateSigningRequests);
 
-      const queue = controllerQueue(this.name, context, async (name) => {
+      const reconcile = async (name: string): Promise<void> => {
         const stored = requests.get(name);
         if (stored === undefined || certificateRequestState(stored) !== "approved") return;
         const { signerName, expirationSeconds, usages = [] } = stored.spec;
@@ -49,7 +49,9 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
         await recordCertificate(context, { certificate: issued.certificate, request: stored });
         const certificate = Buffer.from(issued.pem + authority.chainPem, "utf8").toString("base64");
         await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
-      });
+      };
+      // Each waits for two writes to be on disk, which all that are under way share.
+      const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });
       const add = (request: CertificateSigningRequest): void => {
         if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");
       };

@@ -59,15 +59,13 @@ function objectDecoder(schema: ObjectSchema): Decoder {
     const outerStruct = context.struct;
     context.struct = struct;
     const values: unknown[] = fields.map(absent);
-    let openFields: [string, unknown][] | undefined;
     const depth = context.path.push("") - 1;
     for (const key of Object.keys(value)) {
       const index = indexes.get(key);
       const field = index === undefined ? undefined : fields[index];
       const member = value[key];
       if (index === undefined || field === undefined) {
-        if (schema.isOpen === true) (openFields ??= []).push([key, member]);
-        else context.addUnknownField(key, depth);
+        context.addUnknownField(key, depth);
       } else if (member !== null && member !== undefined) {
         context.path[depth] = key;
         context.container = value;
@@ -81,8 +79,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       const settled = fields[index]?.settle(values[index]);
       if (settled !== undefined) object[fields[index]?.name ?? ""] = settled;
     }
-    // fromEntries makes own members of names like __proto__.
-    return openFields === undefined ? object : { ...object, ...Object.fromEntries(openFields) };
+    return object;
   };
 }
 

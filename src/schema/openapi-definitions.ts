@@ -76,7 +76,6 @@ export class DefinitionCollector {
       ...(required.length > 0 && { required }),
       properties: Object.fromEntries(fields.map(([name, field]) => [name, this.#field(field, group)])),
       ...(schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" }),
-      ...(schema.isOpen === true && { "x-kubernetes-preserve-unknown-fields": true }),
     };
   }
 

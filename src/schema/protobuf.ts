@@ -7,11 +7,11 @@ export { ProtobufError } from "./protobuf-wire.ts";
 
 /**
  * The message of a decoded object, byte for byte as Kubernetes' generated code writes it: fields that are not pointers
- * are there even when empty, maps are in key order. What the schema does not name (`isOpen`) is lost.
+ * are there even when empty, maps are in key order.
  */
 export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
   const writer = new ProtobufWriter();
-  writeFields(writer, schema, value);
+  writeObject(writer, schema, value);
   return writer.finish();
 }
 
@@ -20,16 +20,24 @@ export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
  * schema does not name are skipped, as protobuf wants. Throws a ProtobufError.
  */
 export function decodeProtobuf(schema: ObjectSchema, bytes: Uint8Array): Record<string, unknown> {
-  return readFields(new ProtobufReader(bytes), schema);
+  return readObject(new ProtobufReader(bytes), schema);
 }
 
 interface NumberedField extends Field {
   readonly name: string;
 }
 
+/** A message whose fields are those of the object around it (Go's inlined structs). */
+interface EmbeddedMessage {
+  readonly number: number;
+  readonly embedded: Message;
+}
+
+type MessageField = NumberedField | EmbeddedMessage;
+
 interface Message {
-  readonly byNumber: ReadonlyMap<number, NumberedField>;
-  readonly lastToFirst: readonly NumberedField[];
+  readonly byNumber: ReadonlyMap<number, MessageField>;
+  readonly lastToFirst: readonly MessageField[];
 }
 
 const messages = new WeakMap<ObjectSchema, Message>();
@@ -37,16 +45,25 @@ const messages = new WeakMap<ObjectSchema, Message>();
 function messageOf(schema: ObjectSchema): Message {
   const known = messages.get(schema);
   if (known !== undefined) return known;
-  const fields = Object.entries(schema.fields)
+  const numbered = Object.entries(schema.fields)
     .map(([name, field]) => ({ name, ...field }))
     .filter((field) => field.number !== 0);
-  const message = {
-    byNumber: new Map(fields.map((field) => [field.number, field])),
-    lastToFirst: fields.toSorted((a, b) => b.number - a.number),
-  };
+  const embedded = Map.groupBy(
+    numbered.filter((field) => field.embeddedIn !== undefined),
+    (field) => field.embeddedIn,
+  );
+  const message = messageWith([
+    ...numbered.filter((field) => field.embeddedIn === undefined),
+    ...[...embedded].map(([number = 0, fields]) => ({ number, embedded: messageWith(fields) })),
+  ]);
   messages.set(schema, message);
   return message;
 }
+
+const messageWith = (fields: readonly MessageField[]): Message => ({
+  byNumber: new Map(fields.map((field) => [field.number, field])),
+  lastToFirst: fields.toSorted((a, b) => b.number - a.number),
+});
 
 // ---- writing: always last to first ------------------------------------------------------------
 
@@ -57,9 +74,18 @@ interface TaggedValue {
   readonly value: unknown;
 }
 
-function writeFields(writer: ProtobufWriter, schema: ObjectSchema, value: unknown): void {
-  const object = (value ?? {}) as Readonly<Record<string, unknown>>; // decoded by the same schema
-  for (const { name, number, schema: fieldSchema, presence } of messageOf(schema).lastToFirst) {
+const writeObject = (writer: ProtobufWriter, schema: ObjectSchema, value: unknown): void =>
+  // The value was decoded by the same schema.
+  writeFields(writer, messageOf(schema), (value ?? {}) as Readonly<Record<string, unknown>>);
+
+function writeFields(writer: ProtobufWriter, message: Message, object: Readonly<Record<string, unknown>>): void {
+  for (const messageField of message.lastToFirst) {
+    if ("embedded" in messageField) {
+      writer.message(() => writeFields(writer, messageField.embedded, object));
+      writer.tag(messageField.number, bytesType);
+      continue;
+    }
+    const { name, number, schema: fieldSchema, presence } = messageField;
     const field = { number, schema: fieldSchema, value: object[name] };
     if (fieldSchema.type === "map") writeMap(writer, field, fieldSchema.values);
     else if (fieldSchema.type === "array" && fieldSchema.goType === undefined)
@@ -89,7 +115,7 @@ function writeMap(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "
 
 function writeTagged(writer: ProtobufWriter, { number, schema, value }: TaggedValue): void {
   if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
-  if (schema.type === "object") writer.message(() => writeFields(writer, schema, value));
+  if (schema.type === "object") writer.message(() => writeObject(writer, schema, value));
   else if (schema.type === "array") writer.message(() => writeList(writer, { number: 1, value }, schema.items));
   else if (schema.type === "any") writer.message(() => writeRawJson(writer, value));
   else {
@@ -112,14 +138,20 @@ function writeRawJson(writer: ProtobufWriter, value: unknown): void {
 
 // ---- reading ----------------------------------------------------------------------------------
 
-function readFields(reader: ProtobufReader, schema: ObjectSchema): Record<string, unknown> {
-  const { byNumber } = messageOf(schema);
+function readObject(reader: ProtobufReader, schema: ObjectSchema): Record<string, unknown> {
   const object: Record<string, unknown> = {};
+  readFields(reader, messageOf(schema), object);
+  return object;
+}
+
+function readFields(reader: ProtobufReader, { byNumber }: Message, object: Record<string, unknown>): void {
   const maps = new Map<string, [string, unknown][]>();
   for (let number = reader.nextField(); number !== 0; number = reader.nextField()) {
     const field = byNumber.get(number);
     if (field === undefined) {
       reader.skip();
+    } else if ("embedded" in field) {
+      readFields(reader.message(), field.embedded, object);
     } else if (field.schema.type === "map") {
       const entries = maps.get(field.name) ?? [];
       entries.push(readMapEntry(reader.message(), field.schema.values));
@@ -133,7 +165,6 @@ function readFields(reader: ProtobufReader, schema: ObjectSchema): Record<string
   }
   // fromEntries makes own members of names like __proto__.
   for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
-  return object;
 }
 
 function readMapEntry(entry: ProtobufReader, values: Schema): [string, unknown] {
@@ -149,7 +180,7 @@ function readMapEntry(entry: ProtobufReader, values: Schema): [string, unknown] 
 
 function readValue(reader: ProtobufReader, schema: Schema): unknown {
   if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
-  if (schema.type === "object") return readFields(reader.message(), schema);
+  if (schema.type === "object") return readObject(reader.message(), schema);
   if (schema.type === "array") return readNamedList(reader.message(), schema.items);
   if (schema.type === "any") return readRawJson(reader.message());
   return scalarCodecs[schema.type].read(reader);

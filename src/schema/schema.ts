@@ -28,8 +28,6 @@ export interface ObjectSchema<T = unknown> {
   readonly package?: string;
   readonly description: string;
   readonly fields: Readonly<Record<string, Field>>;
-  /** Fields that the schema does not name are kept as they are instead of pruned (a Pod's spec). */
-  readonly isOpen?: boolean;
   /** Apply and ownership treat it as one value (object references, selectors). */
   readonly isAtomic?: boolean;
   readonly [typed]?: T;
@@ -76,6 +74,8 @@ export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 export interface Field {
   /** The field's number in the protobuf message; 0: not in it (apiVersion and kind, which the envelope carries). */
   readonly number: number;
+  /** The number of the message that the field is within in protobuf, where Go inlines one struct into another. */
+  readonly embeddedIn?: number;
   readonly schema: Schema;
   readonly description: string;
   readonly presence?: Presence;
@@ -117,7 +117,6 @@ interface ObjectOptions<F> {
   readonly package?: string;
   readonly description: string;
   readonly fields: F;
-  readonly isOpen?: boolean;
   readonly isAtomic?: boolean;
 }
 
@@ -149,6 +148,21 @@ export const mapList = <S extends Schema>(items: S, key: string): ArraySchema<In
   patchMerge: { mergeKey: key },
 });
 
+/** A list of objects that some fields tell apart for apply; a strategic merge patch replaces it. */
+export const keyedList = <S extends Schema>(items: S, ...keys: readonly string[]): ArraySchema<Infer<S>[]> => ({
+  type: "array",
+  items,
+  list: "map",
+  mapKeys: keys,
+});
+
+/** A list of distinct scalars for apply; a strategic merge patch replaces it. */
+export const uniqueList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+  type: "array",
+  items,
+  list: "set",
+});
+
 /** A named Go slice of strings (`v1.ExtraValue`), as the values of `extra` maps are. */
 export const namedStringList = (goType: string): ArraySchema<string[]> => ({
   type: "array",
@@ -156,6 +170,12 @@ export const namedStringList = (goType: string): ArraySchema<string[]> => ({
   list: "atomic",
   goType,
 });
+
+/** The fields of a Go struct that is inlined into another: in JSON they are the outer struct's own. */
+export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(number: number, fields: F): F =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { ...field, embeddedIn: number }]),
+  ) as unknown as F; // the same names with the same types
 
 export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({ type: "map", values });
 

@@ -37,8 +37,8 @@ for (const names of [platformNames, kubernetesNames]) {
         for (const { goType, description, fields } of objectsIn(schema)) {
           assert.notEqual(description, "", goType);
           const numbers = Object.values(fields)
-            .map(({ number }) => number)
-            .filter((number) => number !== 0);
+            .filter(({ number }) => number !== 0)
+            .map(({ embeddedIn, number }) => `${embeddedIn ?? ""} ${number}`);
           assert.deepEqual([...new Set(numbers)], numbers, goType);
           for (const [name, field] of Object.entries(fields))
             assert.match(field.description, /[.:]$/, `${goType}.${name}`);

@@ -38,7 +38,7 @@ function* faultsOf(schema: Schema, value: unknown, path: string): Generator<Fiel
       if (schema.type === "map") yield* faultsOf(schema.values, member, memberPath);
       else if (Object.hasOwn(schema.fields, name))
         yield* faultsOf(schema.fields[name]?.schema ?? { type: "any" }, member, memberPath);
-      else if (schema.isOpen !== true) yield fault(memberPath, "field not declared in schema");
+      else yield fault(memberPath, "field not declared in schema");
     }
   }
 }

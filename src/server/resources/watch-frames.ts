@@ -1,13 +1,13 @@
 import { statusOf } from "../../api/api-error.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import { emptyObject } from "../../registry/apply/empty-object.ts";
 import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { tableOf } from "../../registry/table.ts";
 import type { IncludeObject } from "../../registry/table.ts";
 import type { ChangeType } from "../../registry/watch-objects.ts";
-import { decode } from "../../schema/decode.ts";
 import { statusSchema } from "../../schema/meta-schemas.ts";
 import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
@@ -69,12 +69,13 @@ export function watchFrames<T extends ApiObject>(
       return isShared ? sharedFrame(stored, { name: `${type} ${sharedName}`, make }) : make();
     },
     bookmark(revision, { isInitialEventsEnd }) {
-      const { value } = decode(schema, {
+      const bookmark = {
         kind: registry.definition.kind,
         apiVersion: registry.apiVersion,
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
-      });
-      return encode("BOOKMARK", value);
+      };
+      // Nothing is defaulted in it, as upstream makes it of the empty Go value.
+      return encode("BOOKMARK", { ...bookmark, ...emptyObject(schema), ...bookmark } as ApiObject as T);
     },
     error: (error) => encodeAs("ERROR", statusSchema, statusOf(error)),
   };

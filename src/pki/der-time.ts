@@ -9,9 +9,9 @@ export function readTime(reader: DerReader): number {
   const isUtcTime = reader.nextTag === tags.utcTime;
   if (!isUtcTime && reader.nextTag !== tags.generalizedTime) throw new PkiError("x509: unsupported time format");
   const text = reader.readElement().content.toString("latin1");
-  const malformed = new PkiError(`x509: malformed ${isUtcTime ? "UTCTime" : "GeneralizedTime"}`);
+  const malformed = (): PkiError => new PkiError(`x509: malformed ${isUtcTime ? "UTCTime" : "GeneralizedTime"}`);
   const match = (isUtcTime ? utcTime : generalizedTime).exec(text);
-  if (match === null) throw malformed;
+  if (match === null) throw malformed();
   const [yearDigits = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
     .map((digits) => Number(digits ?? 0));
@@ -26,14 +26,14 @@ export function readTime(reader: DerReader): number {
     date.getUTCHours() === hour &&
     date.getUTCMinutes() === minute &&
     date.getUTCSeconds() === second;
-  if (!isSame) throw malformed;
+  if (!isSame) throw malformed();
   return date.getTime() - offsetMilliseconds(match[7] ?? "Z", malformed);
 }
 
-function offsetMilliseconds(zone: string, malformed: PkiError): number {
+function offsetMilliseconds(zone: string, malformed: () => PkiError): number {
   if (zone === "Z") return 0;
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(3));
   // UTC is written as Z in DER, never as an offset.
-  if (minutes === 0 || Number(zone.slice(1, 3)) > 23 || Number(zone.slice(3)) > 59) throw malformed;
+  if (minutes === 0 || Number(zone.slice(1, 3)) > 23 || Number(zone.slice(3)) > 59) throw malformed();
   return (zone.startsWith("-") ? -minutes : minutes) * 60_000;
 }

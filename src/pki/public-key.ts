@@ -90,9 +90,16 @@ function bitLength(integer: Buffer): number {
 
 /** The key for node:crypto. Throws PkiError when OpenSSL refuses the key. */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {
+  const known = importedKeys.get(info);
+  if (known !== undefined) return known;
   try {
-    return createPublicKey({ key: info.spki, format: "der", type: "spki" });
+    const key = createPublicKey({ key: info.spki, format: "der", type: "spki" });
+    importedKeys.set(info, key);
+    return key;
   } catch {
     throw new PkiError("x509: invalid public key");
   }
 }
+
+/** Importing costs as much as half a verification, and a CA's key verifies often. */
+const importedKeys = new WeakMap<PublicKeyInfo, KeyObject>();

@@ -7,5 +7,5 @@ export function rotationPoint(
   { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },
   random: number,
 ): number {
-  return notBefore + (notAfter - notBefore) * (0.7 + 0.2 * random);
+  return Math.round(notBefore + (notAfter - notBefore) * (0.7 + 0.2 * random));
 }

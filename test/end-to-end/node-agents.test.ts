@@ -234,7 +234,7 @@ describe("two agents and a server, each a process of its own", { timeout: 120_00
 
   it("live through a new signing CA that overlaps the old one", async () => {
     const requests = steadyRequests();
-    const old = await Promise.all(agents.map((agent) => agent.apiClient()));
+    const old = agents.map((agent) => agent.apiClient());
     // First everybody learns of the new CA, then it signs.
     useAuthority(authorityFiles, firstAuthority, [secondAuthority]);
     for (const { bundleFile } of agents) {

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { describe, it } from "node:test";
+import { serialNumberHex } from "../../src/pki/certificate.ts";
+import type { CertificateManager } from "../../src/agent/certificate-manager.ts";
+import { hour, SigningScene, wanted } from "./signing-scene.ts";
+import { settle } from "./virtual-time.ts";
+
+const serial = ({ current }: CertificateManager): string =>
+  current === undefined ? "none" : serialNumberHex(current.certificate);
+const minute = 60_000;
+
+describe("the keeper of a certificate", () => {
+  it("asks at once for one that is missing, and renews at its point with a new key", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = scene.start();
+    await settle();
+    const [first, firstKey] = [serial(manager), manager.current?.keyPem];
+    assert.notEqual(first, "none");
+    // The dice say 0.5: 80 % of ten hours.
+    await scene.time.advance(8 * hour - 1);
+    assert.equal(serial(manager), first);
+    await scene.time.advance(1);
+    assert.notEqual(serial(manager), first);
+    assert.notEqual(manager.current?.keyPem, firstKey);
+    assert.equal(scene.requests.size, 2);
+    assert.equal(scene.failures, 0);
+  });
+
+  it("reads its certificate again after a restart", async (context) => {
+    const scene = new SigningScene(context);
+    const before = serial(await started(scene));
+    await scene.stop();
+    assert.equal(serial(await started(scene)), before);
+    assert.equal(scene.requests.size, 1);
+  });
+
+  it("asks again with a new key, later and later, after a denial or a failure", async (context) => {
+    for (const behaviour of ["denies", "fails"] as const) {
+      const scene = new SigningScene(context);
+      scene.behaviour = behaviour;
+      const manager = await started(scene);
+      assert.equal(scene.requests.size, 1);
+      await scene.time.advance(7499);
+      assert.equal(scene.requests.size, 1);
+      await scene.time.advance(1);
+      assert.equal(scene.requests.size, 2);
+      await scene.time.advance(15_000);
+      assert.equal(scene.requests.size, 3);
+      const keys = [...scene.requests.values()].map(({ spec }) => spec.request);
+      assert.equal(new Set(keys).size, 3);
+      scene.behaviour = "issues";
+      await scene.time.advance(30_000);
+      assert.notEqual(serial(manager), "none");
+      await scene.stop();
+    }
+  });
+
+  it("waits 15 minutes for somebody to decide, and then asks anew", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.time.advance(15 * minute - 1000);
+    assert.equal(scene.requests.size, 1);
+    assert.equal(scene.failures, 0);
+    await scene.time.advance(10_000);
+    assert.equal(scene.requests.size, 2);
+    assert.equal(scene.failures, 1);
+  });
+
+  it("goes on waiting for the same request after a restart", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.stop();
+    const manager = await started(scene);
+    assert.equal(scene.requests.size, 1);
+    assert.equal(serial(manager), "none");
+    const [name = "", request] = [...scene.requests][0] ?? [];
+    assert.ok(request);
+    scene.behaviour = "issues";
+    scene.issue(name);
+    await scene.time.advance(minute);
+    assert.notEqual(serial(manager), "none");
+    assert.equal(scene.store().pendingKey(), undefined);
+    assert.equal(scene.requests.size, 1);
+  });
+
+  it("comes back to a server that was away with the key that it has", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "is away";
+    const manager = await started(scene);
+    const key = scene.store().pendingKey();
+    await scene.time.advance(10 * minute);
+    assert.ok(scene.failures > 15 && scene.failures < 60, `${scene.failures} tries in ten minutes`);
+    scene.behaviour = "issues";
+    await scene.time.advance(minute);
+    assert.equal(manager.current?.keyPem, key);
+  });
+
+  it("takes no certificate for another key", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "issues for another key";
+    const manager = await started(scene);
+    assert.equal(serial(manager), "none");
+    assert.deepEqual(readdirSync(scene.directory), []);
+    assert.equal(scene.failures, 1);
+  });
+
+  it("uses a certificate that lacks names, and asks for a better one with patience", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "issues without names";
+    const manager = await started(scene);
+    assert.notEqual(serial(manager), "none");
+    await scene.time.advance(hour);
+    assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
+    assert.ok(scene.requests.size > 3);
+  });
+
+  it("asks for another one when its names change, and at once when asked to", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    manager.rotateNow();
+    await settle();
+    assert.equal(scene.requests.size, 2);
+    await scene.stop();
+    scene.behaviour = "ignores";
+    scene.start({ ...wanted, subjectAltNames: { ...wanted.subjectAltNames, dnsNames: ["n1", "n1.example"] } });
+    await settle();
+    assert.equal(scene.requests.size, 3);
+  });
+
+  it("does not ask without end for what its clock takes for not yet valid or expired", async (context) => {
+    for (const hours of [20, -20]) {
+      const scene = new SigningScene(context);
+      scene.issuedFromMilliseconds = hours * hour;
+      const manager = await started(scene);
+      assert.notEqual(serial(manager), "none");
+      await scene.time.advance(hour);
+      assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
+      assert.ok(scene.log.some((line) => /not valid yet|has expired/.test(line)));
+      await scene.stop();
+    }
+  });
+});
+
+async function started(scene: SigningScene): Promise<CertificateManager> {
+  const manager = scene.start();
+  await settle();
+  return manager;
+}

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { CertificateStore, readUsable } from "../../src/agent/certificate-store.ts";
+import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
+import { PkiError } from "../../src/pki/pki-error.ts";
+import { newPair } from "./new-pair.ts";
+
+function folderFor(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "signet-store-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return join(folder, "pki");
+}
+
+describe("the files of a certificate", () => {
+  it("are private, dated, and behind a link that stays", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    const pair = newPair();
+    store.keepPendingKey(pair.keyPem);
+    assert.equal(statSync(join(folder, "client-pending.key")).mode & 0o777, 0o600);
+    store.install(pair, Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    assert.deepEqual(readdirSync(folder).sort(), ["client-2026-01-02-03-04-05-006.pem", "client-current.pem"]);
+    assert.ok(lstatSync(store.file).isSymbolicLink());
+    assert.equal(statSync(store.file).mode & 0o777, 0o600);
+    assert.deepEqual(store.read()?.keyPem, pair.keyPem);
+  });
+
+  it("keep the pair before the current one, and no older", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    for (const second of [1, 2, 3, 4]) store.install(newPair(), second * 1000);
+    assert.deepEqual(readdirSync(folder).sort(), [
+      "client-1970-01-01-00-00-03-000.pem",
+      "client-1970-01-01-00-00-04-000.pem",
+      "client-current.pem",
+    ]);
+  });
+
+  it("leave the other certificate's files alone", (context) => {
+    const folder = folderFor(context);
+    const serving = new CertificateStore(folder, "serving");
+    serving.install(newPair(), 0);
+    const client = new CertificateStore(folder, "client");
+    for (const second of [1, 2, 3]) client.install(newPair(), second * 1000);
+    assert.ok(serving.read());
+  });
+
+  it("that hold no pair that fits are no pair", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    assert.equal(store.read(), undefined);
+    const [one, other] = [newPair(), newPair()];
+    for (const text of ["", "x", one.keyPem, one.certificatePem, one.keyPem + other.certificatePem]) {
+      writeFileSync(store.file, text);
+      assert.throws(() => store.read(), PkiError);
+      let fault = "";
+      assert.equal(
+        readUsable(store, (message) => (fault = message)),
+        undefined,
+      );
+      assert.notEqual(fault, "");
+    }
+    assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
+  });
+
+  it("fit at whatever point their writer is killed", async (context) => {
+    const folder = folderFor(context);
+    new CertificateStore(folder, "client").install(newPair(), 0);
+    for (let round = 0; round < 5; round++) {
+      const writer = spawn(process.execPath, [resolve(import.meta.dirname, "pair-writer.ts"), folder], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(writer.stdout, "data");
+      // Somewhere in its thousands of writes: the later rounds give it longer.
+      for (let turns = 0; turns < round * 40; turns++) await new Promise(setImmediate);
+      writer.kill("SIGKILL");
+      await once(writer, "exit");
+      parseKeyPair(readFileSync(join(folder, "client-current.pem"), "utf8"));
+      const store = new CertificateStore(folder, "client");
+      assert.ok(store.read());
+      assert.ok(!readdirSync(folder).some((file) => file.endsWith(".new")));
+    }
+  });
+});

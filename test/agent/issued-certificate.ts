@@ -1,0 +1,42 @@
+import type { WantedCertificate } from "../../src/agent/wanted-certificate.ts";
+import { createCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
+import { parseCertificate } from "../../src/pki/certificate.ts";
+import type { Certificate } from "../../src/pki/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import type { PublicKeyInfo } from "../../src/pki/public-key.ts";
+
+/** Milliseconds since the epoch. */
+export interface Validity {
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+const authority = createCertificateAuthority({
+  subject: { commonName: "test signer" },
+  privateKey: generatePrivateKey("ECDSA P-256"),
+  notBefore: 0,
+  notAfter: Date.UTC(2040, 0),
+});
+
+/** What an obliging signer gives to a wish. */
+export const certificateFor = (
+  { commonName, organizations, subjectAltNames, usages }: WantedCertificate,
+  {
+    publicKey = publicKeyInfoOf(generatePrivateKey("ECDSA P-256")),
+    ...validity
+  }: Validity & { publicKey?: PublicKeyInfo },
+): Certificate =>
+  parseCertificate(
+    signCertificate(
+      {
+        subject: { commonName, organizations },
+        publicKey,
+        ...validity,
+        isCA: false,
+        keyUsages: ["digitalSignature"],
+        extendedKeyUsages: [usages.includes("client auth") ? "clientAuth" : "serverAuth"],
+        subjectAltNames,
+      },
+      authority,
+    ),
+  );

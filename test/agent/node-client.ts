@@ -1,0 +1,17 @@
+import { nodesGroup, nodeUsernamePrefix } from "../../src/api/user-info.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import { inProcessTransport } from "../../src/client/in-process-transport.ts";
+import type { TestServer } from "../test-server.ts";
+
+/** A client that is a node to a server in this process: the administrator acts as it. */
+export function nodeClient({ handler, adminToken }: TestServer, nodeName: string): ApiClient {
+  const transport = inProcessTransport(handler, { bearerToken: adminToken });
+  const identity = {
+    "impersonate-user": `${nodeUsernamePrefix}${nodeName}`,
+    "impersonate-group": nodesGroup,
+  };
+  return new ApiClient({
+    send: (request) => transport.send({ ...request, headers: { ...request.headers, ...identity } }),
+    close: () => transport.close(),
+  });
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { signingRequest } from "../../src/agent/signing-request.ts";
+import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
+import { ApiError } from "../../src/api/api-error.ts";
+import { platformNames as names } from "../../src/api/names.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import type { ApiClient } from "../../src/client/api-client.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import type { Lease } from "../../src/resources/leases.ts";
+import type { Node } from "../../src/resources/node-schema.ts";
+import type { Pod } from "../../src/resources/pod-schema.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { nodeClient } from "./node-client.ts";
+
+const references = resourceReferences(names);
+const nodeLease = names.namespaces.nodeLease;
+let server: TestServer;
+let nodeA: ApiClient;
+
+/** What a client may leave out, the types of objects have. */
+const sparse = (object: object): never => object as never; // the server fills in the rest, or refuses
+
+const podOf = (node: string): Pod =>
+  sparse({
+    metadata: { name: `pod-of-${node}`, namespace: "default" },
+    spec: {
+      nodeName: node,
+      serviceAccountName: `account-of-${node}`,
+      containers: [{ name: "c", image: "i", envFrom: [{ secretRef: { name: `secret-of-${node}` } }] }],
+    },
+  });
+
+before(async () => {
+  server = await startTestServer();
+  const { client } = server;
+  nodeA = nodeClient(server, "a");
+  for (const node of ["a", "b"]) {
+    const own = nodeClient(server, node);
+    await own.resource(references.nodes).create(nodeNamed(node));
+    await own.resource(references.leases, nodeLease).create(leaseNamed(node));
+    const account = { metadata: { name: `account-of-${node}`, namespace: "default" } };
+    await client.resource(references.serviceAccounts, "default").create(sparse(account));
+    const secret = { metadata: { name: `secret-of-${node}`, namespace: "default" }, type: "Opaque" };
+    await client.resource(references.secrets, "default").create(sparse(secret));
+    await client.resource(references.pods, "default").create(podOf(node));
+  }
+});
+
+after(() => server.stop());
+
+const nodeNamed = (name: string): Node => sparse({ metadata: { name } });
+const leaseNamed = (name: string, namespace = nodeLease): Lease => sparse({ metadata: { name, namespace } });
+
+const refused = (operation: Promise<unknown>): Promise<void> =>
+  assert.rejects(operation, (error) => error instanceof ApiError && error.code === 403);
+
+describe("a node", () => {
+  it("reads and writes its own Node, and no other", async () => {
+    const nodes = nodeA.resource(references.nodes);
+    assert.equal((await nodes.get("a")).metadata.name, "a");
+    await nodes.patch("a", { status: { phase: "x" } }, { subresource: "status" });
+    await refused(nodes.get("b"));
+    await refused(nodes.list());
+    await refused(nodes.patch("b", { status: { phase: "x" } }, { subresource: "status" }));
+    await refused(nodes.create(nodeNamed("c")));
+    await refused(nodes.create(sparse({ metadata: { generateName: "a" } })));
+    await refused(nodes.delete("a"));
+    await refused(nodes.patch("a", { spec: { taints: [{ key: "k", effect: "NoSchedule" }] } }));
+    const role = { "node-restriction.platform.io/role": "vault" };
+    await refused(nodes.patch("a", { metadata: { labels: role } }));
+  });
+
+  it("renews its own Lease, and no other", async () => {
+    const leases = nodeA.resource(references.leases, nodeLease);
+    await leases.patch("a", { spec: { holderIdentity: "a" } });
+    await refused(leases.get("b"));
+    await refused(leases.patch("b", { spec: { holderIdentity: "a" } }));
+    await refused(leases.delete("b"));
+    await refused(leases.create(leaseNamed("c")));
+    await refused(nodeA.resource(references.leases, "default").create(leaseNamed("a", "default")));
+  });
+
+  it("sees and ends Pods on itself, and no other", async () => {
+    const pods = nodeA.resource(references.pods, "default");
+    assert.equal((await pods.get("pod-of-a")).metadata.name, "pod-of-a");
+    await refused(pods.get("pod-of-b"));
+    await refused(pods.list());
+    await refused(pods.delete("pod-of-b"));
+    await refused(pods.patch("pod-of-b", { status: { phase: "Failed" } }, { subresource: "status" }));
+    await refused(pods.create({ ...podOf("b"), metadata: { name: "planted", namespace: "default" } }));
+  });
+
+  it("reads the secrets of Pods on itself, and no other", async () => {
+    const secrets = nodeA.resource(references.secrets, "default");
+    assert.equal((await secrets.get("secret-of-a")).metadata.name, "secret-of-a");
+    await refused(secrets.get("secret-of-b"));
+    await refused(secrets.list());
+    await refused(secrets.patch("secret-of-a", { data: {} }));
+    await refused(nodeA.resource(references.secrets, names.namespaces.system).get("bootstrap-token-abcdef"));
+  });
+
+  it("gets tokens for Pods on itself, and no other", async () => {
+    const pods = server.client.resource(references.pods, "default");
+    const accounts = nodeA.resource(references.serviceAccounts, "default");
+    const tokenFor = async (account: string, pod: string): Promise<unknown> => {
+      const { uid } = (await pods.get(pod)).metadata;
+      return accounts.createSubresource(account, "token", {
+        apiVersion: "authentication.platform.io/v1",
+        kind: "TokenRequest",
+        metadata: {},
+        spec: { audiences: [], boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid } },
+      } as ApiObject);
+    };
+    await tokenFor("account-of-a", "pod-of-a");
+    await refused(tokenFor("account-of-b", "pod-of-b"));
+    await refused(tokenFor("account-of-b", "pod-of-a"));
+  });
+
+  it("asks for certificates in its own name, and no other", async () => {
+    const requests = nodeA.resource(references.certificateSigningRequests);
+    const machine = { dnsNames: ["b"], ipAddresses: [] };
+    const requestFor = (nodeName: string, isServing = false) =>
+      signingRequest({
+        names,
+        wanted: isServing
+          ? wantedServingCertificate(names, { nodeName, ...machine })
+          : wantedClientCertificate(names, nodeName),
+        privateKey: generatePrivateKey("ECDSA P-256"),
+        lifetimeSeconds: undefined,
+      });
+    const { metadata } = await requests.create(requestFor("a"));
+    await requests.create(requestFor("a", true));
+    await refused(requests.create(requestFor("b")));
+    await refused(requests.create(requestFor("b", true)));
+    const name = metadata.name ?? "";
+    const condition = { type: "Approved", status: "True", reason: "Mine", message: "" };
+    await refused(requests.patch(name, { status: { conditions: [condition] } }, { subresource: "approval" }));
+    await refused(requests.patch(name, { status: { certificate: "LS0=" } }, { subresource: "status" }));
+    await refused(requests.delete(name));
+  });
+
+  it("publishes no trust anchors, and makes no bootstrap tokens or roles", async () => {
+    const bundles = nodeA.resource(references.clusterTrustBundles);
+    await bundles.list();
+    await refused(bundles.delete("any"));
+    await refused(nodeA.resource(references.secrets, names.namespaces.system).create(sparse({ metadata: {} })));
+    await refused(nodeA.resource(references.clusterRoles).create(sparse({ metadata: { name: "x" } })));
+  });
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { LeaseHeartbeat } from "../../src/agent/lease-heartbeat.ts";
+import { nodeSystemInfo } from "../../src/agent/machine.ts";
+import type { NodeReport } from "../../src/agent/node-object.ts";
+import { registerNode } from "../../src/agent/node-registration.ts";
+import { namesFor } from "../../src/api/names.ts";
+import type { Profile } from "../../src/api/names.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { startTestServer } from "../test-server.ts";
+import { nodeClient } from "./node-client.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+async function scene(context: TestContext, profile: Profile = "platform") {
+  const server = await startTestServer({ profile });
+  context.after(() => server.stop());
+  const names = namesFor(profile);
+  const references = resourceReferences(names);
+  const client = nodeClient(server, "n1");
+  const log = { info() {}, warn() {}, error() {} };
+  return {
+    names,
+    client,
+    references,
+    admin: server.client,
+    nodes: server.client.resource(references.nodes),
+    leases: server.client.resource(references.leases, names.namespaces.nodeLease),
+    register: (report: Partial<NodeReport> = {}) =>
+      registerNode({ names, nodes: client.resource(references.nodes), log }, { ...usual, ...report }),
+  };
+}
+
+const usual: NodeReport = {
+  nodeName: "n1",
+  machine: { dnsNames: ["n1", "n1.example"], ipAddresses: ["10.0.0.1", "10.0.0.2"] },
+  nodeInfo: nodeSystemInfo("signet-agent/test"),
+  port: 10_250,
+  isReady: false,
+  now: Date.UTC(2026, 0),
+};
+
+describe("a node's registration", () => {
+  it("says where and what the machine is, in both naming profiles", async (context) => {
+    for (const profile of ["platform", "kubernetes"] as const) {
+      const { register, nodes, names } = await scene(context, profile);
+      await register();
+      const { metadata, status } = await nodes.get("n1");
+      assert.equal(metadata.labels?.[names.key("hostname")], "n1");
+      assert.deepEqual(status.addresses, [
+        { type: "InternalIP", address: "10.0.0.1" },
+        { type: "InternalIP", address: "10.0.0.2" },
+        { type: "Hostname", address: "n1" },
+        { type: "InternalDNS", address: "n1.example" },
+      ]);
+      assert.equal(status.daemonEndpoints.kubeletEndpoint.Port, 10_250);
+      assert.equal(status.nodeInfo.kubeletVersion, "signet-agent/test");
+      assert.equal(status.conditions?.[0]?.reason, "CertificatesPending");
+    }
+  });
+
+  it("replaces its addresses, keeps others' conditions, and dates a change of its own", async (context) => {
+    const { register, nodes } = await scene(context);
+    await register();
+    await nodes.patch(
+      "n1",
+      { status: { conditions: [{ type: "DiskFine", status: "True" }] } },
+      { type: "strategic-merge", subresource: "status" },
+    );
+    await register({ now: Date.UTC(2026, 1) });
+    const ready = async () => (await nodes.get("n1")).status.conditions?.find(({ type }) => type === "Ready");
+    assert.equal((await ready())?.lastTransitionTime, "2026-01-01T00:00:00Z");
+    assert.equal((await ready())?.lastHeartbeatTime, "2026-02-01T00:00:00Z");
+    const machine = { dnsNames: ["n1"], ipAddresses: ["10.0.0.3"] };
+    await register({ now: Date.UTC(2026, 2), isReady: true, machine });
+    assert.equal((await ready())?.lastTransitionTime, "2026-03-01T00:00:00Z");
+    const { status } = await nodes.get("n1");
+    assert.deepEqual(status.addresses, [
+      { type: "InternalIP", address: "10.0.0.3" },
+      { type: "Hostname", address: "n1" },
+    ]);
+    assert.deepEqual(status.conditions?.map(({ type }) => type).sort(), ["DiskFine", "Ready"]);
+  });
+
+  it("is made again when somebody deleted the Node", async (context) => {
+    const { register, nodes } = await scene(context);
+    const { uid } = (await register()).metadata;
+    await nodes.delete("n1");
+    assert.notEqual((await register()).metadata.uid, uid);
+  });
+});
+
+describe("a node's heartbeat", () => {
+  it("makes its Lease, renews it, and gets over others who write or delete it", async (context) => {
+    const { names, client, references, leases, register } = await scene(context);
+    const { uid = "" } = (await register()).metadata;
+    const time = new VirtualTime(Date.UTC(2026, 0));
+    const heartbeat = new LeaseHeartbeat({
+      names,
+      nodeName: "n1",
+      leases: client.resource(references.leases, names.namespaces.nodeLease),
+      clock: time,
+      nodeUid: () => uid,
+    });
+    const beatAt = async (milliseconds: number) => {
+      time.jump(milliseconds);
+      await heartbeat.beat();
+      return leases.get("n1");
+    };
+    const { metadata, spec } = await beatAt(0);
+    assert.deepEqual(metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "n1", uid }]);
+    assert.deepEqual(spec, {
+      holderIdentity: "n1",
+      leaseDurationSeconds: 40,
+      renewTime: "2026-01-01T00:00:00.000000Z",
+    });
+    assert.equal((await beatAt(10_000)).spec.renewTime, "2026-01-01T00:00:10.000000Z");
+    await leases.patch("n1", { metadata: { labels: { touched: "yes" } } });
+    const renewed = await beatAt(10_000);
+    assert.equal(renewed.spec.renewTime, "2026-01-01T00:00:20.000000Z");
+    assert.deepEqual(renewed.metadata.labels, { touched: "yes" });
+    await leases.delete("n1");
+    assert.equal((await beatAt(10_000)).spec.renewTime, "2026-01-01T00:00:30.000000Z");
+  });
+});

@@ -1,0 +1,157 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { CertificateManager } from "../../src/agent/certificate-manager.ts";
+import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
+import type { WantedCertificate } from "../../src/agent/wanted-certificate.ts";
+import { timestamp } from "../../src/api/clock.ts";
+import { platformNames } from "../../src/api/names.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import type { ClientRequest, ClientResponse, Transport } from "../../src/client/transport.ts";
+import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import type { CertificateSigningRequest } from "../../src/resources/certificates/certificate-signing-request-schema.ts";
+import { certificateFor } from "./issued-certificate.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** What the server does with requests. */
+type Behaviour =
+  "issues" | "issues without names" | "issues for another key" | "denies" | "fails" | "ignores" | "is away";
+
+export const hour = 3_600_000;
+export const wanted: WantedCertificate = wantedServingCertificate(platformNames, {
+  nodeName: "n1",
+  dnsNames: ["n1"],
+  ipAddresses: ["10.0.0.1"],
+});
+
+/** A server that knows requests alone, whose clock is the test's, and one certificate's manager before it. */
+export class SigningScene {
+  readonly time = new VirtualTime(Date.UTC(2026, 0));
+  readonly directory = mkdtempSync(join(tmpdir(), "signet-agent-"));
+  readonly requests = new Map<string, CertificateSigningRequest>();
+  readonly log: string[] = [];
+  behaviour: Behaviour = "issues";
+  /** Of the certificates that are issued. */
+  lifetimeMilliseconds = 10 * hour;
+  /** Of the machine's clock against the signer's. */
+  issuedFromMilliseconds = 0;
+  failures = 0;
+  #running = new AbortController();
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(context: TestContext) {
+    context.after(async () => {
+      await this.stop();
+      rmSync(this.directory, { recursive: true });
+    });
+  }
+
+  /** Starts a manager on the scene's files, as a process would after a restart. */
+  start(wish: WantedCertificate = wanted): CertificateManager {
+    this.#running = new AbortController();
+    const manager = new CertificateManager({
+      name: "serving",
+      store: this.store(),
+      lifetimeSeconds: undefined,
+      isRefused: () => false,
+      asker: () => this.#client,
+      clock: this.time,
+      monotonic: this.time,
+      random: () => 0.5,
+      sleep: this.time.sleep,
+      log: { info: this.#write, warn: this.#write, error: this.#write },
+      onInstalled: () => {},
+      onFailed: () => this.failures++,
+    });
+    manager.want({ names: platformNames, wanted: wish });
+    this.#work = manager.run(this.#running.signal);
+    return manager;
+  }
+
+  /** Ends the process; files stay. */
+  async stop(): Promise<void> {
+    this.#running.abort();
+    await this.#work;
+  }
+
+  /** Decides a request that is pending as the scene behaves now. */
+  issue(name: string): void {
+    const request = this.requests.get(name);
+    if (request !== undefined) this.requests.set(name, { ...request, status: this.#decide(request) });
+  }
+
+  store(): CertificateStore {
+    return new CertificateStore(this.directory, "serving");
+  }
+
+  readonly #write = (_fields: unknown, message: string): void => void this.log.push(message);
+
+  readonly #transport: Transport = {
+    send: async (request) => this.#answer(request),
+    close: () => {},
+  };
+  readonly #client = new ApiClient(this.#transport);
+
+  #answer(request: ClientRequest): ClientResponse {
+    if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");
+    if (request.method === "POST") {
+      const created = JSON.parse(request.body ?? "") as CertificateSigningRequest; // the agent's own
+      const name = created.metadata.name ?? "";
+      this.requests.set(name, {
+        ...created,
+        metadata: { name, creationTimestamp: timestamp(this.time.now()), resourceVersion: "1" },
+        status: this.#decide(created),
+      });
+      return json(201, this.requests.get(name));
+    }
+    if (request.query?.includes("watch=true")) return { status: 200, headers: {}, body: silence(request.signal) };
+    const found = this.requests.get(request.path.split("/").at(-1) ?? "");
+    return found === undefined ? json(404, { kind: "Status", code: 404 }) : json(200, found);
+  }
+
+  #decide({ spec }: CertificateSigningRequest): CertificateSigningRequest["status"] {
+    const condition = (type: string) => ({ conditions: [{ type, status: "True", reason: "Test", message: "" }] });
+    const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    const notBefore = this.time.now() + this.issuedFromMilliseconds;
+    const validity = { notBefore, notAfter: notBefore + this.lifetimeMilliseconds };
+    const issued = (...given: Parameters<typeof certificateFor>): CertificateSigningRequest["status"] => {
+      const pem = encodePem("CERTIFICATE", certificateFor(...given).der);
+      return { ...condition("Approved"), certificate: Buffer.from(pem).toString("base64") };
+    };
+    switch (this.behaviour) {
+      case "issues":
+        return issued(wanted, { ...validity, publicKey });
+      case "issues without names":
+        return issued(
+          { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, dnsNames: [] } },
+          { ...validity, publicKey },
+        );
+      case "issues for another key":
+        return issued(wanted, validity);
+      case "denies":
+        return condition("Denied");
+      case "fails":
+        return condition("Failed");
+      case "ignores":
+      case "is away":
+        return {};
+    }
+  }
+}
+
+const json = (status: number, value: unknown): ClientResponse => ({
+  status,
+  headers: {},
+  body: (async function* () {
+    yield Buffer.from(JSON.stringify(value));
+  })(),
+});
+
+/** A watch without events. */
+async function* silence(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+  yield* [];
+}

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, test } from "node:test";
+import type { TestContext } from "node:test";
+import { joinedAnchors } from "../../src/agent/joined-anchors.ts";
+import { followTrustBundles } from "../../src/agent/trust-bundle-follower.ts";
+import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
+import { platformNames } from "../../src/api/names.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import type { ClusterTrustBundle } from "../../src/resources/certificates/cluster-trust-bundles.ts";
+import { eventually } from "../end-to-end/eventually.ts";
+import { newAuthority } from "../end-to-end/signing-authority.ts";
+import { startTestServer } from "../test-server.ts";
+import { nodeClient } from "./node-client.ts";
+
+const anchor = (name: string): string => encodePem("CERTIFICATE", newAuthority(name).certificate.der);
+const [one, two, three] = [anchor("one"), anchor("two"), anchor("three")];
+
+const bundle = (name: string, trustBundle: string, signerName?: string): ClusterTrustBundle => ({
+  apiVersion: "certificates.platform.io/v1beta1",
+  kind: "ClusterTrustBundle",
+  metadata: { name },
+  spec: { trustBundle, ...(signerName !== undefined && { signerName }) },
+});
+
+async function scene(context: TestContext, source: TrustBundleFile["source"]) {
+  const server = await startTestServer({ settings: { controllers: false } });
+  const folder = mkdtempSync(join(tmpdir(), "signet-bundles-"));
+  const stopping = new AbortController();
+  const file = join(folder, "trust", "anchors.pem");
+  const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
+  const seen = { changes: 0, count: -1 };
+  context.after(async () => {
+    stopping.abort();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const follow = () =>
+    followTrustBundles(
+      {
+        followed: { source, file },
+        bundles: nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles),
+        random: () => 0,
+        log: { info() {}, warn() {}, error() {} },
+        onChanged: () => void seen.changes++,
+        onAnchors: (_file, count) => void (seen.count = count),
+      },
+      stopping.signal,
+    );
+  const holds = (text: string) => eventually("the file's contents", () => readFileSync(file, "utf8") === text);
+  return { bundles, file, follow, holds, seen };
+}
+
+describe("a followed trust bundle", () => {
+  it("is written when it is there, and with every change of its anchors", async (context) => {
+    const { bundles, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    await bundles.create(bundle("mine", `text before\n${one}`));
+    await bundles.create(bundle("other", three));
+    await follow();
+    await holds(one);
+    await bundles.patch("mine", { spec: { trustBundle: two + one } });
+    await holds(two + one);
+    assert.equal(seen.changes, 2);
+    await bundles.patch("mine", { metadata: { labels: { a: "b" } } });
+    await bundles.patch("mine", { spec: { trustBundle: three } });
+    await holds(three);
+    assert.equal(seen.changes, 3);
+  });
+
+  it("keeps its file when the bundle is deleted, and has none before there is a bundle", async (context) => {
+    const { bundles, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    await follow();
+    await eventually("the look at nothing", () => seen.count === 0);
+    assert.ok(!existsSync(file));
+    await bundles.create(bundle("mine", one));
+    await holds(one);
+    await bundles.delete("mine");
+    await eventually("the deletion", () => seen.count === 0);
+    assert.equal(readFileSync(file, "utf8"), one);
+  });
+
+  it("of a signer is all of the signer's bundles, each anchor once", async (context) => {
+    const signerName = "example.com/signer";
+    const { bundles, follow, holds } = await scene(context, { signerName });
+    await bundles.create(bundle("example.com:signer:b", two + one, signerName));
+    await bundles.create(bundle("unrelated", three));
+    await follow();
+    await holds(two + one);
+    await bundles.create(bundle("example.com:signer:a", one, signerName));
+    await holds(one + two);
+  });
+});
+
+test("anchors are joined by the bundles' names, without what is no certificate", () => {
+  const joined = joinedAnchors([
+    bundle("b", `${two}${one}`),
+    bundle("a", `words\n${one}${encodePem("X", Buffer.from("x"))}`),
+  ]);
+  assert.deepEqual(joined, { pem: one + two, count: 2 });
+  assert.deepEqual(joinedAnchors([]), { pem: "", count: 0 });
+});

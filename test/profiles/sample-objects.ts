@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Names } from "../../src/api/names.ts";
+
+const fixtures = join(import.meta.dirname, "../conformance/fixtures");
+const anchors = readFileSync(join(fixtures, "ca1.pem"), "utf8");
+const certificateRequest = readFileSync(join(fixtures, "cert-csr-p384.pem")).toString("base64");
+
+/**
+ * What an object of a kind needs besides its metadata, by kind; kinds that are not listed need nothing. A new kind with
+ * required fields gets a line here and is tested like all others.
+ */
+export const sampleFields = (names: Names): Readonly<Record<string, object>> => {
+  const group = names.group("rbac.authorization");
+  const subjects = [{ kind: "User", apiGroup: group, name: "ann" }];
+  return {
+    Pod: { spec: { containers: [{ name: "main", image: "worker:1" }] } },
+    Event: { involvedObject: { kind: "ServiceAccount", name: "default", namespace: "default" }, reason: "Tested" },
+    CertificateSigningRequest: {
+      spec: { request: certificateRequest, signerName: "example.com/signer", usages: ["client auth"] },
+    },
+    ClusterTrustBundle: { spec: { trustBundle: anchors } },
+    RoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
+    ClusterRoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
+    IssuedCertificate: {
+      spec: {
+        signerName: "example.com/signer",
+        serialNumber: "1f",
+        fingerprint: "ab".repeat(32),
+        notBefore: "2026-01-01T00:00:00Z",
+        notAfter: "2027-01-01T00:00:00Z",
+      },
+    },
+  };
+};

@@ -113,7 +113,7 @@ interface ParsedPatch {
 }
 
 function parsePatch<T extends ApiObject>(
-  { definition }: ResourceRegistry<T>,
+  { definition, apiVersion }: ResourceRegistry<T>,
   { type, text }: PatchRequest,
 ): ParsedPatch {
   const { value, duplicateFields } = parsed(text, type === "strategic" ? badRequest : undecodablePatch);
@@ -131,9 +131,14 @@ function parsePatch<T extends ApiObject>(
   }
   const patch = parseStrategicMergePatch(value);
   return {
-    apply: (document) =>
+    apply: (document) => {
       // An object is a JSON object with known members.
-      applyStrategicMergePatch({ document: { ...document }, patch, schema: definition.schema }),
+      const patched = applyStrategicMergePatch({ document: { ...document }, patch, schema: definition.schema });
+      // Upstream puts the result into a Go value of the kind, whatever it calls itself.
+      const isText = (member: unknown): boolean => member === undefined || typeof member === "string";
+      const { kind } = definition;
+      return isText(patched["kind"]) && isText(patched["apiVersion"]) ? { ...patched, kind, apiVersion } : patched;
+    },
     strictFaults: duplicates,
     shown: goValue(patch),
   };

@@ -111,10 +111,16 @@ export function createRequestChain(options: ChainOptions): Handler {
   };
 }
 
+/** The id that a client gives its request, so that it finds it in the audit log, or else a new one (upstream: `WithAuditInit`). */
+function auditIdOf({ headers }: HttpRequest): string {
+  const given = headers["audit-id"];
+  return (typeof given === "string" ? given : given?.[0]) || randomUUID();
+}
+
 /** What is known of a request so far. */
 class Lifecycle {
   readonly request: HttpRequest;
-  readonly auditId = randomUUID();
+  readonly auditId: string;
   readonly #startedAt = performance.now();
   info: ParsedRequestInfo | undefined;
   authenticatedUser: UserInfo | undefined;
@@ -123,6 +129,7 @@ class Lifecycle {
 
   constructor(request: HttpRequest) {
     this.request = request;
+    this.auditId = auditIdOf(request);
   }
 
   answered(response: HttpResponse): AnsweredRequest {

@@ -3,6 +3,8 @@ import { constants, gzip } from "node:zlib";
 import { statusOf } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { statusSchema } from "../schema/meta-schemas.ts";
+import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
 import { toYaml } from "./yaml.ts";
@@ -31,7 +33,15 @@ export function textResponse(
 
 /** A failure as a Status in the format that the request accepts, else in JSON. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
-  const response = textResponse(statusOf(error), { request, status: error.code, mediaType: negotiateStatus(request) });
+  const mediaType = negotiateStatus(request);
+  const response: HttpResponse =
+    mediaType.format === "protobuf"
+      ? {
+          status: error.code,
+          headers: { "content-type": mediaType.contentType },
+          body: encodeEnvelope(statusSchema, statusOf(error)),
+        }
+      : textResponse(statusOf(error), { request, status: error.code, mediaType });
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
   return response;
 }

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { conflict, notFound, tooManyRequests, unauthorized } from "../../src/api/api-error.ts";
+import { conflict, notFound, statusOf, tooManyRequests, unauthorized } from "../../src/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../src/api/attributes.ts";
 import type { HttpRequest, HttpResponse } from "../../src/api/http-message.ts";
 import type { UserInfo } from "../../src/api/user-info.ts";
 import { createApiServer } from "../../src/server/api-server.ts";
 import type { ApiServerOptions } from "../../src/server/api-server.ts";
 import type { Definition } from "../../src/server/served-resources.ts";
+import { decode } from "../../src/schema/decode.ts";
+import { statusSchema } from "../../src/schema/meta-schemas.ts";
+import { decodeProtobuf } from "../../src/schema/protobuf.ts";
+import { decodeEnvelope } from "../../src/schema/protobuf-envelope.ts";
 import { object } from "../../src/schema/schema.ts";
 import type { ApiObject } from "../../src/api/object-meta.ts";
 import type { ObjectSchema } from "../../src/schema/schema.ts";
@@ -230,11 +234,11 @@ describe("the request chain", () => {
     });
     assert.equal((await failing.send("GET /api/v1/namespaces/n/serviceaccounts/known")).status, 409);
     assert.deepEqual(failing.logged, []);
-    const response = await failing.send(`GET ${one}?token=abc`);
+    const response = await failing.send(`GET ${one}?token=secret-part`);
     assert.equal(response.status, 500);
     assert.doesNotMatch(String(response.body), /secret/);
     assert.equal(failing.logged.length, 1);
-    assert.doesNotMatch(JSON.stringify(failing.logged), /abc/);
+    assert.doesNotMatch(JSON.stringify(failing.logged), /secret-part/);
   });
 
   it("renders failures in the format that is accepted, with the seconds to wait", async () => {
@@ -260,6 +264,29 @@ describe("the request chain", () => {
     assert.match(String(first.headers["audit-id"]), /^[0-9a-f-]{36}$/);
     assert.notEqual(first.headers["audit-id"], second.headers["audit-id"]);
     assert.equal(first.headers["cache-control"], "no-cache, private");
+  });
+
+  it("takes the identifier that a client gives its request", async () => {
+    const { send } = serverWith();
+    assert.equal((await send(`GET ${one}`, { "audit-id": "mine" })).headers["audit-id"], "mine");
+    assert.match(String((await send(`GET ${one}`, { "audit-id": "" })).headers["audit-id"]), /^[0-9a-f-]{36}$/);
+  });
+
+  it("words failures in protobuf for whoever prefers it", async () => {
+    const failures = [unauthorized(), notFound({ group: "", resource: "pods" }, "p"), tooManyRequests("later", 7)];
+    for (const failure of failures) {
+      const { send } = serverWith({
+        handleResource: () => {
+          throw failure;
+        },
+      });
+      const response = await send(`GET ${one}`, { accept: "application/vnd.kubernetes.protobuf,application/json" });
+      assert.equal(response.status, failure.code);
+      assert.equal(response.headers["content-type"], "application/vnd.kubernetes.protobuf");
+      const { apiVersion, kind, raw } = decodeEnvelope(response.body as Buffer);
+      const status = { apiVersion, kind, ...decodeProtobuf(statusSchema, raw) };
+      assert.deepEqual(decode(statusSchema, status).value, decode(statusSchema, statusOf(failure)).value);
+    }
   });
 
   it("compresses large answers only, and only for those who take gzip", async () => {

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ServerClock } from "../../src/agent/server-clock.ts";
+
+test("the server's time is the machine's until an answer differs by more than half a minute", () => {
+  let machine = Date.UTC(2026, 0);
+  const told: number[] = [];
+  const clock = new ServerClock({ local: { now: () => machine }, onSkew: (skew) => told.push(skew) });
+  const observe = (aheadMilliseconds: number, tookMilliseconds = 0): void => {
+    const sentAt = machine;
+    machine += tookMilliseconds;
+    clock.observe({ headers: { date: new Date(machine + aheadMilliseconds).toUTCString() } }, sentAt);
+  };
+  observe(20_000);
+  observe(-20_000);
+  assert.deepEqual([clock.now(), told], [machine, []]);
+  observe(3_600_000);
+  assert.equal(clock.now(), machine + 3_600_500);
+  observe(3_601_000);
+  assert.equal(told.length, 1);
+  observe(-86_400_000);
+  assert.equal(told.length, 2);
+  observe(0);
+  assert.deepEqual([clock.now(), told.at(-1)], [machine, 0]);
+  // A slow answer says little about the time.
+  observe(-35_000, 60_000);
+  assert.equal(clock.skewMilliseconds, 0);
+  for (const headers of [{}, { date: "soon" }]) clock.observe({ headers }, machine);
+  assert.equal(told.length, 3);
+});

@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import type { BootstrapCredential } from "../../src/agent/agent-settings.ts";
+import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { startAgent } from "../../src/agent/start-agent.ts";
+import type { StartAgentOptions } from "../../src/agent/start-agent.ts";
+import { namesFor } from "../../src/api/names.ts";
+import type { Profile } from "../../src/api/names.ts";
+import { permitNodeBootstrap } from "../../src/cli/bootstrap-permissions.ts";
+import { bootstrapGroup } from "../../src/cli/bootstrap-permissions.ts";
+import { newBootstrapToken } from "../../src/cli/bootstrap-token-secret.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { eventually } from "../end-to-end/eventually.ts";
+import { startTestServer } from "../test-server.ts";
+import { newPair } from "./new-pair.ts";
+
+/** A server that lets machines bootstrap, a data directory, and agents in this process. */
+async function scene(context: TestContext, profile: Profile = "platform") {
+  const server = await startTestServer({ profile });
+  const folder = mkdtempSync(join(tmpdir(), "signet-agent-"));
+  const names = namesFor(profile);
+  const references = resourceReferences(names);
+  const { client } = server;
+  await permitNodeBootstrap({ client, names, references, namespace: "", transport: { server: server.url } });
+  const { token, secret } = newBootstrapToken(names, {
+    groups: [bootstrapGroup],
+    expiresAt: undefined,
+    description: undefined,
+  });
+  await client.resource(references.secrets, names.namespaces.system).create(secret);
+  const log: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
+  const write = (fields: Record<string, unknown>, message: string): void => void log.push({ fields, message });
+  const stores = (name: "client" | "serving") => new CertificateStore(join(folder, "pki"), name);
+  context.after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  return {
+    client,
+    references,
+    log,
+    stores,
+    withToken: { type: "token", token: () => token } as const,
+    serials: () =>
+      [stores("client").read(), stores("serving").read()].map((pair) => pair && serialNumberHex(pair.certificate)),
+    async start(bootstrap: BootstrapCredential, options: Partial<StartAgentOptions> = {}) {
+      const agent = await startAgent(
+        {
+          server: server.url,
+          caCertificates: () => server.caCertificates,
+          bootstrap,
+          nodeName: "n1",
+          dataDirectory: folder,
+          listenAddress: "127.0.0.1",
+          port: 0,
+          nodeIpAddresses: [],
+          dnsNames: [],
+          trustBundles: [],
+          changeCommand: undefined,
+          certificateLifetimeSeconds: undefined,
+          logLevel: "silent",
+        },
+        { log: { info: write, warn: write, error: write }, version: "test", ...options },
+      );
+      context.after(() => agent.stop());
+      return agent;
+    },
+    /** As a person would who sees the request. */
+    async approveServing(): Promise<void> {
+      const requests = client.resource(references.certificateSigningRequests);
+      const pending = await eventually("a request for a serving certificate", async () => {
+        const { items } = await requests.list({ fieldSelector: `spec.signerName=${names.signers.nodeAgentServing}` });
+        return items.find(({ status }) => status.conditions === undefined);
+      });
+      const condition = { type: "Approved", status: "True", reason: "Test", message: "" };
+      await requests.update({ ...pending, status: { conditions: [condition] } }, { subresource: "approval" });
+    },
+  };
+}
+
+describe("an agent", () => {
+  it("bootstraps against either naming profile, and is ready once somebody approves its serving certificate", async (context) => {
+    for (const profile of ["platform", "kubernetes"] as const) {
+      const { start, withToken, approveServing, client, references, stores } = await scene(context, profile);
+      await start(withToken);
+      await approveServing();
+      await eventually("the node is ready", async () => {
+        const node = await client.resource(references.nodes).find("n1");
+        return node?.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+      });
+      const { subjectAltNames } = stores("serving").read()?.certificate ?? assert.fail();
+      assert.deepEqual([subjectAltNames.dnsNames, subjectAltNames.ipAddresses], [["n1"], ["127.0.0.1"]]);
+    }
+  });
+
+  it("needs its bootstrap credential once", async (context) => {
+    const { start, withToken, serials, log } = await scene(context);
+    const first = await start(withToken);
+    await eventually("a client certificate", () => serials()[0]);
+    await first.stop();
+    const [before] = serials();
+    const second = await start({ type: "none" });
+    second.rotateNow();
+    await eventually("another client certificate", () => serials()[0] !== before);
+    assert.ok(!log.some(({ message }) => message.includes("of no use")));
+  });
+
+  it("introduces itself again when its client certificate has ended, is another node's, or of an unknown CA", async (context) => {
+    const { start, withToken, serials, stores } = await scene(context);
+    const now = Date.now();
+    const pairs = [
+      newPair({ notBefore: now - 2000, notAfter: now - 1000 }),
+      newPair({ notBefore: now - 1000, notAfter: now + 1e9 }, "n2"),
+      newPair({ notBefore: now - 1000, notAfter: now + 1e9 }),
+    ];
+    for (const pair of pairs) {
+      stores("client").install(pair, now);
+      const [before] = serials();
+      const agent = await start(withToken);
+      await eventually("a new client certificate", () => serials()[0] !== before);
+      assert.equal(stores("client").read()?.certificate.subject.commonName, "system:node:n1");
+      await agent.stop();
+    }
+  });
+
+  it("says what it lacks when there is nothing to introduce itself with, and begins when there is", async (context) => {
+    const { start, withToken, serials, log } = await scene(context);
+    let token: string | undefined;
+    await start({ type: "token", token: () => token });
+    await eventually("the complaint", () =>
+      log.some(({ message }) => message.includes("neither a client certificate")),
+    );
+    token = withToken.token();
+    await eventually("a client certificate", () => serials()[0]);
+  });
+
+  it("goes by the server's time when its own clock is wrong, and says so", async (context) => {
+    for (const days of [400, -400]) {
+      const { start, withToken, serials, log, client, references } = await scene(context);
+      const clock = { now: () => Date.now() + days * 86_400_000 };
+      const agent = await start(withToken, { clock });
+      await eventually("a client certificate", () => serials()[0]);
+      const skew = log.find(({ message }) => message.includes("clock differs"))?.fields["skewSeconds"];
+      assert.ok(Math.abs(Number(skew) + days * 86_400) < 60, `skew: ${String(skew)}`);
+      await eventually("a lease by the server's time", async () => {
+        const lease = await client.resource(references.leases, "platform-node-lease").find("n1");
+        return Math.abs(Date.parse(lease?.spec.renewTime ?? "") - Date.now()) < 60_000;
+      });
+      const { items } = await client.resource(references.certificateSigningRequests).list();
+      assert.equal(items.filter(({ spec }) => spec.signerName.endsWith("apiserver-client-nodeagent")).length, 1);
+      await agent.stop();
+    }
+  });
+});

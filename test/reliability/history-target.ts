@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startServerProcess } from "../../bench/server-process.ts";
+import type { ApiClient } from "../../src/client/api-client.ts";
+import { clientOf } from "./client-of.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** What a history is made of: something that serves one API in several places, and what may happen to it. */
+export interface HistoryTarget {
+  readonly name: string;
+  /** A client with a connection of its own; the n-th is at place n, where the target can tell places apart. */
+  connect(index: number): ApiClient;
+  /** One fault; resolves when what it broke has come back. */
+  fault(random: SeededRandom): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Worker processes on one LMDB file. The fault is SIGKILL of one of them. */
+export async function workersTarget(count: number): Promise<HistoryTarget> {
+  const scratch = mkdtempSync(join(tmpdir(), "signet-history-"));
+  const server = await startServerProcess(join(scratch, "data"), {
+    flags: [`--workers=${count}`, "--log-level=error"],
+  });
+  return {
+    name: `${count} workers on LMDB`,
+    connect: () => clientOf(server),
+    async fault(random) {
+      const workers = server.workerIds().sort((one, other) => one - other);
+      // Mostly the oldest, which certainly serves; a younger one may be killed while it starts.
+      const victim = workers[random.next() < 0.8 ? 0 : random.integer(0, workers.length - 1)] ?? 0;
+      process.kill(victim, "SIGKILL");
+      while (server.workerIds().includes(victim) || server.workerIds().length < count) await delay(20);
+    },
+    async stop() {
+      await server.stop();
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}

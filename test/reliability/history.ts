@@ -1,0 +1,28 @@
+/**
+ * Records what clients see of a few objects while worker processes are killed, and checks it.
+ *
+ *   npm run test:history -- [--seconds N] [--clients N] [--workers N] [--seed N]
+ */
+import { parseArgs } from "node:util";
+import { runHistory } from "./history-run.ts";
+import { workersTarget } from "./history-target.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "30" },
+    clients: { type: "string", default: "16" },
+    workers: { type: "string", default: "2" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+  },
+});
+const [seconds, clients, seed] = [values.seconds, values.clients, values.seed].map(Number) as [number, number, number];
+const target = await workersTarget(Number(values.workers));
+console.log(`history: ${target.name}, ${clients} clients, ${seconds} s, seed ${seed}`);
+const report = await runHistory({ target, seconds, clients, seed });
+await target.stop();
+for (const violation of report.violations.slice(0, 50)) console.error(violation);
+console.log(
+  `${report.operations} operations (${report.unknownOutcomes} of unknown outcome), ${report.faults} faults, ` +
+    `${report.watchEvents} watch events over ${report.watches} watches, ${report.violations.length} violations`,
+);
+process.exitCode = report.violations.length === 0 ? 0 : 1;

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HttpResponse } from "../../../src/api/http-message.ts";
+import { statusSchema } from "../../../src/schema/meta-schemas.ts";
+import { decodeProtobuf } from "../../../src/schema/protobuf.ts";
+import { decodeEnvelope } from "../../../src/schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../../src/schema/schema.ts";
 import { createResourceHandler } from "../../../src/server/resources/resource-handler.ts";
 import type { Schedule } from "../../../src/server/resources/schedule.ts";
 import { requestInfo } from "../../../src/server/request-info.ts";
@@ -284,6 +288,13 @@ describe("a watch", () => {
     const reader = await read(await send("?watch=1&resourceVersion=1"));
     assert.equal(events(reader)[0]?.object.code, 410);
     assert.equal(reader.isEnded, true);
+    const accept = "application/vnd.kubernetes.protobuf";
+    const binary = await read(await send("?watch=1&resourceVersion=1", { headers: { accept } }));
+    assert.equal(binary.isEnded, true);
+    const frame = binary.frames[0] ?? Buffer.alloc(0);
+    assert.equal(frame.subarray(6, 11).toString(), "ERROR");
+    const { kind, raw } = decodeEnvelope(frame.subarray(frame.indexOf("k8s\0")));
+    assert.deepEqual([kind, decodeProtobuf(statusSchema as ObjectSchema, raw)["code"]], ["Status", 410]);
   });
 
   it("of a garbage version is refused before it begins", async () => {

@@ -45,6 +45,11 @@ export interface CertificateWish {
   readonly wanted: WantedCertificate;
 }
 
+const askedMessages: Readonly<Record<CertificateName, string>> = {
+  client: "asked for a certificate",
+  serving: "asked for a certificate, which somebody or the server's approval policy must approve",
+};
+
 /** A clock may jump and a machine sleep: nothing is waited for longer without a look at the time. */
 const longestSleepMilliseconds = 60_000;
 
@@ -135,7 +140,7 @@ export class CertificateManager {
           store,
           clock,
           sleep,
-          onCreated: (request) => log.info({ certificate: name, request, reason }, "asked for a certificate"),
+          onCreated: (request) => log.info({ certificate: name, request, reason }, askedMessages[name]),
         },
         signal,
       );

@@ -50,12 +50,17 @@ export class ServerConnection {
         const pair = clientCertificate();
         return ({ status }) => {
           if (status === 401) this.#refused = pair;
+          else if (pair === this.#refused) this.#refused = undefined;
         };
       },
     });
     this.bootstrap = this.#client({
       clientCertificate: () => introduction,
       ...(bootstrap.type === "token" && { bearerToken: bootstrap.token }),
+      // Neither is good: the certificate is tried again too, since perhaps the server was wrong for a moment.
+      onSend: () => (response) => {
+        if (response.status === 401) this.#refused = undefined;
+      },
     });
   }
 
@@ -65,7 +70,7 @@ export class ServerConnection {
     return bootstrap.type === "token" ? bootstrap.token() !== undefined : bootstrap.type === "certificate";
   }
 
-  /** Whether the server answered 401 to a client certificate. */
+  /** Whether the server's last answer to a client certificate was 401. */
   isRefused(pair: KeyPair | undefined): boolean {
     return pair !== undefined && pair === this.#refused;
   }

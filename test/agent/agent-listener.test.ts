@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { Agent, request } from "node:https";
+import { connect } from "node:tls";
+import type { TLSSocket } from "node:tls";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { openAgentListener } from "../../src/agent/agent-listener.ts";
+import { newPair } from "./new-pair.ts";
+
+async function listening(context: TestContext, faults: readonly string[] = []) {
+  const metrics = { contentType: "text/plain", text: async () => "metric 1\n" };
+  const listener = await openAgentListener({ address: "127.0.0.1", port: 0, faults: () => faults, metrics });
+  context.after(() => listener.close());
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+  context.after(() => agent.destroy());
+  return {
+    ...listener,
+    ask: (path: string, method = "GET"): Promise<{ code: number | undefined; text: string; serial: string }> =>
+      new Promise((resolve, reject) => {
+        const sent = request({ host: "127.0.0.1", port: listener.port, path, method, agent }, (response) => {
+          let text = "";
+          const serial = (response.socket as TLSSocket).getPeerCertificate().serialNumber; // the agent opens TLS alone
+          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+          response.on("end", () => resolve({ code: response.statusCode, text, serial }));
+        });
+        sent.on("error", reject);
+        sent.end();
+      }),
+    serialOnNewConnection: async (): Promise<string> => {
+      const socket = connect({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false });
+      await once(socket, "secureConnect");
+      const { serialNumber } = socket.getPeerCertificate();
+      socket.destroy();
+      return serialNumber;
+    },
+  };
+}
+
+describe("the agent's listener", () => {
+  it("answers health and metrics, and nothing else", async (context) => {
+    const { ask, useCertificate } = await listening(context);
+    useCertificate(newPair());
+    assert.deepEqual({ ...(await ask("/healthz?verbose")), serial: "" }, { code: 200, text: "ok", serial: "" });
+    assert.equal((await ask("/metrics")).text, "metric 1\n");
+    assert.deepEqual({ ...(await ask("/healthz", "HEAD")), serial: "" }, { code: 200, text: "", serial: "" });
+    assert.equal((await ask("/healthz", "POST")).code, 405);
+    assert.equal((await ask("/pods")).code, 404);
+  });
+
+  it("names what is wrong", async (context) => {
+    const { ask, useCertificate } = await listening(context, ["the client certificate has expired"]);
+    useCertificate(newPair());
+    const { code, text } = await ask("/healthz");
+    assert.deepEqual([code, text], [503, "the client certificate has expired\n"]);
+  });
+
+  it("shakes no hands before it has a certificate", async (context) => {
+    const { ask } = await listening(context);
+    await assert.rejects(ask("/healthz"));
+  });
+
+  it("shows a new certificate on new connections while old ones go on", async (context) => {
+    const { ask, useCertificate, serialOnNewConnection } = await listening(context);
+    useCertificate(newPair());
+    const { serial } = await ask("/healthz");
+    useCertificate(newPair());
+    assert.equal((await ask("/healthz")).serial, serial);
+    assert.notEqual(await serialOnNewConnection(), serial);
+  });
+
+  it("cannot share a port", async (context) => {
+    const { port } = await listening(context);
+    const metrics = { contentType: "", text: async () => "" };
+    await assert.rejects(openAgentListener({ address: "127.0.0.1", port, faults: () => [], metrics }), {
+      code: "EADDRINUSE",
+    });
+  });
+});

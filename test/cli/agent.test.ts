@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { AgentSettings } from "../../src/agent/agent-settings.ts";
+import { agent } from "../../src/cli/agent.ts";
+import { serverAccess } from "../../src/cli/agent-server-access.ts";
+import { parseTrustBundleFile } from "../../src/cli/agent-trust-bundle.ts";
+import { bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "../../src/cli/bootstrap-token-secret.ts";
+import { UsageError } from "../../src/cli/flag.ts";
+import { platformNames } from "../../src/api/names.ts";
+import { bootstrapTokens } from "../../src/authentication/bootstrap-tokens.ts";
+import { newPair } from "../agent/new-pair.ts";
+
+const server = "https://server.example:6443";
+
+async function settingsOf(...flags: readonly string[]): Promise<AgentSettings> {
+  let settings: AgentSettings | undefined;
+  const command = agent(async (given) => void (settings = given)).exitOverride();
+  await command.parseAsync(["--server", server, ...flags], { from: "user" });
+  return settings ?? assert.fail();
+}
+
+const refused = (...flags: readonly string[]): Promise<void> =>
+  assert.rejects(
+    settingsOf(...flags),
+    (error) => error instanceof UsageError && error.message.includes(flags[0] ?? ""),
+  );
+
+describe("the flags of an agent", () => {
+  it("become its settings, names and addresses in their usual form", async () => {
+    const { caCertificates, bootstrap, ...settings } = await settingsOf(
+      ...["--node-name", "n1", "--data-dir", "d", "--port", "0", "--node-ip", "FE80:0::1", "--node-ip", "10.0.0.1"],
+      ...[
+        "--dns-name",
+        "N1.Example",
+        "--certificate-lifetime",
+        "1h30m",
+        "--on-change",
+        "true",
+        "--bootstrap-token",
+        "t",
+      ],
+    );
+    assert.equal(caCertificates(), undefined);
+    assert.equal(bootstrap.type === "token" && bootstrap.token(), "t");
+    assert.deepEqual(settings, {
+      server,
+      nodeName: "n1",
+      dataDirectory: "d",
+      listenAddress: "0.0.0.0",
+      port: 0,
+      nodeIpAddresses: ["fe80::1", "10.0.0.1"],
+      dnsNames: ["n1.example"],
+      trustBundles: [],
+      changeCommand: "true",
+      certificateLifetimeSeconds: 5400,
+      logLevel: "info",
+    });
+  });
+
+  it("are refused in one line when they cannot be", async () => {
+    await refused("--node-name", "Not A Name");
+    await refused("--port", "65536");
+    await refused("--node-ip", "10.0.0.256");
+    await refused("--dns-name", "*.example");
+    await refused("--certificate-lifetime", "9m");
+    await refused("--trust-bundle", "anchors.pem");
+    await refused("--ca-file", "/no/such/file");
+    await refused("--client-certificate", "c.pem");
+    await refused("--bootstrap-token", "a", "--bootstrap-token-file", "b");
+    await refused("--server", "http://server.example");
+  });
+});
+
+describe("the way to a server", () => {
+  it("reads tokens and CAs from their files when they are needed", (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const [caFile, bootstrapTokenFile] = [join(folder, "ca.pem"), join(folder, "token")];
+    const [one, other] = [newPair().certificatePem, `${newPair().certificatePem}\n`];
+    writeFileSync(caFile, one);
+    const { caCertificates, bootstrap } = serverAccess({ server, caFile, bootstrapTokenFile });
+    const token = (): string | undefined => (bootstrap.type === "token" ? bootstrap.token() : assert.fail());
+    assert.deepEqual([caCertificates(), token()], [one, undefined]);
+    writeFileSync(bootstrapTokenFile, "abcdef.0123456789abcdef\n");
+    writeFileSync(caFile, other);
+    assert.deepEqual([caCertificates(), token()], [other, "abcdef.0123456789abcdef"]);
+    writeFileSync(caFile, "half a file");
+    assert.equal(caCertificates(), other);
+    rmSync(caFile);
+    assert.equal(caCertificates(), other);
+  });
+
+  it("is what a kubeconfig says, and flags come first", (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const kubeconfig = join(folder, "kubeconfig");
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        clusters: [{ name: "c", cluster: { server: "https://other.example" } }],
+        users: [{ name: "u", user: { token: "abcdef.0123456789abcdef" } }],
+        contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+        "current-context": "x",
+      }),
+    );
+    const access = serverAccess({ kubeconfig });
+    assert.equal(access.server, "https://other.example");
+    assert.equal(access.bootstrap.type === "token" && access.bootstrap.token(), "abcdef.0123456789abcdef");
+    assert.equal(serverAccess({ kubeconfig, server }).server, server);
+    assert.throws(() => serverAccess({}), UsageError);
+    assert.deepEqual(serverAccess({ server }).bootstrap, { type: "none" });
+  });
+});
+
+describe("a trust bundle's flag", () => {
+  it("names a bundle or a signer, and the file after the last colon", () => {
+    const file = "/etc/anchors.pem";
+    assert.deepEqual(parseTrustBundleFile(`example:${file}`), { source: { bundleName: "example" }, file });
+    const bundleName = "platform.io:nodeagent-serving:ca";
+    assert.deepEqual(parseTrustBundleFile(`${bundleName}:${file}`), { source: { bundleName }, file });
+    const signerName = "platform.io/nodeagent-serving";
+    assert.deepEqual(parseTrustBundleFile(`signer=${signerName}:${file}`), { source: { signerName }, file });
+  });
+
+  it("is refused without a name or a file", () => {
+    for (const text of ["", ":", "name", "name:", ":file", "signer=:file", "signer=x"]) {
+      assert.throws(() => parseTrustBundleFile(text), UsageError, text);
+    }
+  });
+});
+
+describe("a new bootstrap token", () => {
+  it("is one that the server takes, until it expires", () => {
+    const now = Date.UTC(2026, 0);
+    const groups = ["system:bootstrappers:one", "system:bootstrappers:two"];
+    const { token, secret } = newBootstrapToken(platformNames, { groups, expiresAt: now + 1000, description: "d" });
+    const authenticateAt = (time: number) =>
+      bootstrapTokens({
+        names: platformNames,
+        clock: { now: () => time },
+        findSecret: (namespace, name) =>
+          namespace === secret.metadata.namespace && name === secret.metadata.name
+            ? { type: secret.type ?? "", data: secret.data ?? {} }
+            : undefined,
+      })(token);
+    assert.deepEqual(authenticateAt(now)?.groups, ["system:bootstrappers", ...groups]);
+    assert.equal(authenticateAt(now + 1000), undefined);
+    const id = token.slice(0, 6);
+    const shown = bootstrapTokenOf(secret);
+    assert.deepEqual(shown, { id, expiration: "2026-01-01T00:00:01Z", groups, description: "d" });
+    assert.ok(!JSON.stringify(shown).includes(token.slice(7)));
+  });
+
+  it("is named by its id or as a whole", () => {
+    assert.equal(tokenIdOf("abc123"), "abc123");
+    assert.equal(tokenIdOf("abc123.0123456789abcdef"), "abc123");
+    for (const text of ["", "abc", "ABC123", "abc123.", "abc123.short", "abc123/../x"]) {
+      assert.equal(tokenIdOf(text), undefined);
+    }
+  });
+});

@@ -20,7 +20,6 @@ export interface RangeMessage {
   readonly revision: number;
   /** 0: all. */
   readonly limit: number;
-  readonly countsOnly?: true;
 }
 
 export interface RangeAnswer {
@@ -30,11 +29,10 @@ export interface RangeAnswer {
   readonly count: number;
 }
 
-export function encodeRange({ key, rangeEnd, revision, limit, countsOnly }: RangeMessage): Buffer {
+export function encodeRange({ key, rangeEnd, revision, limit }: RangeMessage): Buffer {
   const writer = new ProtobufWriter();
-  if (countsOnly === true) numberField(writer, 9, 1);
   numberField(writer, 4, revision);
-  numberField(writer, 3, limit);
+  if (rangeEnd !== "") numberField(writer, 3, limit); // kine knows none for a single key
   textField(writer, 2, rangeEnd);
   textField(writer, 1, key);
   return writer.finish();

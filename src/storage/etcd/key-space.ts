@@ -2,7 +2,7 @@ import { byteOrdered } from "../byte-order.ts";
 
 export interface EtcdRange {
   readonly key: string;
-  /** Exclusive. */
+  /** Exclusive; "": the one key. */
   readonly rangeEnd: string;
 }
 
@@ -43,6 +43,8 @@ export class KeySpace {
   }
 
   etcdRange(start: string, end: string): EtcdRange {
+    // One key has a form of its own; kine on PostgreSQL takes no other.
+    if (end === `${start}\0`) return { key: this.etcdKey(start), rangeEnd: "" };
     return {
       key: this.#root + (byteOrdered(start) < "/" ? "/" : start),
       rangeEnd: this.#root + (byteOrdered(end) > "0" ? "0" : end),

@@ -66,8 +66,8 @@ export class InformerRecord {
     return this.#resource.watches;
   }
 
-  get events(): number {
-    return this.#resource.stretches.reduce((sum, { events }) => sum + events.length, 0);
+  get events(): SeenEvent[] {
+    return this.#resource.stretches.flatMap(({ events }) => events);
   }
 
   /** What it missed, was given twice or out of order, held against all events that there were. */

@@ -7,6 +7,7 @@ import type { LedgerWriter } from "./ledger-writer.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const cutIntervalMilliseconds = 150;
+const steadyWrites = 12_000;
 const compactionIntervalMilliseconds = 400;
 
 export interface SoakLoad {
@@ -16,7 +17,7 @@ export interface SoakLoad {
   readonly proxy: CuttableProxy;
   readonly random: SeededRandom;
   readonly writers: readonly { readonly writer: LedgerWriter; readonly client: ApiClient }[];
-  /** Called when 60 % of the time has passed: every bounded history is full then. */
+  /** Called once so much has been written that the server's bounded history (10,000 events) is full, if ever. */
   readonly onSteady: () => void;
 }
 
@@ -34,21 +35,36 @@ export async function runSoakLoad({ seconds, dataDirectory, proxy, random, write
     }
   };
   const compacting = async (): Promise<void> => {
-    while (!stopping.aborted) {
+    // As another process on the same file. What was newest at the last compaction is forgotten, as the server does it.
+    const store = openStore(dataDirectory);
+    for (let previous = store.latestRevision(); !stopping.aborted; counts.compactions++) {
       await pause(compactionIntervalMilliseconds);
-      await compactEverything(dataDirectory);
-      counts.compactions += 1;
+      const latest = store.latestRevision();
+      await store.compact(previous);
+      previous = latest;
     }
+    await store.close();
   };
-  const steady = pause(seconds * 600).then(onSteady);
+  const written = (): number => writers.reduce((sum, { writer }) => sum + writer.acknowledgedCount, 0);
+  const writtenBefore = written();
+  const steadying = async (): Promise<void> => {
+    while (written() - writtenBefore < steadyWrites) {
+      if (stopping.aborted) return;
+      await pause(100);
+    }
+    onSteady();
+  };
   const writing = writers.map(({ writer, client }) => writer.run(client, stopping));
-  await Promise.all([cutting(), compacting(), steady, ...writing]);
+  await Promise.all([cutting(), compacting(), steadying(), ...writing]);
   return counts;
 }
 
-/** As another process on the same file: forgets all history up to now. */
+/** Forgets all history up to now. */
 export async function compactEverything(dataDirectory: string): Promise<void> {
-  const store = new LmdbStore({ directory: join(dataDirectory, "store"), profile: "platform" });
+  const store = openStore(dataDirectory);
   await store.compact(store.latestRevision());
   await store.close();
 }
+
+const openStore = (dataDirectory: string): LmdbStore =>
+  new LmdbStore({ directory: join(dataDirectory, "store"), profile: "platform" });

@@ -16,6 +16,7 @@ import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { compactEverything, runSoakLoad } from "./soak-load.ts";
 import { WatchFollower } from "./watch-follower.ts";
+import type { SeenEvent } from "./watch-follower.ts";
 
 export interface SoakOptions {
   readonly seconds: number;
@@ -35,8 +36,12 @@ export interface SoakReport {
   readonly lists: number;
   readonly cuts: number;
   readonly compactions: number;
-  /** Resident memory in MiB: with 60 % of the load done, at its end, and after all watches have ended. */
-  readonly residentMebibytes: { readonly steady: number; readonly end: number; readonly afterwards: number };
+  /** Resident memory in MiB: with full histories (undefined: not reached), at the end, and after all watches have ended. */
+  readonly residentMebibytes: {
+    readonly steady: number | undefined;
+    readonly end: number;
+    readonly afterwards: number;
+  };
   readonly violations: readonly string[];
 }
 
@@ -68,7 +73,7 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
       { length: informers },
       () => new InformerRecord(newClient(scene.shaky), { reference: configMaps, namespace }),
     );
-    // Its connection is not cut: it tells what there was.
+    // Its connection is not cut.
     const reference = new WatchFollower(configMaps, namespace);
     const followed = reference.follow(client, following.signal);
     await Promise.all(records.map(({ informer }) => informer.start(following.signal)));
@@ -83,7 +88,7 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
       }),
       client: newClient(scene.steady),
     }));
-    let steadyMebibytes = 0;
+    let steadyMebibytes: number | undefined;
     const load = { dataDirectory, proxy: scene.shaky, random, writers: writing };
     const first = await runSoakLoad({ ...load, seconds: seconds / 5, onSteady: () => {} });
     await restartUnseen(scene, { client, reference });
@@ -101,8 +106,9 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
     if (!(await reference.reached(last, { withinMilliseconds: 20_000 }))) violations.push("the watch fell behind");
     const { items } = await client.resource<ApiObject>(configMaps, namespace).list();
     await settled(() => records.every(({ informer }) => informer.get(`${namespace}/end`) !== undefined));
+    const allEvents = everyEvent([reference.events, ...records.map(({ events }) => events)]);
     for (const record of records) {
-      violations.push(...record.violations, ...record.copyFaults(items), ...record.eventFaults(reference.events));
+      violations.push(...record.violations, ...record.copyFaults(items), ...record.eventFaults(allEvents));
     }
     violations.push(...reference.violations, ...reference.differencesFrom(items));
 
@@ -113,7 +119,7 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
     if ((await openWatches(client)) > 0) violations.push("the server still holds watches that nobody reads");
     return {
       writes: writing.reduce((sum, { writer }) => sum + writer.acknowledgedCount, 0),
-      events: records.reduce((sum, record) => sum + record.events, 0),
+      events: records.reduce((sum, record) => sum + record.events.length, 0),
       watches: records.reduce((sum, record) => sum + record.watches, 0),
       lists: records.reduce((sum, record) => sum + record.lists, 0),
       cuts: first.cuts + second.cuts,
@@ -139,6 +145,12 @@ interface Scene {
 
 const proxyOf = ({ url }: ServerProcess): Promise<CuttableProxy> => startCuttableProxy(portOf(url));
 const portOf = (url: string): number => Number(new URL(url).port);
+
+/** What anyone was told, in the order of revisions: whoever watched at that time must have been told it. */
+function everyEvent(told: readonly (readonly SeenEvent[])[]): SeenEvent[] {
+  const byRevision = new Map(told.flatMap((events) => events.map((event) => [event.revision, event] as const)));
+  return [...byRevision.values()].sort((one, other) => one.revision - other.revision);
+}
 
 /** The informers are cut off, something is written, all history is forgotten, the server starts anew. */
 async function restartUnseen(

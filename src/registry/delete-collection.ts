@@ -4,6 +4,7 @@ import type { Caller } from "./admission.ts";
 import { deleteObject } from "./delete-object.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import { listObjects } from "./list-objects.ts";
+import type { ObjectList } from "./list-objects.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -17,12 +18,16 @@ export interface DeleteCollectionRequest<T extends ApiObject> {
 /** Deletions that wait for the store at the same time: durable writes share their flush. */
 const parallelDeletions = 64;
 
-/** Deletes every object of a list, or of one page of it. Objects that are gone already are none of its failures. */
+/**
+ * Deletes every object of a list, or of one page of it, and returns it as it was. Objects that are gone already are none
+ * of its failures.
+ */
 export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { list, options, caller }: DeleteCollectionRequest<T>,
-): Promise<void> {
-  const { items } = await listObjects(registry, list);
+): Promise<ObjectList<T>> {
+  const deleted = await listObjects(registry, list);
+  const { items } = deleted;
   const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
     const { namespace = "", name = "" } = metadata;
     try {
@@ -36,4 +41,5 @@ export async function deleteCollection<T extends ApiObject>(
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
   }
+  return deleted;
 }

@@ -51,6 +51,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   prepareForDelete?(object: T, context: DeleteContext): T | undefined;
   /** A removal answers the removed object instead of a Status (upstream: ReturnDeletedObject). Default false. */
   readonly answersDeletedObject?: boolean;
+  /** A deletion of a collection answers a Status instead of the list of what was deleted. Default false. */
+  readonly answersStatusOfDeletedCollection?: boolean;
   /** A sentence for the Warning header of every answer about this version of the kind. */
   readonly deprecationWarning?: string;
 

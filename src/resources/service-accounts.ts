@@ -55,6 +55,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
     shortNames: ["sa"],
     scope: "Namespaced",
     answersDeletedObject: true,
+    answersStatusOfDeletedCollection: true,
     schema: serviceAccountSchema,
     validateName: validateDnsSubdomainName,
     prepareForCreate: keepNamesOfSecrets,

@@ -21,6 +21,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     singular: "certificatesigningrequest",
     shortNames: ["csr"],
     scope: "Cluster",
+    answersStatusOfDeletedCollection: true,
     schema: certificateSigningRequestSchema,
     // Any name that a path can carry.
     validateName: () => [],

@@ -60,6 +60,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     plural: "clustertrustbundles",
     singular: "clustertrustbundle",
     scope: "Cluster",
+    answersStatusOfDeletedCollection: true,
     deprecationWarning: `${names.group("certificates")}/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+`,
     schema: clusterTrustBundleSchema,
     validateName: (name, { isPrefix, object: bundle }) =>

@@ -11,6 +11,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { deleteOptions as deleteOptionsSchema, statusSchema } from "../../schema/meta-schemas.ts";
 import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
+import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
@@ -37,7 +38,7 @@ export async function deleteRequest(
     : representStored(registry, deletion.object, representation);
 }
 
-/** DELETE of a collection: answers a Status. */
+/** DELETE of a collection: answers what was deleted, or a Status, as the kind says. */
 export async function deleteCollectionRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
@@ -47,10 +48,12 @@ export async function deleteCollectionRequest(
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
   const options = await readDeleteOptions(request);
-  await deleteCollection(registry, { list, options, caller: callerOf(resourceRequest, options) });
-  const { group, plural } = registry.definition;
+  const deleted = await deleteCollection(registry, { list, options, caller: callerOf(resourceRequest, options) });
+  const representation = { request, status: 200, mediaType };
+  const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
+  if (!answersStatusOfDeletedCollection) return representList(registry, deleted, representation);
   const status = success({ ...(group !== "" && { group }), kind: plural });
-  return representObject(statusSchema, status, { request, status: 200, mediaType });
+  return representObject(statusSchema, status, representation);
 }
 
 /** A body, when there is one, has the word; the query counts only without. */

@@ -183,13 +183,23 @@ describe("a write", () => {
     assert.equal(json(await remove("?uid=other", "{}")).kind, "Toy");
   });
 
-  it("answers a Status for removed objects where the kind says so, and for collections", async () => {
-    const { box, send } = await scene({ definition: { ...toys, answersDeletedObject: false } });
+  it("answers a Status for what was removed where the kind says so", async () => {
+    const definition = { ...toys, answersDeletedObject: false, answersStatusOfDeletedCollection: true };
+    const { box, send } = await scene({ definition });
     const { object } = await box.add("bear");
     const { uid } = object.metadata;
     const answer = json(await send("/bear", { method: "DELETE" }));
     assert.deepEqual(answer.details, { name: "bear", group: "toys.example.com", kind: "toys", uid });
     assert.equal(json(await send("", { method: "DELETE" })).status, "Success");
+  });
+
+  it("answers the list of what was removed of a collection otherwise", async () => {
+    const { box, send } = await scene();
+    await box.add("bear");
+    const { kind, items } = json(await send("", { method: "DELETE" }));
+    assert.equal(kind, "ToyList");
+    assert.equal(items?.length, 1);
+    assert.deepEqual(json(await send("")).items, []);
   });
 
   it("that would create by an update asks whether its caller may create", async () => {

@@ -24,7 +24,7 @@ export interface ControllerLog {
   error(fields: Record<string, unknown>, message: string): void;
 }
 
-export interface StartedController {
+interface StartedController {
   readonly queue: WorkQueue;
   /** Called when the local copies have their first list: for what must not take a copy that is empty yet for the truth. */
   readonly onSynced?: () => void;

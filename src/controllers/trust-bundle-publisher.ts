@@ -18,7 +18,7 @@ export interface TrustBundlePublisherOptions {
 }
 
 /** `signer.example/name` publishes as `signer.example:name:ca`. */
-export const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
+const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
 
 /**
  * Keeps a ClusterTrustBundle for each signer with its CA. A CA that was replaced stays in the bundle until nothing that it

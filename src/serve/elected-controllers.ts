@@ -19,7 +19,7 @@ export interface ElectedControllersOptions {
   readonly isElected: boolean;
 }
 
-export const controllersLeaseName = "signet-controllers";
+const controllersLeaseName = "signet-controllers";
 
 /** Runs loops while this process holds their lease. */
 export function startElectedControllers(options: ElectedControllersOptions): { stop(): Promise<void> } {

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { platformNames as names } from "../../src/api/names.ts";
+import { CertificateFolder, CertificateScene, newAuthority, until } from "../controllers/certificate-scene.ts";
+import { startTestServer } from "../test-server.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+
+describe("signet controllers", () => {
+  const folder = new CertificateFolder();
+  after(() => folder.remove());
+
+  it("runs the loops of a server that has none, signs with the CA it is given, and hands its lease back", async () => {
+    const authority = newAuthority("elsewhere");
+    const files = {
+      certificate: folder.write("ca.crt", authority.certificate),
+      key: folder.writeKey("ca.key", authority),
+    };
+    const server = await startTestServer({ settings: { controllers: false, "client-ca-file": files.certificate } });
+    const scene = new CertificateScene(server.client);
+    const flags = ["--cluster-signing-cert-file", files.certificate, "--cluster-signing-key-file", files.key];
+    const program = spawn(process.execPath, [main, "controllers", "--kubeconfig", server.kubeconfigFile, ...flags], {
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    try {
+      const issued = await scene.obtain({
+        name: "remote",
+        signerName: names.signers.apiserverClient,
+        commonName: "alice",
+      });
+      assert.equal(issued[0]?.issuer.commonName, "elsewhere");
+      const lease = await until(
+        server.client,
+        scene.references.leases,
+        ({ metadata }) => metadata.name === "signet-controllers",
+      );
+      assert.equal(lease.metadata.namespace, names.namespaces.system);
+      assert.notEqual(lease.spec.holderIdentity ?? "", "");
+      program.kill("SIGTERM");
+      const [code] = (await once(program, "exit")) as [number | null];
+      assert.equal(code, 0);
+      const leases = server.client.resource(scene.references.leases, names.namespaces.system);
+      assert.equal((await leases.get("signet-controllers")).spec.holderIdentity, "");
+    } finally {
+      program.kill("SIGKILL");
+      await server.stop();
+    }
+  });
+});

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+import type { Answer } from "./in-process.ts";
+
+let server: TestServer;
+let api: InProcess;
+before(async () => {
+  server = await startTestServer();
+  api = new InProcess(server);
+});
+after(() => server.stop());
+
+const namespace = "/api/v1/namespaces/default";
+
+type Body = Answer & { readonly spec: Record<string, unknown>; readonly secrets?: unknown; readonly rules?: unknown };
+
+const patch = (target: string, type: string, body: unknown): Promise<Body> =>
+  api.json<Body>(target, { method: "PATCH", body, headers: { "content-type": `application/${type}` } });
+const strategic = (target: string, body: object): Promise<Body> => patch(target, "strategic-merge-patch+json", body);
+const apply = (target: string, manager: string, body: unknown, query = ""): Promise<Body> =>
+  patch(`${target}?fieldManager=${manager}${query}`, "apply-patch+yaml", body);
+
+describe("a strategic merge patch", () => {
+  const pod = (name: string) => ({
+    metadata: { name, labels: { a: "1" }, finalizers: ["example.com/a", "example.com/b", "example.com/c"] },
+    spec: {
+      containers: [{ name: "one", image: "x", ports: [{ containerPort: 80 }], env: [{ name: "A", value: "1" }] }],
+      volumes: [
+        { name: "first", emptyDir: {} },
+        { name: "second", emptyDir: { medium: "Memory" } },
+      ],
+    },
+  });
+  const make = (name: string): Promise<Body> => api.json(`${namespace}/pods`, { method: "POST", body: pod(name) });
+
+  it("merges lists by their keys, deletes by $patch and clears with null", async () => {
+    const account = {
+      metadata: { name: "keyed", labels: { a: "1", b: "2" } },
+      secrets: [{ name: "a" }, { name: "b" }],
+    };
+    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: account });
+    const { secrets, metadata } = await strategic(`${namespace}/serviceaccounts/keyed`, {
+      metadata: { labels: { a: null, c: "3" } },
+      secrets: [{ name: "a", $patch: "delete" }, { name: "c" }],
+    });
+    assert.deepEqual(secrets, [{ name: "c" }, { name: "b" }]);
+    assert.deepEqual((metadata as { labels?: unknown }).labels, { b: "2", c: "3" });
+  });
+
+  it("deletes values from a list of values, and orders the rest", async () => {
+    await make("values");
+    const { metadata } = await strategic(`${namespace}/pods/values`, {
+      metadata: {
+        "$deleteFromPrimitiveList/finalizers": ["example.com/b"],
+        "$setElementOrder/finalizers": ["example.com/c", "example.com/a"],
+      },
+    });
+    assert.deepEqual((metadata as { finalizers?: unknown }).finalizers, ["example.com/c", "example.com/a"]);
+  });
+
+  it("orders entries by $setElementOrder and keeps only what $retainKeys lists", async () => {
+    const account = {
+      metadata: { name: "ordered", labels: { a: "1", b: "2" } },
+      secrets: [{ name: "a" }, { name: "b" }],
+    };
+    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: account });
+    const { secrets, metadata } = await strategic(`${namespace}/serviceaccounts/ordered`, {
+      "$setElementOrder/secrets": [{ name: "c" }, { name: "b" }, { name: "a" }],
+      metadata: { labels: { $retainKeys: ["b", "c"], c: "3" } },
+      secrets: [{ name: "c" }],
+    });
+    assert.deepEqual(secrets, [{ name: "c" }, { name: "b" }, { name: "a" }]);
+    assert.deepEqual((metadata as { labels?: unknown }).labels, { b: "2", c: "3" });
+  });
+
+  it("with a directive that is none is refused with the field", async () => {
+    await make("directive");
+    const answer = await strategic(`${namespace}/pods/directive`, { metadata: { labels: { $patch: "explode" } } });
+    assert.ok(answer.code === 400 || answer.code === 422, String(answer.code));
+    assert.match(answer.message, /\$patch|patch type/i);
+  });
+});
+
+describe("server-side apply", () => {
+  const target = (name: string): string => `${namespace}/configmaps/${name}`;
+  const configuration = (name: string, data: object): object => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name },
+    data,
+  });
+  const owners = ({ metadata }: Answer): string[] =>
+    (metadata.managedFields ?? []).map(({ manager, operation, subresource = "" }) =>
+      [manager, operation, subresource].filter((word) => word !== "").join(" "),
+    );
+
+  it("reads JSON and YAML alike", async () => {
+    const fromJson = await apply(target("both"), "me", configuration("both", { a: "1" }));
+    const yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: both\ndata:\n  a: '1'\n";
+    const fromYaml = await apply(target("both"), "me", yaml);
+    assert.deepEqual(fromYaml, fromJson);
+    const refused = await apply(target("both"), "me", "data: [");
+    assert.deepEqual([refused.code, refused.message.startsWith("error decoding YAML: ")], [400, true]);
+  });
+
+  it("names who owns what it would change, takes it over by force and lets go what it leaves out", async () => {
+    await apply(target("shared"), "first", configuration("shared", { a: "1", b: "1" }));
+    const refused = await apply(target("shared"), "second", configuration("shared", { a: "2" }));
+    assert.deepEqual([refused.code, refused.reason], [409, "Conflict"]);
+    assert.deepEqual(
+      refused.details.causes?.map(({ field, message }) => [field, message]),
+      [[".data.a", 'conflict with "first"']],
+    );
+    const forced = await apply(target("shared"), "second", configuration("shared", { a: "2" }), "&force=true");
+    assert.deepEqual(forced.data, { a: "2", b: "1" });
+    const left = await apply(target("shared"), "first", configuration("shared", {}));
+    assert.deepEqual(left.data, { a: "2" });
+    // Who owns nothing is not listed; the first still owns what it says.
+    assert.ok(owners(left).includes("second Apply"));
+  });
+
+  it("takes over from updates what has the same value, and conflicts where it differs", async () => {
+    const body = { metadata: { name: "updated" }, data: { a: "1", b: "1" } };
+    await api.json(`${namespace}/configmaps?fieldManager=writer`, { method: "POST", body });
+    const same = await apply(target("updated"), "me", configuration("updated", { a: "1" }));
+    assert.deepEqual(owners(same).sort(), ["me Apply", "writer Update"]);
+    const other = await apply(target("updated"), "me", configuration("updated", { b: "2" }));
+    assert.equal(other.code, 409);
+    assert.match(other.details.causes?.[0]?.message ?? "", /^conflict with "writer" using v1/);
+  });
+
+  it("keeps what is owned through a subresource apart", async () => {
+    const pod = { metadata: { name: "owned" }, spec: { containers: [{ name: "c", image: "i" }] } };
+    const made = await api.json<Body>(`${namespace}/pods?fieldManager=writer`, { method: "POST", body: pod });
+    const status = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
+    const changed = await patch(`${namespace}/pods/owned/status?fieldManager=agent`, "merge-patch+json", status);
+    assert.deepEqual(owners(made), ["writer Update"]);
+    assert.deepEqual(owners(changed).sort(), ["agent Update status", "writer Update"]);
+    const [entry] = (changed.metadata.managedFields ?? []).filter(({ manager }) => manager === "agent");
+    assert.deepEqual(Object.keys(entry?.fieldsV1 ?? {}), ["f:status"]);
+    const applied = await apply(`${namespace}/pods/owned/status`, "other", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "owned" },
+      status: { phase: "Failed" },
+    });
+    assert.equal(applied.code, 409);
+  });
+
+  it("needs a manager, which is no longer than 128 characters and printable; others may leave it out", async () => {
+    const body = configuration("managed", { a: "1" });
+    const refusal = async (manager: string): Promise<string> => {
+      const { code, message } = await apply(target("managed"), encodeURIComponent(manager), body);
+      return `${code} ${message}`;
+    };
+    assert.match(await refusal(""), /^422 PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value/);
+    assert.match(await refusal("x".repeat(129)), /^422 .*fieldManager: Too long: may not be more than 128 bytes/);
+    assert.match(await refusal("a\nb"), /^422 .*fieldManager: Invalid value: "a\\nb": invalid character U\+000A/);
+    assert.equal((await apply(target("managed"), "x".repeat(128), body)).kind, "ConfigMap");
+    const updated = await patch(target("managed"), "merge-patch+json", { data: { b: "1" } });
+    assert.ok(owners(updated).includes("tester Update"));
+    const long = await patch(`${target("managed")}?fieldManager=${"x".repeat(129)}`, "merge-patch+json", {});
+    assert.equal(long.code, 422);
+    const forced = await patch(`${target("managed")}?force=true`, "merge-patch+json", {});
+    assert.match(forced.message, /force: Forbidden: may not be specified for non-apply patch/);
+  });
+});
+
+describe("a JSON patch", () => {
+  it("of more than 10,000 operations is too large, and a failed one changes nothing", async () => {
+    const body = { metadata: { name: "operated" }, data: { a: "1" } };
+    await api.json(`${namespace}/configmaps`, { method: "POST", body });
+    const test = { op: "test", path: "/data/a", value: "1" };
+    const operate = (operations: readonly object[]): Promise<Body> =>
+      patch(`${namespace}/configmaps/operated`, "json-patch+json", operations);
+    assert.equal((await operate(Array.from({ length: 10_001 }, () => test))).code, 413);
+    assert.deepEqual((await operate(Array.from({ length: 10_000 }, () => test))).data, { a: "1" });
+    const replace = { op: "replace", path: "/data/a", value: "2" };
+    assert.equal((await operate([replace, { ...test, value: "3" }])).code, 422);
+    assert.deepEqual((await api.json(`${namespace}/configmaps/operated`)).data, { a: "1" });
+  });
+});

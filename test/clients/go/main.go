@@ -1,0 +1,318 @@
+// Speaks to a server with client-go: the typed clientset over protobuf, shared informers, the dynamic client, leader
+// election and its events. Prints one line for each thing that worked; the first that does not ends it with status 1.
+//
+//	go run . KUBECONFIG
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+)
+
+const (
+	namespace = "go-clients"
+	protobuf  = "application/vnd.kubernetes.protobuf"
+)
+
+var (
+	get    = metav1.GetOptions{}
+	create = metav1.CreateOptions{}
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fail("usage", fmt.Errorf("go run . KUBECONFIG"))
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
+	check("kubeconfig", err)
+	binary := rest.CopyConfig(config)
+	// Nothing but protobuf, so that no answer in JSON goes unnoticed.
+	binary.ContentType, binary.AcceptContentTypes = protobuf, protobuf
+	ctx, stop := context.WithTimeout(context.Background(), 60*time.Second)
+	defer stop()
+
+	typed := kubernetes.NewForConfigOrDie(binary)
+	_, err = typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, create)
+	check("namespace", err)
+	changes(ctx, typed)
+	pods(ctx, typed)
+	tokens(ctx, typed, config)
+	follow(ctx, typed)
+	objects(ctx, config)
+	lead(ctx, typed)
+	check("deletion", typed.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}))
+	done("everything")
+}
+
+func changes(ctx context.Context, typed kubernetes.Interface) {
+	maps := typed.CoreV1().ConfigMaps(namespace)
+	created, err := maps.Create(ctx, configMap("settings"), create)
+	check("create", err)
+	read, err := maps.Get(ctx, "settings", get)
+	check("get", err)
+	same("get", read, created)
+	read.Data["colour"] = "green"
+	_, err = maps.Update(ctx, read, metav1.UpdateOptions{})
+	check("update", err)
+	_, err = maps.Update(ctx, read, metav1.UpdateOptions{})
+	expect("a late update", apierrors.IsConflict(err), err)
+	patched, err := maps.Patch(ctx, "settings", types.StrategicMergePatchType, []byte(`{"data":{"size":"2"}}`), metav1.PatchOptions{})
+	check("patch", err)
+	same("patch", patched.Data, map[string]string{"colour": "green", "size": "2"})
+	done("create, get, update, patch")
+
+	apply := applycorev1.ConfigMap("applied", namespace).WithData(map[string]string{"colour": "red"})
+	_, err = maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "one"})
+	check("apply", err)
+	apply.WithData(map[string]string{"colour": "green"})
+	_, err = maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "two"})
+	expect("a conflict of applies", apierrors.IsConflict(err), err)
+	applied, err := maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "two", Force: true})
+	check("forced apply", err)
+	same("forced apply", applied.Data, map[string]string{"colour": "green"})
+	done("apply, conflicts, force")
+
+	page, err := maps.List(ctx, metav1.ListOptions{Limit: 1})
+	check("first page", err)
+	rest, err := maps.List(ctx, metav1.ListOptions{Continue: page.Continue})
+	check("other pages", err)
+	expect("pages", len(page.Items) == 1 && len(rest.Items) >= 1 && rest.Continue == "", nil)
+	_, err = maps.Get(ctx, "nothing", get)
+	expect("not found", apierrors.IsNotFound(err), err)
+	_, err = maps.Create(ctx, configMap("settings"), create)
+	expect("already exists", apierrors.IsAlreadyExists(err), err)
+	_, err = maps.Create(ctx, configMap("Wrong_Name"), create)
+	expect("invalid", apierrors.IsInvalid(err), err)
+	check("deletecollection", maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "sample"}))
+	done("pages, errors, deletecollection")
+}
+
+func pods(ctx context.Context, typed kubernetes.Interface) {
+	seconds := int64(600)
+	sent := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "worker"},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name:         "main",
+				Image:        "worker:1",
+				Env:          []corev1.EnvVar{{Name: "COLOUR", Value: "red"}},
+				Ports:        []corev1.ContainerPort{{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+				VolumeMounts: []corev1.VolumeMount{{Name: "token", MountPath: "/token"}},
+			}},
+			Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}},
+			Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault", Path: "token", ExpirationSeconds: &seconds}}},
+			}}}},
+		},
+	}
+	_, err := typed.CoreV1().Pods(namespace).Create(ctx, sent, create)
+	check("create a Pod", err)
+	read, err := typed.CoreV1().Pods(namespace).Get(ctx, "worker", get)
+	check("get a Pod", err)
+	same("environment", read.Spec.Containers[0].Env, sent.Spec.Containers[0].Env)
+	same("ports", read.Spec.Containers[0].Ports, sent.Spec.Containers[0].Ports)
+	same("tolerations", read.Spec.Tolerations[0], sent.Spec.Tolerations[0])
+	same("volumes", read.Spec.Volumes[0].Projected.Sources, sent.Spec.Volumes[0].Projected.Sources)
+	done("Pods, whole")
+}
+
+func tokens(ctx context.Context, typed kubernetes.Interface, config *rest.Config) {
+	accounts := typed.CoreV1().ServiceAccounts(namespace)
+	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, create)
+	check("service account", err)
+	issued, err := accounts.CreateToken(ctx, "robot", &authenticationv1.TokenRequest{}, create)
+	check("token", err)
+	review, err := typed.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: issued.Status.Token},
+	}, create)
+	check("token review", err)
+	same("token review", review.Status.User.Username, "system:serviceaccount:"+namespace+":robot")
+
+	robot := rest.AnonymousClientConfig(config)
+	robot.BearerToken = issued.Status.Token
+	asRobot := kubernetes.NewForConfigOrDie(robot)
+	self, err := asRobot.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, create)
+	check("self review", err)
+	same("self review", self.Status.UserInfo.Username, review.Status.User.Username)
+	_, err = asRobot.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	expect("forbidden", apierrors.IsForbidden(err), err)
+	access, err := typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "ann",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "get", Resource: "secrets"},
+		},
+	}, create)
+	check("access review", err)
+	expect("access denied", !access.Status.Allowed, nil)
+	robot.BearerToken = "no.such.token"
+	_, err = kubernetes.NewForConfigOrDie(robot).CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	expect("unauthorized", apierrors.IsUnauthorized(err), err)
+	done("tokens and reviews")
+}
+
+// Shared informers watch over protobuf, first with a streaming list where the server has it.
+func follow(ctx context.Context, typed kubernetes.Interface) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	factory := informers.NewSharedInformerFactoryWithOptions(typed, 0, informers.WithNamespace(namespace))
+	accounts := factory.Core().V1().ServiceAccounts()
+	seen := make(chan string, 16)
+	_, err := accounts.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { seen <- "add " + object.(*corev1.ServiceAccount).Name },
+		UpdateFunc: func(_, object any) {
+			seen <- "update " + object.(*corev1.ServiceAccount).Name
+		},
+		DeleteFunc: func(object any) { seen <- "delete " + object.(*corev1.ServiceAccount).Name },
+	})
+	check("handler", err)
+	// Every other kind that the clientset has and the server serves is followed too.
+	factory.Core().V1().Pods().Informer()
+	factory.Core().V1().Secrets().Informer()
+	factory.Core().V1().Nodes().Informer()
+	factory.Core().V1().Events().Informer()
+	factory.Rbac().V1().ClusterRoles().Informer()
+	factory.Rbac().V1().RoleBindings().Informer()
+	factory.Certificates().V1().CertificateSigningRequests().Informer()
+	factory.Certificates().V1beta1().ClusterTrustBundles().Informer()
+	factory.Coordination().V1().Leases().Informer()
+	factory.Start(watching.Done())
+	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		expect("sync of "+kind.String(), synced, nil)
+	}
+	client := typed.CoreV1().ServiceAccounts(namespace)
+	_, err = client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "followed"}}, create)
+	check("create", err)
+	await(ctx, seen, "add followed")
+	_, err = client.Patch(ctx, "followed", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	check("patch", err)
+	await(ctx, seen, "update followed")
+	cached, err := accounts.Lister().ServiceAccounts(namespace).Get("followed")
+	check("lister", err)
+	same("lister", cached.Labels, map[string]string{"a": "b"})
+	check("delete", client.Delete(ctx, "followed", metav1.DeleteOptions{}))
+	await(ctx, seen, "delete followed")
+	done("informers of ten kinds")
+}
+
+func objects(ctx context.Context, config *rest.Config) {
+	client := dynamic.NewForConfigOrDie(config)
+	leases := client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(namespace)
+	lease := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "coordination.k8s.io/v1",
+		"kind":       "Lease",
+		"metadata":   map[string]any{"name": "dynamic"},
+		"spec":       map[string]any{"holderIdentity": "me"},
+	}}
+	created, err := leases.Create(ctx, lease, create)
+	check("create", err)
+	watch, err := leases.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=dynamic"})
+	check("watch", err)
+	check("delete", leases.Delete(ctx, "dynamic", metav1.DeleteOptions{}))
+	event := <-watch.ResultChan()
+	same("watch", string(event.Type), "DELETED")
+	watch.Stop()
+	done("dynamic client")
+}
+
+// Leader election as controllers do it, with the events that it records.
+func lead(ctx context.Context, typed kubernetes.Interface) {
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: typed.CoreV1().Events(namespace)})
+	defer broadcaster.Shutdown()
+	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "go-client"})
+	events, err := typed.CoreV1().Events(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease"})
+	check("watch of events", err)
+	leading, resign := context.WithCancel(ctx)
+	led := false
+	leaderelection.RunOrDie(leading, leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Name: "leader", Namespace: namespace},
+			Client:     typed.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: "me", EventRecorder: recorder},
+		},
+		LeaseDuration:   15 * time.Second,
+		RenewDeadline:   10 * time.Second,
+		RetryPeriod:     2 * time.Second,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { led = true; resign() },
+			OnStoppedLeading: func() {},
+		},
+	})
+	expect("leading", led, nil)
+	lease, err := typed.CoordinationV1().Leases(namespace).Get(ctx, "leader", get)
+	check("lease", err)
+	same("released lease", *lease.Spec.HolderIdentity, "")
+	event := (<-events.ResultChan()).Object.(*corev1.Event)
+	same("event", event.Reason, "LeaderElection")
+	done("leader election and its events")
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"sample": "yes"}},
+		Data:       map[string]string{"colour": "red"},
+	}
+}
+
+func await(ctx context.Context, seen <-chan string, wanted string) {
+	for {
+		select {
+		case one := <-seen:
+			if one == wanted {
+				return
+			}
+		case <-ctx.Done():
+			fail(wanted, ctx.Err())
+		}
+	}
+}
+
+func same(what string, actual, wanted any) {
+	if !reflect.DeepEqual(actual, wanted) {
+		fail(what, fmt.Errorf("got %v, want %v", actual, wanted))
+	}
+}
+
+func expect(what string, isSo bool, err error) {
+	if !isSo {
+		fail(what, fmt.Errorf("not so: %v", err))
+	}
+}
+
+func check(what string, err error) {
+	if err != nil {
+		fail(what, err)
+	}
+}
+
+func done(what string) { fmt.Println("ok:", what) }
+
+func fail(what string, err error) {
+	fmt.Fprintf(os.Stderr, "failed: %s: %v\n", what, err)
+	os.Exit(1)
+}

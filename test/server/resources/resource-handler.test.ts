@@ -284,6 +284,19 @@ describe("a watch", () => {
     assert.equal(reader.isEnded, true);
   });
 
+  it("sends a last bookmark shortly before its time is over", async () => {
+    const { box, send, timers } = await scene();
+    const reader = await read(await send("?watch=1&allowWatchBookmarks=true&timeoutSeconds=7"));
+    await box.add("bear");
+    await box.add("wolf");
+    timers.find(({ milliseconds }) => milliseconds === 5000)?.callback();
+    const last = events(reader).at(-1);
+    assert.deepEqual(
+      [last?.type, last?.object.metadata],
+      ["BOOKMARK", { resourceVersion: String(box.store.latestRevision()) }],
+    );
+  });
+
   it("ends a reader that takes nothing", async () => {
     const { box, send } = await scene();
     const reader = await read(await send("?watch=1"));

@@ -23,10 +23,11 @@ export function withTableDescriptions(definition: ResourceDefinition, names: Nam
 
 type Descriptions = Readonly<Record<string, string>>;
 
-function ofEveryKind({ domain, profile }: Names): Descriptions {
+function ofEveryKind(names: Names): Descriptions {
+  const { domain } = names;
   const created =
     "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\n" +
-    `Populated by the system. Read-only. Null for lists. More info: https://git.${profile === "kubernetes" ? "k8s.io" : domain}/community/contributors/devel/sig-architecture/api-conventions.md#metadata`;
+    `Populated by the system. Read-only. Null for lists. More info: https://git.${k8sDomain(names)}/community/contributors/devel/sig-architecture/api-conventions.md#metadata`;
   return {
     Name: `Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://${domain}/docs/concepts/overview/working-with-objects/names#names`,
     Age: created,
@@ -34,18 +35,35 @@ function ofEveryKind({ domain, profile }: Names): Descriptions {
   };
 }
 
+/** Where upstream's short links lead. */
+const k8sDomain = ({ domain, profile }: Names): string => (profile === "kubernetes" ? "k8s.io" : domain);
+
+const nodeAddresses = (names: Names): string =>
+  `List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://${names.domain}/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.${k8sDomain(names)}/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).`;
+
 const ofKinds = (names: Names): Readonly<Record<string, Descriptions>> => ({
   Namespace: { Status: "The status of the namespace" },
   Node: {
     Status: "The status of the node",
     Roles: "The roles of the node",
     Version: "Kubelet Version reported by the node.",
+    "Internal-IP": nodeAddresses(names),
+    "External-IP": nodeAddresses(names),
+    "OS-Image": "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).",
+    "Kernel-Version": "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
+    "Container-Runtime":
+      "ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).",
   },
   Pod: {
     Ready: "The aggregate readiness state of this pod for accepting traffic.",
     Status: "The aggregate status of the containers in this pod.",
     Restarts:
       "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+    IP: "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.",
+    Node: `NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://${names.domain}/docs/concepts/scheduling-eviction/assign-pod-node/#nodename`,
+    "Nominated Node":
+      "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.",
+    "Readiness Gates": `If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to "True" More info: https://git.${k8sDomain(names)}/enhancements/keps/sig-network/580-pod-readiness-gates`,
   },
   ConfigMap: {
     Data: "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, this is enforced during validation process.",
@@ -53,6 +71,23 @@ const ofKinds = (names: Names): Readonly<Record<string, Descriptions>> => ({
   Secret: {
     Type: `Used to facilitate programmatic handling of secret data. More info: https://${names.domain}/docs/concepts/configuration/secret/#secret-types`,
     Data: "Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4",
+  },
+  Lease: {
+    Holder:
+      "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
+  },
+  Event: {
+    "Last Seen": "The time at which the most recent occurrence of this event was recorded.",
+    Type: "Type of this event (Normal, Warning), new types could be added in the future",
+    Reason:
+      "This should be a short, machine understandable string that gives the reason for the transition into the object's current status.",
+    Object: "The object that this event is about.",
+    Subobject:
+      'If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing a part of an object.',
+    Source: "The component reporting this event. Should be a short machine understandable string.",
+    Message: "A human-readable description of the status of this operation.",
+    "First Seen": "The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)",
+    Count: "The number of times this event has occurred.",
   },
   RoleBinding: {
     Role: "RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",

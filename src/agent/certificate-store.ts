@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "../files/atomic-file.ts";
 import { replaceLink } from "../files/atomic-link.ts";
@@ -40,7 +40,7 @@ export class CertificateStore {
 
   /** Makes a pair the one in use and forgets the pending key. The pair before it is kept for those that have it open. */
   install(pair: KeyPair, now: number): void {
-    const previous = existsSync(this.file) ? readlinkSync(this.file) : undefined;
+    const previous = linkTarget(this.file);
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
     replaceLink(this.file, dated);
@@ -71,6 +71,10 @@ export class CertificateStore {
     return file.startsWith(`${this.#name}-`) && /-\d{4}-[\d-]+\.pem$/.test(file);
   }
 }
+
+/** Undefined when there is no link: somebody may have put a file in its place. */
+const linkTarget = (file: string): string | undefined =>
+  lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(file) : undefined;
 
 /** The pair in use; one that cannot be used counts as none, and `onFault` is told why. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {

@@ -39,7 +39,7 @@ export const newNode = (names: Names, report: NodeReport): Node => ({
 });
 
 /** What the agent knows of a Node's status. `previous` is the condition that is there now. */
-export function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): NodeStatus {
+function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): NodeStatus {
   return {
     addresses: nodeAddresses(report),
     conditions: [readyCondition(report, previous)],

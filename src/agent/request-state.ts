@@ -11,7 +11,7 @@ export type RequestState =
   | "pending";
 
 /** How long an agent waits for a certificate before it asks anew (upstream: 15 minutes). */
-export const patienceMilliseconds = 15 * 60_000;
+const patienceMilliseconds = 15 * 60_000;
 
 /** `now` is the server's time, in milliseconds since the epoch. */
 export function requestState(request: CertificateSigningRequest | undefined, now: number): RequestState {

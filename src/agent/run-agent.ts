@@ -75,7 +75,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
         machine,
         nodeInfo,
         port: parts.listener.port,
-        isReady: serving.current !== undefined,
+        isReady: (serving.current?.certificate.notAfter ?? 0) > serverClock.now(),
         now: serverClock.now(),
       };
       const node = await registerNode({ names, nodes, log }, report);
@@ -126,6 +126,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
           followed,
           bundles: client.resource(references.clusterTrustBundles),
           random,
+          sleep,
           log,
           onChanged: (file) => onFileChange({ change: "trust-bundle", file }),
           onAnchors: (file, count) => metrics.trustBundle(file, count),

@@ -9,16 +9,21 @@ import type { TrustBundleFile } from "./agent-settings.ts";
 import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";
 import { failureText } from "./failure-text.ts";
 import { joinedAnchors } from "./joined-anchors.ts";
+import type { Sleep } from "./sleep.ts";
 
 export interface TrustBundleFollowerOptions {
   readonly followed: TrustBundleFile;
   readonly bundles: ResourceClient<ClusterTrustBundle>;
   readonly random: () => number;
+  readonly sleep: Sleep;
   readonly log: AgentLog;
   /** Called when the file was written with other contents. */
   readonly onChanged: (file: string) => void;
   readonly onAnchors: (file: string, count: number) => void;
 }
+
+/** After a full disk, say. */
+const rewriteMilliseconds = 10_000;
 
 /**
  * Keeps a file with the anchors of one bundle, or of all bundles of a signer, until `signal` aborts. When no bundle is
@@ -45,26 +50,33 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     // A list tells of its objects one by one: they become one file.
     setImmediate(() => {
       isScheduled = false;
-      if (!signal.aborted) writeAnchors([...informer.list()], options);
+      if (signal.aborted || writeAnchors([...informer.list()], options)) return;
+      void options.sleep(rewriteMilliseconds, signal).then(changed);
     });
   };
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   changed();
 }
 
-function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): void {
+/** Returns false when the file could not be written. */
+function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): boolean {
   const { source, file } = options.followed;
   const { log, onChanged, onAnchors } = options;
   const { pem, count } = joinedAnchors(found);
   onAnchors(file, count);
-  if (count === 0) return log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+  if (count === 0) {
+    log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+    return true;
+  }
   try {
-    if (existsSync(file) && readFileSync(file, "utf8") === pem) return;
+    if (existsSync(file) && readFileSync(file, "utf8") === pem) return true;
     mkdirSync(dirname(file), { recursive: true });
     writePublicFile(file, pem);
   } catch (error) {
-    return log.error({ ...source, file }, `cannot write the trust bundle: ${failureText(error)}`);
+    log.error({ ...source, file }, `cannot write the trust bundle: ${failureText(error)}`);
+    return false;
   }
   log.info({ ...source, file, anchors: count }, "wrote the trust bundle");
   onChanged(file);
+  return true;
 }

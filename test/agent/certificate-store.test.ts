@@ -67,6 +67,8 @@ describe("the files of a certificate", () => {
       );
       assert.notEqual(fault, "");
     }
+    store.install(one, 0);
+    assert.equal(store.read()?.keyPem, one.keyPem);
     assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
   });
 

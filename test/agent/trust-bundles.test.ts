@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, test } from "node:test";
@@ -15,6 +15,7 @@ import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import { nodeClient } from "./node-client.ts";
+import { VirtualTime } from "./virtual-time.ts";
 
 const anchor = (name: string): string => encodePem("CERTIFICATE", newAuthority(name).certificate.der);
 const [one, two, three] = [anchor("one"), anchor("two"), anchor("three")];
@@ -32,7 +33,8 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const stopping = new AbortController();
   const file = join(folder, "trust", "anchors.pem");
   const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
-  const seen = { changes: 0, count: -1 };
+  const seen = { changes: 0, count: -1, faults: 0 };
+  const time = new VirtualTime(0);
   context.after(async () => {
     stopping.abort();
     await server.stop();
@@ -44,14 +46,15 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
         followed: { source, file },
         bundles: nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles),
         random: () => 0,
-        log: { info() {}, warn() {}, error() {} },
+        sleep: time.sleep,
+        log: { info() {}, warn() {}, error: () => void seen.faults++ },
         onChanged: () => void seen.changes++,
         onAnchors: (_file, count) => void (seen.count = count),
       },
       stopping.signal,
     );
   const holds = (text: string) => eventually("the file's contents", () => readFileSync(file, "utf8") === text);
-  return { bundles, file, follow, holds, seen };
+  return { bundles, file, folder, follow, holds, seen, time };
 }
 
 describe("a followed trust bundle", () => {
@@ -80,6 +83,17 @@ describe("a followed trust bundle", () => {
     await bundles.delete("mine");
     await eventually("the deletion", () => seen.count === 0);
     assert.equal(readFileSync(file, "utf8"), one);
+  });
+
+  it("is written again later when it could not be", async (context) => {
+    const { bundles, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
+    writeFileSync(join(folder, "trust"), "in the way of the folder");
+    await bundles.create(bundle("mine", one));
+    await follow();
+    await eventually("the fault", () => seen.faults === 1);
+    rmSync(join(folder, "trust"));
+    await time.advance(10_000);
+    await holds(one);
   });
 
   it("of a signer is all of the signer's bundles, each anchor once", async (context) => {

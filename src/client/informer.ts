@@ -25,7 +25,8 @@ export const objectKey = ({ metadata }: ApiObject): string =>
 /**
  * A local copy of a resource that follows the server: list, then watch from there; a broken watch goes on at the last
  * seen version, and a version that is gone (410) is listed again, with the differences told as events. Objects are
- * shared with every reader and must not be changed.
+ * shared with every reader and must not be changed. They have no managedFields: nobody who follows a resource reads them,
+ * they take most of an object's memory, and an update without them leaves them as they are.
  */
 export class Informer<T extends ApiObject> {
   readonly #objects = new Map<string, T>();
@@ -105,10 +106,11 @@ export class Informer<T extends ApiObject> {
     return list.metadata.resourceVersion ?? "";
   }
 
-  #put(object: T): void {
-    const key = objectKey(object);
+  #put(received: T): void {
+    const key = objectKey(received);
     const previous = this.#objects.get(key);
-    if (previous !== undefined && previous.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
+    const object = withoutManagedFields(received);
     this.#objects.set(key, object);
     for (const handler of this.#handlers) {
       if (previous === undefined) handler.onAdd?.(object);
@@ -121,4 +123,9 @@ export class Informer<T extends ApiObject> {
     if (!this.#objects.delete(key)) return;
     for (const handler of this.#handlers) handler.onDelete?.(object);
   }
+}
+
+function withoutManagedFields<T extends ApiObject>(object: T): T {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }

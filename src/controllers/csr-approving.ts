@@ -31,7 +31,7 @@ export interface CsrApprovingOptions {
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csr-approving",
   start(context) {
-    const { client, clock, informers, references } = context;
+    const { client, clock, informers, names, references } = context;
     const requests = informers.of(references.certificateSigningRequests);
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
@@ -45,6 +45,8 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
       }
     });
     const add = (request: CertificateSigningRequest): void => {
+      // Other signers' requests are not even parsed.
+      if (request.spec.signerName !== names.signers.apiserverClientNodeAgent) return;
       if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
     };
     requests.addHandler({ onAdd: add, onUpdate: add });

@@ -100,9 +100,11 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
 
       for (const resource of resources) {
         const put = (object: ApiObject): void => {
-          graph.put({ resource, object });
           const { uid = "", deletionTimestamp } = object.metadata;
-          if (ownersOf(object).length > 0 || deletionTimestamp !== undefined) queue.add(uid);
+          // Most objects have no owner and stay: the graph need not know them.
+          if (ownersOf(object).length === 0 && deletionTimestamp === undefined) return graph.remove(uid);
+          graph.put({ resource, object });
+          queue.add(uid);
         };
         informers.of(resource).addHandler({
           onAdd: put,

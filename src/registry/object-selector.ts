@@ -65,9 +65,10 @@ function matcher<T extends ApiObject>(
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
   const selectable = definition.selectableFields ?? {};
-  return ({ object }) =>
-    matchesLabels(labels, object.metadata.labels) &&
+  return (stored) =>
+    (labels.length === 0 || matchesLabels(labels, stored.labels)) &&
     matchesFields(fields, (field) => {
+      const { object } = stored;
       if (field === "metadata.name") return object.metadata.name ?? "";
       if (field === "metadata.namespace") return object.metadata.namespace ?? "";
       return selectable[field]?.(object) ?? "";

@@ -17,7 +17,7 @@ import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
-/** A list in the agreed form. Plain JSON joins the items' own bytes. */
+/** A list in the agreed form. Plain JSON joins the items' own texts. */
 export function representList<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,
@@ -51,20 +51,10 @@ export function representList<T extends ApiObject>(
   return textResponse(table, representation);
 }
 
-function joined<T extends ApiObject>({ definition, apiVersion }: ResourceRegistry<T>, list: ObjectList<T>): Buffer {
+function joined<T extends ApiObject>({ definition, apiVersion }: ResourceRegistry<T>, list: ObjectList<T>): string {
   const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
-  const head = Buffer.from(`{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`);
-  const tail = Buffer.from("]}\n");
-  let length = head.length + tail.length + Math.max(0, list.items.length - 1);
-  for (const stored of list.items) length += stored.itemLength;
-  const bytes = Buffer.allocUnsafe(length);
-  let position = head.copy(bytes);
-  for (const [index, stored] of list.items.entries()) {
-    if (index > 0) bytes[position++] = 0x2c; // ,
-    position = stored.copyItem(bytes, position);
-  }
-  tail.copy(bytes, position);
-  return bytes;
+  const items = list.items.map(({ itemText }) => itemText).join(",");
+  return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[${items}]}\n`;
 }
 
 const listObject = <T extends ApiObject>(

@@ -18,7 +18,7 @@ export interface Representation {
   readonly mediaType: MediaType;
 }
 
-/** One stored object in the agreed form. Plain JSON is the object's own bytes, shared with all who ask. */
+/** One stored object in the agreed form. Plain JSON is the stored text, spliced. */
 export function representStored<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   stored: StoredObject<T>,
@@ -28,7 +28,7 @@ export function representStored<T extends ApiObject>(
   const { conversion, format } = mediaType;
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
-      return { status, headers: { "content-type": mediaType.contentType }, body: stored.bytes };
+      return { status, headers: { "content-type": mediaType.contentType }, body: `${stored.text}\n` };
     }
     return representObject(registry.definition.schema, stored.object, representation);
   }

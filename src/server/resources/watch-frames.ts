@@ -65,7 +65,7 @@ export function watchFrames<T extends ApiObject>(
   const sharedName = `${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
   return {
     change(type, stored) {
-      const make = (): Buffer => (isPlainJson ? spliced(type, stored.bytes) : encode(type, stored.object));
+      const make = (): Buffer => (isPlainJson ? spliced(type, stored.text) : encode(type, stored.object));
       return isShared ? sharedFrame(stored, { name: `${type} ${sharedName}`, make }) : make();
     },
     bookmark(revision, { isInitialEventsEnd }) {
@@ -89,16 +89,8 @@ interface Typed {
 const jsonFrame = (type: string, object: unknown): Buffer =>
   Buffer.from(`{"type":"${type}","object":${JSON.stringify(object)}}\n`);
 
-const frameEnd = Buffer.from("}\n");
-const frameStarts = {
-  ADDED: Buffer.from('{"type":"ADDED","object":'),
-  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
-  DELETED: Buffer.from('{"type":"DELETED","object":'),
-} as const satisfies Record<ChangeType, Buffer>;
-
-/** A frame around an object's own bytes. */
-const spliced = (type: ChangeType, bytes: Buffer): Buffer =>
-  Buffer.concat([frameStarts[type], bytes.subarray(0, -1), frameEnd]);
+/** A frame around an object's own text. */
+const spliced = (type: ChangeType, text: string): Buffer => Buffer.from(`{"type":"${type}","object":${text}}\n`);
 
 /**
  * The frames of the objects that changed last: all watches ask for them at about the same time. Longer kept they would

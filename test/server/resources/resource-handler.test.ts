@@ -83,11 +83,11 @@ const partial = { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta
 const partialList = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
 
 describe("an object", () => {
-  it("is answered without a promise, as the bytes that all share", async () => {
+  it("is answered without a promise, as the text that is stored", async () => {
     const { box, send } = await scene();
     const stored = await box.add("bear", { color: "red" });
     const first = await send("/bear");
-    assert.equal(first.body, stored.bytes);
+    assert.equal(first.body, `${stored.text}\n`);
     assert.equal((await send("/bear")).body, first.body);
     assert.deepEqual(json(first), stored.object);
     assert.ok(String(first.body).endsWith("}\n"));

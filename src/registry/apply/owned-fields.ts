@@ -42,11 +42,14 @@ export function resetSet(paths: readonly (readonly string[])[] | undefined): Fie
 }
 
 /** The comparison without what the endpoint does not write. */
-export const withoutFields = ({ added, modified, removed }: Comparison, fields: FieldSet): Comparison => ({
-  added: recursiveDifference(added, fields),
-  modified: recursiveDifference(modified, fields),
-  removed: recursiveDifference(removed, fields),
-});
+export const withoutFields = (comparison: Comparison, fields: FieldSet): Comparison =>
+  isEmpty(fields)
+    ? comparison
+    : {
+        added: recursiveDifference(comparison.added, fields),
+        modified: recursiveDifference(comparison.modified, fields),
+        removed: recursiveDifference(comparison.removed, fields),
+      };
 
 /**
  * The managers' sets as the schema is now: what is inside a value that is owned as a whole means the whole. Entries of

@@ -83,7 +83,8 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
   });
   if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
   const comparison = withoutFields(compared, resetSet(write.resetFields));
-  const updated = releaseFields(currentManagers(managers, write), comparison);
+  const updated =
+    managers.size === 0 ? new Map<string, FieldManager>() : releaseFields(currentManagers(managers, write), comparison);
   const owned = withoutServerFields(union(comparison.modified, comparison.added));
   if (!isEmpty(owned)) {
     const writer = writerOf(write, "Update");
@@ -91,7 +92,7 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
     const fields = union(owned, updated.get(id)?.fields ?? emptySet);
     updated.set(id, { ...writer, time: timestamp(now), fields });
   }
-  return capUpdateManagers(updated);
+  return updated.size <= 1 ? updated : capUpdateManagers(updated);
 }
 
 export const writerOf = (

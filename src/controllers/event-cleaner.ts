@@ -6,13 +6,17 @@ const keptMilliseconds = 3_600_000;
 /** How long after its creation an event may claim to have been seen. */
 const longestSeriesMilliseconds = 24 * keptMilliseconds;
 
-/** When an event was last written, as far as it tells, in milliseconds since the epoch. */
-function lastWritten({ metadata, lastTimestamp, series }: Event): number {
-  const moments = [metadata.creationTimestamp, lastTimestamp, series?.lastObservedTime];
-  return Math.max(...moments.map((moment) => Date.parse(moment ?? "") || 0));
+/**
+ * When an event is to be removed, in milliseconds since the epoch: an hour after it was last seen (upstream:
+ * `--event-ttl`). The times in it are the reporter's words, and its clock may be years ahead.
+ */
+export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): number {
+  const created = Date.parse(metadata.creationTimestamp ?? "") || 0;
+  const seen = [lastTimestamp, series?.lastObservedTime].map((moment) => Date.parse(moment ?? "") || 0);
+  return Math.min(Math.max(created, ...seen), created + longestSeriesMilliseconds) + keptMilliseconds;
 }
 
-/** Removes events an hour after they were last seen (upstream: `--event-ttl`): nobody else does. */
+/** Removes events whose time has come: nobody else does. */
 export const eventCleaner: Controller = {
   name: "event-cleaner",
   start(context) {
@@ -21,15 +25,15 @@ export const eventCleaner: Controller = {
     const queue = controllerQueue(this.name, context, async (key) => {
       const event = events.get(key);
       if (event === undefined) return;
-      const { namespace = "", name = "", uid = "", creationTimestamp = "" } = event.metadata;
-      // The times are the reporter's words, and its clock may be years ahead.
-      const latest = (Date.parse(creationTimestamp) || 0) + longestSeriesMilliseconds;
-      const wait = Math.min(lastWritten(event), latest) + keptMilliseconds - clock.now();
+      const wait = eventRemovalTime(event) - clock.now();
       if (wait > 0) return queue.addAfter(key, Math.min(wait, keptMilliseconds));
+      const { namespace = "", name = "", uid = "" } = event.metadata;
       await ignoring([404, 409], client.resource(references.events, namespace).delete(name, { uid }));
     });
-    const add = ({ metadata }: Event): void => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`);
-    events.addHandler({ onAdd: add });
+    // What a later update says is read when the time has come.
+    events.addHandler({
+      onAdd: ({ metadata }: Event) => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`),
+    });
     return { queue };
   },
 };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { before, beforeEach, it } from "node:test";
-import { bothProfiles, describeKubectl } from "./kubectl-scene.ts";
+import { kubernetesOnly, describeKubectl } from "./kubectl-scene.ts";
 
-describeKubectl("kubectl patch", bothProfiles, (kubectl) => {
+describeKubectl("kubectl patch", kubernetesOnly, (kubectl) => {
   beforeEach(async () => {
     await kubectl.output("delete sa robot --ignore-not-found");
     const input = '{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"},"secrets":[{"name":"a"}]}';
@@ -39,7 +39,7 @@ describeKubectl("kubectl patch", bothProfiles, (kubectl) => {
   });
 });
 
-describeKubectl("kubectl label and annotate", bothProfiles, (kubectl) => {
+describeKubectl("kubectl label and annotate", kubernetesOnly, (kubectl) => {
   before(async () => {
     await kubectl.output("create sa robot");
   });
@@ -79,7 +79,7 @@ describeKubectl("kubectl label and annotate", bothProfiles, (kubectl) => {
   });
 });
 
-describeKubectl("kubectl replace and edit", bothProfiles, (kubectl) => {
+describeKubectl("kubectl replace and edit", kubernetesOnly, (kubectl) => {
   before(async () => {
     await kubectl.output("create configmap settings --from-literal=colour=red");
   });

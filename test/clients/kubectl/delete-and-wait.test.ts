@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
-import { bothProfiles, cells, describeKubectl } from "./kubectl-scene.ts";
+import { bothProfiles, cells, describeKubectl, kubernetesOnly } from "./kubectl-scene.ts";
 
 const configMap = (metadata: object): string => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata });
 
-describeKubectl("kubectl delete", bothProfiles, (kubectl) => {
+describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
   it("deletes by name, and says what is not there", async () => {
     await kubectl.output("create configmap one");
     assert.equal(await kubectl.output("delete configmap one --wait"), 'configmap "one" deleted\n');

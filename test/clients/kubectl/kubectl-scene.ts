@@ -144,6 +144,7 @@ export function describeKubectl(
   }
 }
 
-/** What kubectl hard-codes the upstream names of works in profile kubernetes only; the rest must in both. */
+/** Where discovery, OpenAPI or names have a say. */
 export const bothProfiles: readonly Profile[] = ["kubernetes", "platform"];
+/** Commands that have upstream's groups built in, and those that see no difference between the profiles. */
 export const kubernetesOnly: readonly Profile[] = ["kubernetes"];

@@ -10,9 +10,9 @@ import { startAgent } from "../../src/agent/start-agent.ts";
 import type { StartAgentOptions } from "../../src/agent/start-agent.ts";
 import { namesFor } from "../../src/api/names.ts";
 import type { Profile } from "../../src/api/names.ts";
-import { permitNodeBootstrap } from "../../src/cli/bootstrap-permissions.ts";
-import { bootstrapGroup } from "../../src/cli/bootstrap-permissions.ts";
+import { bootstrapGroup, permitNodeBootstrap } from "../../src/cli/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/cli/bootstrap-token-secret.ts";
+import { readKubeconfig } from "../../src/client/kubeconfig.ts";
 import { resourceReferences } from "../../src/client/resource-references.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
@@ -46,6 +46,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
     references,
     log,
     stores,
+    kubeconfigFile: server.kubeconfigFile,
     withToken: { type: "token", token: () => token } as const,
     serials: () =>
       [stores("client").read(), stores("serving").read()].map((pair) => pair && serialNumberHex(pair.certificate)),
@@ -109,6 +110,15 @@ describe("an agent", () => {
     second.rotateNow();
     await eventually("another client certificate", () => serials()[0] !== before);
     assert.ok(!log.some(({ message }) => message.includes("of no use")));
+  });
+
+  it("can be introduced by a client certificate, such as the administrator's", async (context) => {
+    const { start, stores, kubeconfigFile } = await scene(context);
+    const { clientCertificate = assert.fail() } = readKubeconfig({ file: kubeconfigFile }).transport;
+    await start({ type: "certificate", ...clientCertificate });
+    const pair = await eventually("a client certificate", () => stores("client").read());
+    assert.equal(pair.certificate.subject.commonName, "system:node:n1");
+    assert.notEqual(pair.keyPem, clientCertificate.key);
   });
 
   it("introduces itself again when its client certificate has ended, is another node's, or of an unknown CA", async (context) => {

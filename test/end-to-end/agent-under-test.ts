@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { parseKeyPair } from "../../src/agent/key-pair.ts";
 import type { KeyPair } from "../../src/agent/key-pair.ts";
 import { ApiClient } from "../../src/client/api-client.ts";
@@ -81,6 +83,17 @@ export class AgentUnderTest {
         clientCertificate: { certificate: certificatePem, key: keyPem },
       }),
     );
+  }
+
+  /** The serial number of the certificate that a new connection is shown, which `anchors` alone must verify. */
+  async servedSerial(anchors: string): Promise<string> {
+    const socket = connect({ host: "127.0.0.1", port: this.#port, ca: anchors, servername: this.nodeName });
+    try {
+      await once(socket, "secureConnect");
+      return socket.getPeerCertificate().serialNumber.toLowerCase().replace(/^0+/, "");
+    } finally {
+      socket.destroy();
+    }
   }
 
   /** Reads a path of the agent on a new connection that trusts `anchors` alone, by the node's name. */

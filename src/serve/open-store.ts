@@ -4,14 +4,15 @@ import type { ServeOptions } from "../cli/serve-flags.ts";
 import { EtcdStore } from "../storage/backends/etcd.ts";
 import { LmdbStore } from "../storage/backends/lmdb.ts";
 import type { TlsFiles } from "../storage/etcd/grpc-channel.ts";
+import { StoreUnavailable } from "../storage/store.ts";
 import type { Store } from "../storage/store.ts";
 import { readSettingsFile } from "./settings-files.ts";
 
 export const usesEtcd = (options: ServeOptions): boolean => options["etcd-servers"].length > 0;
 
 /**
- * The store of the settings: etcd, or the data directory's own. Throws UsageError for settings that can't be used; rejects
- * with StoreUnavailable when etcd can't be reached. `onWritten` is called after each transaction in the data directory's
+ * The store of the settings: etcd, or the data directory's own. Rejects with UsageError for settings that can't be used,
+ * also when no member of etcd can be reached. `onWritten` is called after each transaction in the data directory's
  * store, which other processes may share: etcd tells its clients by itself.
  */
 export async function openStore(options: ServeOptions, onWritten: () => void = () => {}): Promise<Store> {
@@ -24,6 +25,8 @@ export async function openStore(options: ServeOptions, onWritten: () => void = (
     return store;
   } catch (error) {
     await store.close();
+    // One line: whoever starts the server looks at the settings first.
+    if (error instanceof StoreUnavailable) throw new UsageError(`--etcd-servers: ${error.message}`, { cause: error });
     throw error;
   }
 }

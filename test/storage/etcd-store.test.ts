@@ -20,6 +20,8 @@ async function openFresh(options: { readonly isTls: boolean }): Promise<OpenedSt
   return { store, dispose };
 }
 
-describe("etcd", { skip: skipsEtcd }, () => {
+// Most of their time is etcd's: several at once.
+describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
   testStore("etcd", () => openFresh({ isTls: false }));
+  testStore("etcd (TLS)", () => openFresh({ isTls: true }));
 });

@@ -5,22 +5,11 @@ import type { TlsFiles } from "../../src/storage/etcd/grpc-channel.ts";
 import { StoreUnavailable } from "../../src/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
-import { testStore } from "./store-contract.ts";
 
 const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
   new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds: 500 });
 
 describe("etcd with TLS", { skip: skipsEtcd }, () => {
-  testStore("etcd (TLS)", async () => {
-    const etcd = await startEtcd({ isTls: true });
-    const store = storeOn(etcd, etcd.tls);
-    const dispose = async (): Promise<void> => {
-      await store.close();
-      await etcd.stop();
-    };
-    return { store, dispose };
-  });
-
   it("is not spoken to without a client certificate, nor when its own can't be verified", async () => {
     const etcd = await startEtcd({ isTls: true });
     const { ca = "", cert = "", key = "" } = etcd.tls;

@@ -110,7 +110,9 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
     "x-kubernetes-list-type": schema.list,
     ...(schema.mapKeys !== undefined && { "x-kubernetes-list-map-keys": schema.mapKeys }),
     ...(schema.patchMerge?.mergeKey !== undefined && { "x-kubernetes-patch-merge-key": schema.patchMerge.mergeKey }),
-    ...(schema.patchMerge !== undefined && { "x-kubernetes-patch-strategy": "merge" }),
+    ...(schema.patchMerge !== undefined && {
+      "x-kubernetes-patch-strategy": schema.patchMerge.retainsKeys === true ? "merge,retainKeys" : "merge",
+    }),
   };
 }
 

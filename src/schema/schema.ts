@@ -41,10 +41,16 @@ export interface ArraySchema<T = unknown> {
   /** The keys of a `map` list. */
   readonly mapKeys?: readonly string[];
   /** How a strategic merge patch sees it; absent: the list is replaced as a whole. `mergeKey` is absent for scalars. */
-  readonly patchMerge?: { readonly mergeKey?: string };
+  readonly patchMerge?: PatchMerge;
   /** The Go name of a named slice (`v1.ExtraValue`): protobuf writes such a list as a message `{ repeated items = 1 }`. */
   readonly goType?: string;
   readonly [typed]?: T;
+}
+
+export interface PatchMerge {
+  readonly mergeKey?: string;
+  /** Tells clients to send `$retainKeys` with an entry: fields that exclude each other, such as a volume's sources. */
+  readonly retainsKeys?: boolean;
 }
 
 export interface MapSchema<T = unknown> {
@@ -103,11 +109,6 @@ export const microTime: ScalarSchema<string> = scalar("microTime");
 export const quantity: ScalarSchema<string> = scalar("quantity");
 export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
 export const any: AnySchema = { type: "any" };
-
-export const stringEnum = (...values: readonly string[]): ScalarSchema<string> => ({
-  type: "string",
-  enum: values,
-});
 
 /** The same scalar under the name of a Go type: `named(string, "v1.RequestConditionType")`. */
 export const named = <T>(schema: ScalarSchema<T>, goType: string): ScalarSchema<T> => ({ ...schema, goType });

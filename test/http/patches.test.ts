@@ -17,6 +17,10 @@ const namespace = "/api/v1/namespaces/default";
 
 type Body = Answer & { readonly spec: Record<string, unknown>; readonly secrets?: unknown; readonly rules?: unknown };
 
+interface OpenApiSchema {
+  readonly properties: Readonly<Record<string, { readonly "x-kubernetes-patch-strategy"?: string }>>;
+}
+
 const patch = (target: string, type: string, body: unknown): Promise<Body> =>
   api.json<Body>(target, { method: "PATCH", body, headers: { "content-type": `application/${type}` } });
 const strategic = (target: string, body: object): Promise<Body> => patch(target, "strategic-merge-patch+json", body);
@@ -28,10 +32,6 @@ describe("a strategic merge patch", () => {
     metadata: { name, labels: { a: "1" }, finalizers: ["example.com/a", "example.com/b", "example.com/c"] },
     spec: {
       containers: [{ name: "one", image: "x", ports: [{ containerPort: 80 }], env: [{ name: "A", value: "1" }] }],
-      volumes: [
-        { name: "first", emptyDir: {} },
-        { name: "second", emptyDir: { medium: "Memory" } },
-      ],
     },
   });
   const make = (name: string): Promise<Body> => api.json(`${namespace}/pods`, { method: "POST", body: pod(name) });
@@ -74,6 +74,28 @@ describe("a strategic merge patch", () => {
     });
     assert.deepEqual(secrets, [{ name: "c" }, { name: "b" }, { name: "a" }]);
     assert.deepEqual((metadata as { labels?: unknown }).labels, { b: "2", c: "3" });
+  });
+
+  it("keeps of a list's entry only what $retainKeys lists", async () => {
+    const ready = { type: "Ready", status: "True", reason: "Started", message: "It runs." };
+    const pressure = { type: "MemoryPressure", status: "False" };
+    await api.json("/api/v1/nodes", {
+      method: "POST",
+      body: { metadata: { name: "retained" }, status: { conditions: [ready, pressure] } },
+    });
+    const { status } = (await strategic("/api/v1/nodes/retained/status", {
+      status: { conditions: [{ type: "Ready", status: "False", $retainKeys: ["type", "status"] }] },
+    })) as unknown as { status: { conditions: unknown } };
+    assert.deepEqual(status.conditions, [{ type: "Ready", status: "False" }, pressure]);
+  });
+
+  it("is told by OpenAPI which lists it merges, and which of them by $retainKeys", async () => {
+    const { components } = await api.json<{ components: { schemas: Record<string, OpenApiSchema> } }>(
+      "/openapi/v3/api/v1",
+    );
+    const podSpec = components.schemas["io.platform.api.core.v1.PodSpec"];
+    assert.equal(podSpec?.properties["volumes"]?.["x-kubernetes-patch-strategy"], "merge,retainKeys");
+    assert.equal(podSpec?.properties["containers"]?.["x-kubernetes-patch-strategy"], "merge");
   });
 
   it("with a directive that is none is refused with the field", async () => {

@@ -134,7 +134,11 @@ export const podSpec = object({
   goType: "v1.PodSpec",
   description: "What a Pod runs, where, and as whom.",
   fields: {
-    volumes: { number: 1, schema: mapList(volume, "name"), description: "What the containers can mount." },
+    volumes: {
+      number: 1,
+      schema: { ...mapList(volume, "name"), patchMerge: { mergeKey: "name", retainsKeys: true } },
+      description: "What the containers can mount.",
+    },
     initContainers: {
       number: 20,
       schema: mapList(container, "name"),
@@ -293,7 +297,7 @@ export const podSpec = object({
     },
     resourceClaims: {
       number: 39,
-      schema: mapList(podResourceClaim, "name"),
+      schema: { ...mapList(podResourceClaim, "name"), patchMerge: { mergeKey: "name", retainsKeys: true } },
       description: "Claims on devices that must be met before the Pod starts.",
     },
     resources: {

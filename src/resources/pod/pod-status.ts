@@ -135,7 +135,7 @@ export const podStatus = object({
     },
     resourceClaimStatuses: {
       number: 15,
-      schema: mapList(podResourceClaimStatus, "name"),
+      schema: { ...mapList(podResourceClaimStatus, "name"), patchMerge: { mergeKey: "name", retainsKeys: true } },
       description: "The claims that were made for the Pod.",
     },
     extendedResourceClaimStatus: {

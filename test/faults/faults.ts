@@ -123,7 +123,7 @@ async function killMember(
 }
 
 /** Which member leads now, and one that does not. */
-async function roles({ members, tls }: EtcdCluster): Promise<{ leader: EtcdMember; follower: EtcdMember }> {
+export async function roles({ members, tls }: EtcdCluster): Promise<{ leader: EtcdMember; follower: EtcdMember }> {
   const statuses = await Promise.all(members.map(async (member) => ({ member, ...(await statusOf(member, tls)) })));
   const leader = statuses.find(({ id, leaderId }) => id === leaderId)?.member;
   const follower = statuses.find(({ id, leaderId }) => id !== leaderId)?.member;

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../bench/server-process.ts";
@@ -59,6 +59,14 @@ export class Replica {
 
   get isUp(): boolean {
     return this.#server !== undefined;
+  }
+
+  /** Where it is served, also after a restart. */
+  get address(): Pick<ServerProcess, "url" | "caCertificates"> {
+    return {
+      url: `https://127.0.0.1:${this.#port}`,
+      caCertificates: readFileSync(join(this.dataDirectory, "ca.crt")),
+    };
   }
 
   get client(): ApiClient {

@@ -100,9 +100,6 @@ export const pathNotFound = (): ApiError =>
     details: {},
   });
 
-export const methodNotAllowed = (message: string): ApiError =>
-  new ApiError({ code: 405, reason: "MethodNotAllowed", message });
-
 /** The path serves other methods (upstream: go-restful's router). */
 export const routeMethodNotAllowed = (): ApiError =>
   new ApiError({

@@ -67,9 +67,3 @@ export const tooLong = (field: string, maximumBytes: number): FieldError => ({
   field,
   message: `Too long: may not be more than ${maximumBytes} bytes`,
 });
-
-export const tooMany = (field: string, actual: number, maximum: number): FieldError => ({
-  reason: "FieldValueTooMany",
-  field,
-  message: `Too many: ${actual}: must have at most ${maximum} items`,
-});

@@ -1,8 +1,6 @@
 import type { Verb } from "./attributes.ts";
 
-/** What a request is about, read from its method, path and query (upstream: `request.RequestInfo`). */
-export type RequestInfo = ResourceRequestInfo | PathRequestInfo;
-
+/** A request to the resource API, read from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
   readonly kind: "resource";
   readonly path: string;

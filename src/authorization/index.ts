@@ -6,7 +6,6 @@ export { aggregateRules } from "./aggregate-rules.ts";
 export { alwaysAllow } from "./always-allow.ts";
 export type { Authorizer } from "./authorizer.ts";
 export { controllerManagerUsername } from "./controller-policy.ts";
-export { nodeAuthorizer } from "./node.ts";
 export { bootstrapPolicy } from "./bootstrap-policy.ts";
 export { rbac } from "./rbac.ts";
 export type { RbacObjects } from "./rbac-objects.ts";

@@ -4,8 +4,9 @@ import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes } from "./openapi-operations.ts";
 import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
+import { protobufMediaType } from "./protobuf-envelope.ts";
 
-export type { DescribedResource, DescribedSubresource } from "./openapi-operations.ts";
+export type { DescribedResource } from "./openapi-operations.ts";
 
 export interface ApiDescription {
   readonly resources: readonly DescribedResource[];
@@ -63,8 +64,8 @@ const patchMediaTypes = [
   "application/strategic-merge-patch+json",
   "application/apply-patch+yaml",
 ];
-const objectMediaTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const watchMediaTypes = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+const objectMediaTypes = ["application/json", "application/yaml", protobufMediaType];
+const watchMediaTypes = ["application/json;stream=watch", `${protobufMediaType};stream=watch`];
 
 const mediaTypesOf = ({ action }: Operation): readonly string[] =>
   action === "list" ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;

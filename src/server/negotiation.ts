@@ -1,3 +1,4 @@
+import { protobufMediaType } from "../schema/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";
@@ -32,7 +33,7 @@ export interface Endpoint {
 export const contentTypes: Readonly<Record<Format, string>> = {
   json: "application/json",
   yaml: "application/yaml",
-  protobuf: "application/vnd.kubernetes.protobuf",
+  protobuf: protobufMediaType,
 };
 
 /** The accepted types in the server's order of preference. */
@@ -40,7 +41,7 @@ export const acceptedTypes: readonly string[] = Object.values(contentTypes);
 const collectionTypes: readonly string[] = [
   ...acceptedTypes,
   "application/json;stream=watch",
-  "application/vnd.kubernetes.protobuf;stream=watch",
+  `${protobufMediaType};stream=watch`,
 ];
 
 const formats: readonly { readonly format: Format; readonly subtype: string; readonly isStreamable: boolean }[] = [

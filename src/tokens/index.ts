@@ -2,10 +2,9 @@ export { createSecretTokenIssuer, createSecretTokenVerifier } from "./secret-tok
 export { createServiceAccountTokenVerifier } from "./service-account-tokens.ts";
 export type { VerifyToken } from "./service-account-tokens.ts";
 export { createTokenIssuer } from "./token-issuer.ts";
-export type { IssueToken, TokenSubject, TokenTerms } from "./token-issuer.ts";
+export type { IssueToken } from "./token-issuer.ts";
 export { discoveryDocuments } from "./discovery-documents.ts";
 export type { DiscoveryDocuments } from "./discovery-documents.ts";
 export { distinctKeys, generateSigningKeyPem, parseSigningKey, parseVerificationKeys } from "./token-key.ts";
-export type { SigningKey, VerificationKey } from "./token-key.ts";
-export type { FoundObject, FoundPod, FoundSecret, TokenObjects } from "./token-objects.ts";
-export type { TokenOutcome } from "./token-outcome.ts";
+export type { SigningKey } from "./token-key.ts";
+export type { FoundObject, TokenObjects } from "./token-objects.ts";

@@ -6,6 +6,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
+import { protobufMediaType } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
 import type { Schedule } from "./schedule.ts";
 import { watchFrames } from "./watch-frames.ts";
@@ -29,7 +30,7 @@ const maximumBufferedBytes = 16 * 1024 * 1024;
 const contentTypes = {
   json: "application/json",
   yaml: "application/json",
-  protobuf: "application/vnd.kubernetes.protobuf;stream=watch",
+  protobuf: `${protobufMediaType};stream=watch`,
 } as const satisfies Record<MediaType["format"], string>;
 
 /** The stream of a watch. Throws a 400 for what could only fail once it has begun. */

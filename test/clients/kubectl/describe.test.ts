@@ -53,6 +53,20 @@ describeKubectl("kubectl describe", bothProfiles, (kubectl) => {
     assert.match(described, /^Non-terminated Pods: +\(1 in total\)$/m);
   });
 
+  it("shows the events of an object, alone and in its description", async () => {
+    const uid = await kubectl.output("get sa robot -n fleet -o jsonpath={.metadata.uid}");
+    await kubectl.output("create -f -", { input: eventOf(uid) });
+    const described = await kubectl.output("describe sa robot -n fleet");
+    assert.match(described, /^ {2}Normal +Greeted +\S+ +greeter +Good morning$/m);
+    const [header, row] = await kubectl.table("get events -n fleet");
+    assert.deepEqual(header, ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]);
+    assert.deepEqual(row?.slice(1), ["Normal", "Greeted", "serviceaccount/robot", "Good morning"]);
+    assert.match(
+      await kubectl.output("events -n fleet --for=serviceaccount/robot"),
+      /ServiceAccount\/robot +Good morning$/m,
+    );
+  });
+
   it("describes several at once, and says what is not there", async () => {
     const described = await kubectl.output("describe ns/fleet sa/default");
     assert.equal(described.match(/^Name: /gm)?.length, 2);
@@ -122,6 +136,21 @@ status:
   conditions: [{ type: Ready, status: "True" }]
   addresses: [{ type: InternalIP, address: 10.0.0.1 }]
 `;
+
+const eventOf = (uid: string): string =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: "robot.1", namespace: "fleet" },
+    involvedObject: { apiVersion: "v1", kind: "ServiceAccount", namespace: "fleet", name: "robot", uid },
+    type: "Normal",
+    reason: "Greeted",
+    message: "Good morning",
+    source: { component: "greeter" },
+    firstTimestamp: new Date().toISOString().replace(/\.\d+/, ""),
+    lastTimestamp: new Date().toISOString().replace(/\.\d+/, ""),
+    count: 1,
+  });
 
 const lease = `
 apiVersion: coordination.k8s.io/v1

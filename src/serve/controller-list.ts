@@ -4,6 +4,7 @@ import type { ControllerOptions } from "../cli/controller-flags.ts";
 import type { ResourceReference } from "../client/api-client.ts";
 import { clusterRoleAggregation } from "../controllers/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
+import { bootstrapTokenCleaner } from "../controllers/bootstrap-token-cleaner.ts";
 import { defaultServiceAccount } from "../controllers/default-service-account.ts";
 import { eventCleaner } from "../controllers/event-cleaner.ts";
 import { garbageCollector } from "../controllers/garbage-collector.ts";
@@ -34,6 +35,7 @@ export function everyController(given: ControllerListOptions): Controller[] {
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
+    bootstrapTokenCleaner,
     ...(caCertificates === "" ? [] : [rootCaPublisher({ caCertificates })]),
     ...(issueSecretToken === undefined ? [] : [tokenSecrets({ caCertificates, issueSecretToken })]),
     namespaceTermination({ contents: resources.filter(({ isNamespaced }) => isNamespaced) }),

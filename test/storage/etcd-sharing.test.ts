@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../src/storage/backends/etcd.ts";
 import { hasOrderedProgress } from "../../src/storage/etcd/etcd-errors.ts";
 import { SharedReading } from "../../src/storage/etcd/shared-reading.ts";
-import { RevisionCompacted, ValueTooLarge } from "../../src/storage/store.ts";
+import { RevisionCompacted, StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../../src/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 import { put, takeChanges } from "./store-contract.ts";
@@ -94,6 +94,31 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     const value = Buffer.alloc(9 * 2 ** 20);
     await assert.rejects(store.write({ key: "/a", value, expectedRevision: 0 }), ValueTooLarge);
     assert.deepEqual((await store.range(ALL)).entries, []);
+  });
+});
+
+describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
+  it("leaves the outcome of a write unknown, and serves again when it does", async () => {
+    const etcd = await startEtcd();
+    const store = new EtcdStore({ servers: etcd.urls, prefix: "/signet", profile: "platform", callMilliseconds: 300 });
+    try {
+      const revision = await put(store, "/a", "1");
+      for (const member of etcd.members) member.signal("SIGSTOP");
+      const write = { key: "/a", value: Buffer.from("2"), expectedRevision: revision };
+      await assert.rejects(store.write(write), WriteOutcomeUnknown);
+      await assert.rejects(store.latestRevision(), StoreUnavailable);
+      await assert.rejects(
+        store.write(write),
+        (error) => error instanceof StoreUnavailable && !(error instanceof WriteOutcomeUnknown),
+      );
+      for (const member of etcd.members) member.signal("SIGCONT");
+      const next = takeChanges(store, { afterRevision: 1, count: 1 });
+      assert.equal((await next)[0]?.revision, revision);
+      assert.ok((await put(store, "/b", "1")) > revision);
+    } finally {
+      await store.close();
+      await etcd.stop();
+    }
   });
 });
 

@@ -176,8 +176,8 @@ export function encodeProgressRequest(): Buffer {
 export interface WatchEvent {
   readonly isDelete: boolean;
   readonly keyValue: KeyValue;
-  /** undefined when there was none, or compaction has forgotten it. */
-  readonly previous: KeyValue | undefined;
+  /** The revision that created the key, of what was there before; 0 when nothing was, or compaction has forgotten it. */
+  readonly previousCreateRevision: number;
 }
 
 export interface WatchAnswer {
@@ -217,14 +217,23 @@ export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
 function readEvent(reader: ProtobufReader): WatchEvent {
   let isDelete = false;
   let keyValue = nothing;
-  let previous: KeyValue | undefined;
+  let previousCreateRevision = 0;
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 1) isDelete = reader.int32() === 1;
     else if (field === 2) keyValue = readKeyValue(reader.message());
-    else if (field === 3) previous = readKeyValue(reader.message());
+    else if (field === 3) previousCreateRevision = readCreateRevision(reader.message());
     else reader.skip();
   }
-  return { isDelete, keyValue, previous };
+  return { isDelete, keyValue, previousCreateRevision };
+}
+
+function readCreateRevision(reader: ProtobufReader): number {
+  let revision = 0;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 2) revision = reader.int64();
+    else reader.skip();
+  }
+  return revision;
 }
 
 /** The server's version, as `3.5.16`; "" when it tells none. */

@@ -101,7 +101,7 @@ export class EtcdWatch {
     const { storeKey, request } = this.#options;
     const changes: Change[] = [];
     let last = this.position;
-    for (const { isDelete, keyValue, previous } of events) {
+    for (const { isDelete, keyValue, previousCreateRevision } of events) {
       const { key: etcdKey, value, createRevision, modRevision: revision } = keyValue;
       if (revision <= this.position) continue;
       last = revision;
@@ -109,7 +109,7 @@ export class EtcdWatch {
       if (key === undefined) continue;
       changes.push(
         isDelete
-          ? { revision, key, value: undefined, createRevision: previous?.createRevision ?? createRevision }
+          ? { revision, key, value: undefined, createRevision: previousCreateRevision }
           : { revision, key, value, createRevision },
       );
     }

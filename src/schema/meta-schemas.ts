@@ -31,7 +31,7 @@ export const listMeta: ObjectSchema<ListMeta> = object({
       description: "How many items follow this page, where that is known.",
     },
   },
-}) as ObjectSchema<ListMeta>; // the hand-written type names the same fields
+});
 
 /** The list of a kind: `ServiceAccountList`. */
 export const listSchema = <T>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> =>

@@ -114,4 +114,4 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
       description: "Which manager owns which fields.",
     },
   },
-}) as ObjectSchema<ObjectMeta>; // the hand-written type names the same fields; a type test holds the two together
+});

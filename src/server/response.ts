@@ -68,7 +68,11 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
   const packed = await compress(body, { level: constants.Z_BEST_SPEED });
   return {
     status: response.status,
-    headers: { ...response.headers, "content-encoding": "gzip", vary: "Accept-Encoding" },
+    headers: {
+      ...response.headers,
+      "content-encoding": "gzip",
+      vary: [response.headers["vary"] ?? [], "Accept-Encoding"].flat().join(", "),
+    },
     body: packed,
   };
 }

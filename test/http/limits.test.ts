@@ -36,6 +36,15 @@ describe("a large answer", () => {
     assert.equal(small.headers["content-encoding"], undefined);
   });
 
+  it("tells caches of everything that it depends on", async () => {
+    const vary = async (headers: Record<string, string>): Promise<unknown> =>
+      (await api.send("/openapi/v2", { headers })).headers["vary"];
+    assert.deepEqual(
+      [await vary({}), await vary({ "accept-encoding": "gzip" })],
+      ["Accept", "Accept, Accept-Encoding"],
+    );
+  });
+
   it("is indented for who asks for it, and for people at a terminal", async () => {
     const indented = async (target: string, headers: Record<string, string> = {}): Promise<boolean> =>
       String((await api.send(target, { headers })).body).startsWith('{\n  "kind"');

@@ -14,11 +14,12 @@ import { httpsTransport } from "../../src/client/https-transport.ts";
 import { resourceReferences } from "../../src/client/resource-references.ts";
 import { startServer } from "../../src/serve/start-server.ts";
 import type { RunningServer } from "../../src/serve/start-server.ts";
+import { waitForObject } from "../wait-for-object.ts";
 import { skipsEtcd, startEtcd } from "../storage/etcd-process.ts";
 import type { EtcdCluster } from "../storage/etcd-process.ts";
 
 const sharedFiles = ["ca.crt", "ca.key", "service-account.key"];
-const { serviceAccounts, namespaces } = resourceReferences(namesFor("platform"));
+const { serviceAccounts, namespaces, leases } = resourceReferences(namesFor("platform"));
 const clusterRoleBindings: ResourceReference = {
   group: "rbac.authorization.platform.io",
   version: "v1",
@@ -39,6 +40,9 @@ interface TokenRequest extends ApiObject {
 interface UserReview {
   readonly status: { readonly userInfo: { readonly username: string } };
 }
+
+const holderOf = (lease: (ApiObject & { readonly spec?: { readonly holderIdentity?: string } }) | undefined): string =>
+  lease?.spec?.holderIdentity ?? "";
 
 describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-replicas-"));
@@ -165,6 +169,26 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     mkdirSync(dataDirectory);
     for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
     await assert.rejects(start("half"), /does not know the key that signs the others' tokens/);
+  });
+
+  it("run the controllers in one of them, and in another once that stops", async () => {
+    const lease = { namespace: "platform-system", name: "signet-controllers" };
+    const isHeld = (object: ApiObject | undefined): boolean => holderOf(object) !== "";
+    const before = holderOf(await waitForObject(one.client, leases, lease, isHeld));
+    const third = await start("third", "one");
+    await third.stop();
+    assert.equal(holderOf(await one.client.resource(leases, lease.namespace).get(lease.name)), before);
+    // Which of the two leads can't be told from here: after the stop the other one does.
+    await one.stop();
+    await other.client
+      .resource(namespaces)
+      .create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "later" }, spec: {}, status: {} });
+    await waitForObject(
+      other.client,
+      serviceAccounts,
+      { namespace: "later", name: "default" },
+      (object) => object !== undefined,
+    );
   });
 
   it("start at the same time on an empty etcd", async () => {

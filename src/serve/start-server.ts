@@ -53,6 +53,8 @@ export interface StartOptions {
   readonly loops?: "at once" | "when told";
   /** Other processes write to the store too: a request is looked at once their writes are in this one's memory. */
   readonly isStoreShared?: boolean;
+  /** Other processes of this server listen on the same port. */
+  readonly isPortShared?: boolean;
 }
 
 /** A server that answers. */
@@ -81,14 +83,21 @@ export interface RunningServer {
  */
 export async function startServer(
   options: ServeOptions,
-  { log, clock = systemClock, store: givenStore, loops = "at once", isStoreShared = usesEtcd(options) }: StartOptions,
+  {
+    log,
+    clock = systemClock,
+    store: givenStore,
+    loops = "at once",
+    isStoreShared = usesEtcd(options),
+    isPortShared = false,
+  }: StartOptions,
 ): Promise<RunningServer> {
   const names = namesFor(options.profile as Profile);
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const store = givenStore ?? (await openStore(options));
   try {
-    const server = await composeServer(options, { log, clock, names, store, isStoreShared });
+    const server = await composeServer(options, { log, clock, names, store, isStoreShared, isPortShared });
     if (loops === "at once") server.startLoops();
     return server;
   } catch (error) {
@@ -103,11 +112,12 @@ interface Foundations {
   readonly names: Names;
   readonly store: Store;
   readonly isStoreShared: boolean;
+  readonly isPortShared: boolean;
 }
 
 async function composeServer(
   options: ServeOptions,
-  { log, clock, names, store, isStoreShared }: Foundations,
+  { log, clock, names, store, isStoreShared, isPortShared }: Foundations,
 ): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
   const authority = openClusterAuthority(dataDirectory, clock);
@@ -196,7 +206,7 @@ async function composeServer(
   const listener = createListener({ handler, certificate: certificate.current() });
   openStreams = () => listener.openStreams();
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
-  const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"] });
+  const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"], isPortShared });
   url = serverUrl(options, port);
   const kubeconfigFile = writeAdminKubeconfig({
     dataDirectory,

@@ -38,12 +38,12 @@ export class WorkerFailed extends Error {
 }
 
 /**
- * Starts processes that serve one port, this program with the same arguments each. This process accepts connections and
- * hands them round in turn, replaces workers that die, tells the others of each one's writes, and lets one of them, the
- * oldest, run the loops. Rejects with WorkerFailed when one can't start.
+ * Starts processes that serve one port, this program with the same arguments each. Each accepts connections by itself, and
+ * the system spreads them: none is handed on, and so none is lost between two processes. This one replaces workers that
+ * die, tells the others of each one's writes, and lets one of them, the oldest, run the loops. Rejects with WorkerFailed when one can't start.
  */
 export async function startWorkerPool({ count, host, port, log }: WorkerPoolOptions): Promise<WorkerPool> {
-  const pool = new Pool(port === 0 ? await freePort(host) : port, log);
+  const pool = new Pool(await freePort({ host, port }), log);
   try {
     // The first makes what is made once: CA, keys, store, default policy, kubeconfig. The others find it.
     const { url, kubeconfigFile } = await pool.add();
@@ -143,8 +143,9 @@ function send(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }
 
-async function freePort(host: string): Promise<number> {
-  const probe = createServer().listen({ host, port: 0 });
+/** The port itself, or a free one for 0. Rejects when somebody else listens there: workers would share it with him. */
+async function freePort(address: { readonly host: string; readonly port: number }): Promise<number> {
+  const probe = createServer().listen(address);
   await once(probe, "listening");
   const { port } = probe.address() as AddressInfo; // it listens on TCP
   probe.close();

@@ -42,7 +42,7 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
     const store = await openStore(options, () => tell({ type: "written" }));
     server = await startServer(
       { ...options, "secure-port": first.port },
-      { log, store, loops: "when told", isStoreShared: true },
+      { log, store, loops: "when told", isStoreShared: true, isPortShared: true },
     );
   } catch (error) {
     // The channel must not keep a process that has nothing to do; its exit code is what the other one hears.

@@ -53,9 +53,16 @@ export interface ListenerOptions {
   readonly limits?: Partial<ListenerLimits>;
 }
 
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Other processes of this user listen there too, and the system spreads connections over them (SO_REUSEPORT). */
+  readonly isPortShared?: boolean;
+}
+
 export interface Listener {
   /** Resolves with the port that is really used (0 picks one). Rejects when it can't be bound. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<number>;
+  listen(address: ListenAddress): Promise<number>;
   /** New connections get this certificate; open ones keep theirs. */
   setCertificate(certificate: ServingCertificate): void;
   /** Stops accepting, ends watches, waits for requests up to the grace, then cuts what is left. */
@@ -156,10 +163,10 @@ export function createListener({ handler, certificate, limits: changes }: Listen
   const sweeper = setInterval(sweep, 1000).unref();
 
   return {
-    listen: ({ host, port }) =>
+    listen: ({ host, port, isPortShared = false }) =>
       new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen({ host, port, backlog: 1024 }, () => {
+        server.listen({ host, port, backlog: 1024, reusePort: isPortShared }, () => {
           server.off("error", reject);
           resolve((server.address() as AddressInfo).port);
         });

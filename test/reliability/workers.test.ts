@@ -23,7 +23,7 @@ const configMap = (name: string): ApiObject => ({ apiVersion: "v1", kind: "Confi
 describe("a server of two worker processes", { timeout: 60_000 }, () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
   let server: ServerProcess;
-  /** Connections are handed round in turn: two of these are never all at one worker. */
+  /** The system spreads their connections over the workers. */
   let clients: readonly [ApiClient, ApiClient, ApiClient, ApiClient];
 
   before(async () => {
@@ -38,7 +38,7 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  it("is one process that accepts and two that serve", () => {
+  it("is one process that watches over two that serve", () => {
     assert.equal(server.workerIds().length, 2);
   });
 

@@ -1,21 +1,26 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { bothProfiles, cells, describeKubectl, kubernetesOnly } from "./kubectl-scene.ts";
+import type { KubectlOptions } from "./kubectl-scene.ts";
 
 const configMap = (metadata: object): string => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata });
 
 describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
+  /** What it prints; since 1.34 kubectl names the namespace too. */
+  const deletion = async (line: string, options?: KubectlOptions): Promise<string> =>
+    (await kubectl.output(line, options)).replace(/ from \S+ namespace/, "");
+
   it("deletes by name, and says what is not there", async () => {
     await kubectl.output("create configmap one");
-    assert.equal(await kubectl.output("delete configmap one --wait"), 'configmap "one" deleted\n');
+    assert.equal(await deletion("delete configmap one --wait"), 'configmap "one" deleted\n');
     assert.match(await kubectl.refusal("delete configmap one"), /configmaps "one" not found/);
-    assert.equal(await kubectl.output("delete configmap one --ignore-not-found"), "");
+    assert.equal(await deletion("delete configmap one --ignore-not-found"), "");
   });
 
   it("only tries with --dry-run=server", async () => {
     await kubectl.output("create configmap tried");
     assert.equal(
-      await kubectl.output("delete configmap tried --dry-run=server"),
+      await deletion("delete configmap tried --dry-run=server"),
       'configmap "tried" deleted (server dry run)\n',
     );
     await kubectl.output("get configmap tried");
@@ -26,17 +31,17 @@ describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
     await kubectl.output("create -n bin -f -", { input: configMap({ name: "by-label", labels: { app: "crane" } }) });
     await kubectl.output("create -n bin -f -", { input: configMap({ name: "by-file" }) });
     await kubectl.output("create role -n bin reader --verb=get --resource=secrets --dry-run=client");
-    assert.equal(await kubectl.output("delete cm -n bin -l app=crane"), 'configmap "by-label" deleted\n');
+    assert.equal(await deletion("delete cm -n bin -l app=crane"), 'configmap "by-label" deleted\n');
     const input = configMap({ name: "by-file" });
-    assert.equal(await kubectl.output("delete -n bin -f -", { input }), 'configmap "by-file" deleted\n');
+    assert.equal(await deletion("delete -n bin -f -", { input }), 'configmap "by-file" deleted\n');
     await kubectl.output("create secret generic door -n bin");
-    assert.equal(await kubectl.output("delete secrets --all -n bin"), 'secret "door" deleted\n');
+    assert.equal(await deletion("delete secrets --all -n bin"), 'secret "door" deleted\n');
   });
 
   for (const cascade of ["background", "foreground"]) {
     it(`deletes what an object owns with --cascade=${cascade}`, async () => {
       const owned = await familyOf(cascade);
-      await kubectl.output(`delete configmap ${cascade} --cascade=${cascade} --wait`);
+      await deletion(`delete configmap ${cascade} --cascade=${cascade} --wait`);
       await kubectl.output(`wait --for=delete configmap/${owned} --timeout=20s`);
       await kubectl.refusal(`get configmap ${owned}`);
     });
@@ -44,13 +49,13 @@ describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
 
   it("leaves what an object owns with --cascade=orphan", async () => {
     const owned = await familyOf("orphan");
-    await kubectl.output("delete configmap orphan --cascade=orphan --wait");
+    await deletion("delete configmap orphan --cascade=orphan --wait");
     assert.equal(await kubectl.output(`get configmap ${owned} -o jsonpath={.metadata.ownerReferences}`), "");
   });
 
   it("waits for finalizers, unless it is told not to", async () => {
     await kubectl.output("create -f -", { input: configMap({ name: "held", finalizers: ["example.com/hold"] }) });
-    assert.equal(await kubectl.output("delete configmap held --wait=false"), 'configmap "held" deleted\n');
+    assert.equal(await deletion("delete configmap held --wait=false"), 'configmap "held" deleted\n');
     assert.match(await kubectl.output("get configmap held -o jsonpath={.metadata.deletionTimestamp}"), /^\d{4}-/);
     await kubectl.output('patch configmap held --type=merge -p {"metadata":{"finalizers":null}}');
     await kubectl.output("wait --for=delete configmap/held --timeout=20s");
@@ -60,13 +65,13 @@ describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "worker" } };
     const spec = { nodeName: "edge-1", containers: [{ name: "main", image: "worker:1" }] };
     await kubectl.output("create -f -", { input: JSON.stringify({ ...pod, spec }) });
-    assert.equal(await kubectl.output("delete pod worker --grace-period=0 --force"), 'pod "worker" force deleted\n');
+    assert.equal(await deletion("delete pod worker --grace-period=0 --force"), 'pod "worker" force deleted\n');
   });
 
   it("empties a namespace and waits until it has gone", async () => {
     await kubectl.output("create namespace doomed");
     await kubectl.output("create serviceaccount robot -n doomed");
-    assert.equal(await kubectl.output("delete namespace doomed --wait"), 'namespace "doomed" deleted\n');
+    assert.equal(await deletion("delete namespace doomed --wait"), 'namespace "doomed" deleted\n');
     await kubectl.refusal("get namespace doomed");
     assert.equal((await kubectl.run("get sa -n doomed")).errors, "No resources found in doomed namespace.\n");
   });

@@ -95,7 +95,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
   });
 
 /** When an event was last seen, in milliseconds since the epoch; when it was created if it does not say. */
-export function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }: Event): number {
+function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }: Event): number {
   const seen = series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? metadata.creationTimestamp;
   return Date.parse(seen ?? "") || 0;
 }

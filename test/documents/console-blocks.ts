@@ -54,5 +54,6 @@ export function comparable(output: string): string {
     .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
     .replace(/ready in \d+ ms/g, "ready in MS")
     .replace(/[ \t]+/g, " ")
+    .replace(/ +$/gm, "")
     .trim();
 }

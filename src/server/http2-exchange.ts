@@ -42,7 +42,6 @@ interface Http2ExchangeOptions {
 class Http2Exchange extends Exchange {
   readonly #stream: ServerHttp2Stream;
   readonly #tlsConnection: TlsConnection;
-  #body: BodyReading | undefined;
 
   constructor(stream: ServerHttp2Stream, options: Http2ExchangeOptions) {
     super(options);
@@ -63,12 +62,18 @@ class Http2Exchange extends Exchange {
     const { maximumBodyBytes } = this.context;
     if (Number(this.headers["content-length"]) > maximumBodyBytes)
       return Promise.reject(bodyTooLarge(maximumBodyBytes));
-    const reading: BodyReading = { isWhole: false };
-    this.#body = reading;
-    return readWhole(stream, {
-      reading,
-      maximumBodyBytes,
-      announcedBytes: Number(this.headers["content-length"]),
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      stream.on("data", (chunk: Buffer) => {
+        length += chunk.length;
+        if (length > maximumBodyBytes) {
+          stream.pause();
+          reject(bodyTooLarge(maximumBodyBytes));
+        } else chunks.push(chunk);
+      });
+      stream.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, length)));
+      stream.on("close", () => reject(badRequest("the request's body broke off")));
     });
   }
 
@@ -98,15 +103,11 @@ class Http2Exchange extends Exchange {
     return headers;
   }
 
-  /**
-   * A stream ends only when both sides have: what is left of the request's body is not waited for. A side that is complete
-   * is left unread on purpose: Node reads its end when the stream closes, after the last write; were it read before, every
-   * stream would be destroyed with a write under way, which costs an Error with its stack each time.
-   */
+  /** A stream ends only when both sides have: what is left of the request's body is not waited for. */
   #leaveBody(): void {
     const stream = this.#stream;
-    if (stream.endAfterHeaders || this.#body?.isWhole === true || this.isStream) return;
-    stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (stream.endAfterHeaders || stream.readableEnded) stream.resume();
+    else if (!this.isStream) stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
   override write(bytes: Uint8Array): void {
@@ -124,47 +125,6 @@ class Http2Exchange extends Exchange {
   override destroy(): void {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
-}
-
-interface BodyReading {
-  isWhole: boolean;
-}
-
-interface BodyLimits {
-  readonly reading: BodyReading;
-  readonly maximumBodyBytes: number;
-  /** NaN when the client did not say. */
-  readonly announcedBytes: number;
-}
-
-function readWhole(
-  stream: ServerHttp2Stream,
-  { reading, maximumBodyBytes, announcedBytes }: BodyLimits,
-): Promise<Buffer> {
-  const isAnnounced = !Number.isNaN(announcedBytes);
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let length = 0;
-    const finish = (): void => {
-      if (reading.isWhole) return;
-      reading.isWhole = true;
-      resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, length));
-      chunks = [];
-    };
-    stream.on("readable", () => {
-      if (length > maximumBodyBytes) return;
-      // An exact number leaves the end unread, see #leaveBody; without one the end is what tells that the body is whole.
-      const chunk = (isAnnounced ? stream.read(stream.readableLength) : stream.read()) as Buffer | null;
-      if (chunk !== null) chunks.push(chunk);
-      length += chunk?.length ?? 0;
-      if (length > maximumBodyBytes) reject(bodyTooLarge(maximumBodyBytes));
-      else if (length === announcedBytes) finish();
-    });
-    stream.on("end", finish);
-    stream.on("close", () => {
-      if (!reading.isWhole) reject(badRequest("the request's body broke off"));
-    });
-  });
 }
 
 export const bodyTooLarge = (maximumBodyBytes: number): Error =>

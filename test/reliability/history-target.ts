@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -31,11 +31,19 @@ export async function workersTarget(count: number): Promise<HistoryTarget> {
       // Mostly the oldest, which certainly serves; a younger one may be killed while it starts.
       const victim = workers[random.next() < 0.8 ? 0 : random.integer(0, workers.length - 1)] ?? 0;
       process.kill(victim, "SIGKILL");
-      while (server.workerIds().includes(victim) || server.workerIds().length < count) await delay(20);
+      while (server.workerIds().includes(victim) || listeners(server.url) < count) await delay(20);
     },
     async stop() {
       await server.stop();
       rmSync(scratch, { recursive: true, force: true });
     },
   };
+}
+
+/** How many sockets listen on a URL's port: each worker that serves has one. */
+function listeners(url: string): number {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, "0");
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(`:${port} 00000000:0000 0A`)).length;
 }

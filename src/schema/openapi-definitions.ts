@@ -10,7 +10,6 @@ export interface OpenApiSchema {
   readonly format?: string;
   readonly description?: string;
   readonly default?: unknown;
-  readonly enum?: readonly string[];
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly additionalProperties?: OpenApiSchema;
@@ -101,7 +100,7 @@ export class DefinitionCollector {
     if (schema.type === "intOrString" && this.#openApi === 3) {
       return { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
     }
-    return { ...scalarTypes[schema.type], ...(schema.enum !== undefined && { enum: schema.enum }) };
+    return scalarTypes[schema.type];
   }
 }
 

@@ -15,8 +15,6 @@ export interface ScalarSchema<T = unknown> {
   readonly type: ScalarType;
   /** The Go name of a named type, as upstream's decoding errors show it: `v1.KeyUsage`. */
   readonly goType?: string;
-  /** Documents the known values in OpenAPI; it does not validate. */
-  readonly enum?: readonly string[];
   readonly [typed]?: T;
 }
 

@@ -63,7 +63,7 @@ class Http2Exchange extends Exchange {
     if (Number(this.headers["content-length"]) > maximumBodyBytes)
       return Promise.reject(bodyTooLarge(maximumBodyBytes));
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
+      let chunks: Buffer[] = [];
       let length = 0;
       stream.on("data", (chunk: Buffer) => {
         length += chunk.length;
@@ -72,8 +72,13 @@ class Http2Exchange extends Exchange {
           reject(bodyTooLarge(maximumBodyBytes));
         } else chunks.push(chunk);
       });
-      stream.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, length)));
-      stream.on("close", () => reject(badRequest("the request's body broke off")));
+      stream.on("end", () => {
+        resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, length));
+        chunks = [];
+      });
+      stream.on("close", () => {
+        if (!stream.readableEnded) reject(badRequest("the request's body broke off"));
+      });
     });
   }
 
@@ -103,11 +108,15 @@ class Http2Exchange extends Exchange {
     return headers;
   }
 
-  /** A stream ends only when both sides have: what is left of the request's body is not waited for. */
+  /**
+   * A stream ends only when both sides have: what is left of the request's body is not waited for. The end of a request
+   * without a body is left unread on purpose: Node reads it when the stream closes, after the last write. Were it read
+   * before, each stream would be destroyed with a write under way, which costs an Error with its stack every time.
+   */
   #leaveBody(): void {
     const stream = this.#stream;
-    if (stream.endAfterHeaders || stream.readableEnded) stream.resume();
-    else if (!this.isStream) stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (!stream.endAfterHeaders && !stream.readableEnded && !this.isStream)
+      stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
   override write(bytes: Uint8Array): void {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { processCpuSeconds } from "./process-cpu.ts";
 
 const run = promisify(execFile);
 
@@ -11,6 +12,8 @@ export interface Load {
   readonly token: string;
   readonly body?: unknown;
   readonly seconds: number;
+  /** Of the server, to count its processor time. */
+  readonly processId: number;
   /** A folder for h2load's files. */
   readonly scratch: string;
 }
@@ -19,12 +22,14 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Milliseconds: number;
   readonly p99Milliseconds: number;
+  /** Microseconds of the server's processor time for each request, in all threads: what other programs do changes it little. */
+  readonly cpuMicroseconds: number;
   /** Answers that were not 2xx. */
   readonly failed: number;
 }
 
 /** Runs h2load (Debian: nghttp2-client) with 16 connections of 4 streams for a while. */
-export async function h2load({ name, url, token, body, seconds, scratch }: Load): Promise<LoadResult> {
+export async function h2load({ name, url, token, body, seconds, processId, scratch }: Load): Promise<LoadResult> {
   const log = join(scratch, `${name}.log`);
   const args = ["-D", String(seconds), "-c", "16", "-m", "4", `--log-file=${log}`];
   args.push("-H", `authorization: Bearer ${token}`, "-H", "accept: application/json");
@@ -33,7 +38,9 @@ export async function h2load({ name, url, token, body, seconds, scratch }: Load)
     writeFileSync(file, JSON.stringify(body));
     args.push("-d", file, "-H", "content-type: application/json");
   }
+  const cpuBefore = processCpuSeconds(processId);
   await run("h2load", [...args, url], { maxBuffer: 1 << 26 });
+  const cpuSeconds = processCpuSeconds(processId) - cpuBefore;
   const answers = readFileSync(log, "utf8")
     .trim()
     .split("\n")
@@ -45,6 +52,7 @@ export async function h2load({ name, url, token, body, seconds, scratch }: Load)
     perSecond: Math.round(milliseconds.length / seconds),
     p50Milliseconds: milliseconds[milliseconds.length >> 1] ?? 0,
     p99Milliseconds: milliseconds[Math.floor(milliseconds.length * 0.99)] ?? 0,
+    cpuMicroseconds: (cpuSeconds * 1e6) / milliseconds.length,
     failed: answers.filter(([, status = 0]) => status < 200 || status > 299).length,
   };
 }

@@ -2,7 +2,7 @@
  * Loads a server over HTTP/2 and TLS with h2load and prints one table, as shares of what a bare HTTPS server of this
  * runtime does in the same run on the same machine.
  *
- *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--json FILE] [-- FLAGS OF serve]
+ *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--json FILE] [--markdown] [-- FLAGS OF serve]
  */
 import { fork } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,11 @@ import { parseArgs } from "node:util";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
+import { markdownReport } from "./markdown-report.ts";
+import type { Timed } from "./markdown-report.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { watchFanOut } from "./watch-fan-out.ts";
+import type { FanOut } from "./watch-fan-out.ts";
 
 const { values: options, positionals: serveFlags } = parseArgs({
   allowPositionals: true,
@@ -21,6 +25,7 @@ const { values: options, positionals: serveFlags } = parseArgs({
     objects: { type: "string", default: "10000" },
     watchers: { type: "string", default: "500" },
     json: { type: "string" },
+    markdown: { type: "boolean", default: false },
   },
 });
 const seconds = Number(options.seconds);
@@ -93,10 +98,12 @@ const ceiling = (loads["bare server"] = await h2load({
   url: `${bareUrl}/`,
   token: adminToken,
   seconds,
+  processId: bare.pid ?? 0,
   scratch,
 }));
 for (const { name, path, body, token: workloadToken = adminToken } of workloads) {
-  loads[name] = await h2load({ name, url: server.url + path, token: workloadToken, body, seconds, scratch });
+  const load = { name, url: server.url + path, token: workloadToken, body, seconds, scratch };
+  loads[name] = await h2load({ ...load, processId: server.process.pid ?? 0 });
 }
 console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
 for (const [name, load] of Object.entries(loads)) {
@@ -126,10 +133,6 @@ for (let from = 0; from < objects; from += 200) {
     ),
   );
 }
-interface Timed {
-  readonly medianMilliseconds: number;
-  readonly bytes: number;
-}
 async function timed(via: Http2Caller, path: string): Promise<Timed> {
   const samples: number[] = [];
   let bytes = 0;
@@ -158,49 +161,26 @@ results["lists"] = lists;
 const withObjectsMebibytes = server.residentMebibytes();
 
 // ---- watch fan-out --------------------------------------------------------------------------
-const watchers = Number(options.watchers);
-const writes = 100;
-const sessions = Array.from(
-  { length: Math.ceil(watchers / 50) },
-  () => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken }),
-);
-let delivered = 0;
-let lastDelivery = 0;
-const opened = sessions.flatMap((session, index) =>
-  Array.from({ length: Math.min(50, watchers - index * 50) }, () =>
-    session.watch(`${accounts}?watch=true&labelSelector=fan%3Dout`, (line) => {
-      if (!line.includes('"fan-')) return;
-      delivered++;
-      lastDelivery = performance.now();
-    }),
-  ),
-);
-await Promise.all(opened.map((stream) => new Promise((resolve) => stream.once("response", resolve))));
-const start = performance.now();
-for (let n = 0; n < writes; n++) {
-  await caller.call("POST", accounts, { body: serviceAccount({ name: `fan-${n}`, labels: { fan: "out" } }) });
+const fanOuts: FanOut[] = [];
+for (const [label, stalledWatchers] of [["all-read", 0] as const, ["some-stall", 10] as const]) {
+  const round = { server, accounts, label, watchers: Number(options.watchers), writes: 100, stalledWatchers };
+  fanOuts.push(await watchFanOut(round));
 }
-const limit = Date.now() + 30_000;
-const isDelivered = (): boolean => delivered >= watchers * writes || Date.now() > limit;
-while (!isDelivered()) await new Promise((resolve) => setTimeout(resolve, 5));
-const fanOut = {
-  watchers,
-  writes,
-  delivered,
-  expected: watchers * writes,
-  deliveriesPerSecond: Math.round(delivered / ((lastDelivery - start) / 1000)),
-};
-console.log("\nwatch fan-out", JSON.stringify(fanOut));
-results["watch"] = fanOut;
-for (const session of sessions) session.close();
+console.log("\nwatch fan-out");
+for (const fanOut of fanOuts) console.log(JSON.stringify(fanOut));
+results["watch"] = fanOuts;
 
-results["residentMebibytes"] = {
-  idle: idleMebibytes,
-  withObjects: withObjectsMebibytes,
-  end: server.residentMebibytes(),
-};
-console.log("resident MiB", JSON.stringify(results["residentMebibytes"]));
+const residentMebibytes = { idle: idleMebibytes, withObjects: withObjectsMebibytes, end: server.residentMebibytes() };
+results["residentMebibytes"] = residentMebibytes;
+console.log("resident MiB", JSON.stringify(residentMebibytes));
 console.log("ready ms", JSON.stringify(results["readyMilliseconds"]));
+if (options.markdown) {
+  const readyMilliseconds = {
+    newDirectory: first.readyMilliseconds,
+    existingDirectory: server.readyMilliseconds,
+  };
+  console.log(`\n${markdownReport({ loads, lists, fanOuts, residentMebibytes, readyMilliseconds })}`);
+}
 caller.close();
 bare.kill();
 await server.stop();

@@ -1,0 +1,12 @@
+import { readFileSync } from "node:fs";
+
+/** Linux counts processor time in hundredths of a second, whatever the kernel's own tick (proc(5), USER_HZ). */
+const ticksPerSecond = 100;
+
+/** Seconds of processor time that a process has used until now, in all its threads. */
+export function processCpuSeconds(processId: number): number {
+  const stat = readFileSync(`/proc/${processId}/stat`, "utf8");
+  // The program's name, in parentheses, may hold spaces; the user and system times are the 12th and 13th field after it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}

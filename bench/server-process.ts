@@ -32,6 +32,14 @@ export interface ServerProcessOptions {
 
 export const adminToken = "bench-administrator";
 
+const root = join(import.meta.dirname, "..");
+
+/** What `npm start` gives to Node.js: flags of the runtime, the program and `serve`. */
+function startWords(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { start: string } }; // npm's format
+  return scripts.start.split(" ").slice(1);
+}
+
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
@@ -39,20 +47,18 @@ export async function startServerProcess(
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
-  const main = join(import.meta.dirname, "..", "src", "main.ts");
   const [program = process.execPath, ...words] = [
     ...launcher,
     process.execPath,
     ...(memoryLimitMebibytes === undefined ? [] : [`--max-old-space-size=${memoryLimitMebibytes}`]),
-    main,
-    "serve",
+    ...startWords(),
     `--data-dir=${dataDirectory}`,
     "--secure-port=0",
     `--token-auth-file=${tokens}`,
     "--log-level=warn",
     ...flags,
   ];
-  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"], cwd: root });
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   onSpawned?.(child);
   const ready = await new Promise<{ url: string; milliseconds: number }>((resolve, reject) => {

@@ -121,6 +121,8 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
   readonly singular: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly schema: ObjectSchema<T>;
+  /** Nothing of the request's metadata is in the answer: who manages its fields need not be worked out. */
+  readonly dropsMetadata?: true;
   create(object: T, context: ReviewContext): Promise<ReviewAnswer>;
 }
 

@@ -41,6 +41,7 @@ export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectRe
     singular: "selfsubjectreview",
     scope: "Cluster",
     schema: selfSubjectReviewSchema,
+    dropsMetadata: true,
     create: async ({ apiVersion, kind }, { user, now }) => ({
       object: {
         apiVersion,

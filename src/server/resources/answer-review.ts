@@ -30,15 +30,18 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const sent = withoutSystemFields({ ...decoded, kind: review.kind, apiVersion });
   const object = inRequestNamespace(sent, { scope, namespace });
   const now = clock.now();
-  const tracked = trackUpdate({
-    schema: review.schema,
-    manager: requestManager(request, { fieldManager }),
-    apiVersion,
-    subresource: info.subresource,
-    now,
-    previous: undefined,
-    next: object,
-  });
+  const dropsMetadata = "dropsMetadata" in review && review.dropsMetadata === true;
+  const tracked = dropsMetadata
+    ? object
+    : trackUpdate({
+        schema: review.schema,
+        manager: requestManager(request, { fieldManager }),
+        apiVersion,
+        subresource: info.subresource,
+        now,
+        previous: undefined,
+        next: object,
+      });
   const answer = await review.create(tracked, { user, namespace, name, isDryRun, now });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   const response = representObject(review.schema, answer.object, { request, status: 201, mediaType });

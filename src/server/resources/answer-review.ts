@@ -30,7 +30,7 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const sent = withoutSystemFields({ ...decoded, kind: review.kind, apiVersion });
   const object = inRequestNamespace(sent, { scope, namespace });
   const now = clock.now();
-  const dropsMetadata = "dropsMetadata" in review && review.dropsMetadata === true;
+  const dropsMetadata = "dropsMetadata" in review && review.dropsMetadata;
   const tracked = dropsMetadata
     ? object
     : trackUpdate({

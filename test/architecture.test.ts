@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 /**
  * What each folder of src may import besides itself: the table of the design. `registry/resource-definition` is one file.
  * Files directly in src, and `serve`, wire everything together and may import anything. `type resources`: only types, so
- * that clients know the kinds and run without them (docs/decisions/0002).
+ * that clients know the kinds and run without them (docs/decisions/0006).
  */
 const allowedImports: Readonly<Record<string, readonly string[]>> = {
   api: [],

@@ -1,14 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../../src/api/api-error.ts";
 import type { ApiObject } from "../../src/api/object-meta.ts";
+import { collectionPath } from "../../src/client/api-client.ts";
 import type { ApiClient, ResourceClient, ResourceReference } from "../../src/client/api-client.ts";
-import type { Operation } from "./linearizability.ts";
+import type { Operation } from "./operation.ts";
 import type { RevisionTold } from "./revision-order.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 /** A ConfigMap with the value of one write. */
 export interface ValueObject extends ApiObject {
   data?: Record<string, string>;
+}
+
+/** The Status that answers a delete. */
+interface Deleted {
+  readonly details: { readonly uid: string };
 }
 
 const retryMilliseconds = 10;
@@ -54,7 +60,7 @@ export class HistoryClient {
                 ? await this.#update(resource, key)
                 : chance < 0.9
                   ? await this.#updateIf(resource, key)
-                  : await this.#delete(resource, key);
+                  : await this.#delete(client, key);
       if (!isAnswered) await delay(retryMilliseconds);
     }
   }
@@ -139,12 +145,14 @@ export class HistoryClient {
     return this.#unexplained(answer, `update ${key} at ${expectedRevision}`, [404, 409]);
   }
 
-  async #delete(resource: ResourceClient<ValueObject>, key: string): Promise<boolean> {
+  async #delete(client: ApiClient, key: string): Promise<boolean> {
+    const { reference, namespace } = this.#options;
     const invokedAt = performance.now();
-    const answer = await attempt(resource.delete(key));
+    const answer = await attempt(client.request<Deleted>("DELETE", `${collectionPath(reference, namespace)}/${key}`));
     const when = interval(invokedAt);
-    if (answer.type === "object") this.#note(key, { ...when, action: "delete", outcome: "done" });
-    else if (answer.type === "refused" && answer.code === 404) {
+    if (answer.type === "object") {
+      this.#note(key, { ...when, action: "delete", outcome: "done", uid: answer.object.details.uid });
+    } else if (answer.type === "refused" && answer.code === 404) {
       this.#note(key, { ...when, action: "delete", outcome: "missing" });
     } else if (answer.type === "unknown") {
       this.#note(key, { ...unanswered(when), action: "delete", outcome: "unknown" });

@@ -1,63 +1,136 @@
-import type { Operation } from "./linearizability.ts";
-import type { SeenEvent } from "./watch-follower.ts";
+import { ChangeTimes } from "./change-times.ts";
+import type { Contradiction } from "./change-times.ts";
+import { LogWriters } from "./log-writers.ts";
+import type { Operation } from "./operation.ts";
+import type { FollowedEvent } from "./watch-follower.ts";
 
-interface Placed {
-  readonly returnedAt: number;
-  readonly position: number;
-}
+export type Verdict =
+  | { readonly type: "explained" }
+  | { readonly type: "violation"; readonly fault: string }
+  | { readonly type: "undecided"; readonly reason: string };
+
+/** Operations that may have seen one of several states: so many guesses are made before the check gives up. */
+const maximumGuesses = 5_000;
 
 /**
- * Whether the order in which a watch told the changes of one key explains every operation on it: then that order is the
- * proof that the history is linearizable, however many operations were never answered. Each operation is put at the first
- * change whose state it could have seen and that none before it has passed. False proves nothing.
+ * Whether the operations on one key are linearizable in the order in which a watch told all changes of that key: each write
+ * must be one of the changes, and the changes must have times at which each lies within the operation that made it, and each
+ * answer was true at some time while its operation ran. Since the order is known, the times follow from bounds alone, except
+ * where an answer fits several states (`missing`, `exists`, `conflict`): only these are guessed, when the earliest times do not
+ * do. An operation of unknown outcome is among the changes, at any time after it was sent, or never happened.
  */
-export function isExplainedByLog(operations: readonly Operation[], log: readonly SeenEvent[]): boolean {
-  // State 0 is before the first change, state n after the n-th: the revision of what is there, or undefined.
-  const states = [undefined, ...log.map(({ type, revision }) => (type === "DELETED" ? undefined : revision))];
-  const revisionOf = new Map<string, number>();
-  for (const operation of operations) if ("revision" in operation) revisionOf.set(operation.value, operation.revision);
-  const claimed = new Set<number>();
-  const placed: Placed[] = [];
-  let unexplained = 0;
-  for (const operation of operations.toSorted((one, other) => one.invokedAt - other.invokedAt)) {
-    const revision = "value" in operation ? revisionOf.get(operation.value) : undefined;
-    const isUnknown = operation.outcome === "unknown";
-    if (isUnknown && revision === undefined) {
-      unexplained += 1;
-      continue;
-    }
-    let passed = 0;
-    for (const { returnedAt, position } of placed) {
-      if (returnedAt < operation.invokedAt && position > passed) passed = position;
-    }
-    const isWrite = operation.action !== "read" && (operation.outcome === "done" || isUnknown);
-    const position = states.findIndex((state, index) => {
-      if (isWrite) {
-        // A write makes its state: nobody who had an answer before it was sent can have seen that.
-        if (index <= passed || claimed.has(index)) return false;
-        return operation.action === "delete" ? index > 0 && state === undefined : state === revision;
-      }
-      return index >= passed && couldSee(operation, state);
-    });
-    if (position === -1) return false;
-    if (isWrite) claimed.add(position);
-    placed.push({ returnedAt: operation.returnedAt, position });
-  }
-  return log.length - claimed.size <= unexplained;
+export function checkAgainstLog(operations: readonly Operation[], log: readonly FollowedEvent[]): Verdict {
+  const times = ChangeTimes.of(log.length);
+  const fault = new LogWriters(log).place(operations, times) ?? placeReads(operations, { log, times });
+  if (fault !== undefined) return { type: "violation", fault };
+  const contradiction = times.settle();
+  if (contradiction !== undefined) return { type: "violation", fault: describeContradiction(contradiction, log) };
+  return new Guesses(operations.filter(isSatisfiedByMany), log).run(times);
 }
 
-function couldSee(operation: Operation, state: number | undefined): boolean {
-  switch (operation.outcome) {
-    case "found":
-      return state === operation.revision;
-    case "missing":
-      return state === undefined;
-    case "exists":
-      return state !== undefined;
-    case "conflict":
-      return state !== undefined && state !== operation.expectedRevision;
-    case "done":
-    case "unknown":
-      return false;
+function placeReads(
+  operations: readonly Operation[],
+  { log, times }: { readonly log: readonly FollowedEvent[]; readonly times: ChangeTimes },
+): string | undefined {
+  const stateOf = new Map<number, number>();
+  for (const [index, { type, revision }] of log.entries()) if (type !== "DELETED") stateOf.set(revision, index + 1);
+  for (const operation of operations) {
+    if (operation.outcome !== "found") continue;
+    const state = stateOf.get(operation.revision);
+    if (state === undefined) return `no watch told of what was seen by ${describe(operation)}`;
+    if (log[state - 1]?.value !== operation.value) {
+      return `the watch told ${describe(log[state - 1])}, otherwise than ${describe(operation)}`;
+    }
+    times.seenBy(state, operation);
+  }
+  return undefined;
+}
+
+/** Answers that fit more than one state of the object. */
+type Ambiguous = Operation & { readonly outcome: "missing" | "exists" | "conflict" };
+
+const isSatisfiedByMany = (operation: Operation): operation is Ambiguous =>
+  operation.outcome === "missing" || operation.outcome === "exists" || operation.outcome === "conflict";
+
+class Guesses {
+  readonly #operations: readonly Ambiguous[];
+  readonly #log: readonly FollowedEvent[];
+  #left = maximumGuesses;
+
+  constructor(operations: readonly Ambiguous[], log: readonly FollowedEvent[]) {
+    this.#operations = operations;
+    this.#log = log;
+  }
+
+  /** `times`: settled; they are narrowed. */
+  run(times: ChangeTimes): Verdict {
+    const narrowed = this.#narrow(times);
+    if (narrowed !== undefined) return { type: "violation", fault: narrowed };
+    const open = this.#operations.find((operation) => {
+      const { first, last } = times.statesWithinEarliest(operation);
+      return this.#fitting(operation, { first, last, atMost: 1 }).length === 0;
+    });
+    if (open === undefined) return { type: "explained" };
+    for (const state of this.#fitting(open, times.statesWithin(open))) {
+      if (this.#left-- === 0) return { type: "undecided", reason: `too many guesses for ${describe(open)}` };
+      const guessed = times.copy();
+      guessed.seenBy(state, open);
+      if (guessed.settle() !== undefined) continue;
+      const verdict = this.run(guessed);
+      if (verdict.type !== "violation") return verdict;
+    }
+    return { type: "violation", fault: `no times of the changes explain ${describe(open)}` };
+  }
+
+  /** What fits one state only has seen that one; until no more follows from it. */
+  #narrow(times: ChangeTimes): string | undefined {
+    const certain = new Set<Ambiguous>();
+    for (;;) {
+      const before = certain.size;
+      for (const operation of this.#operations) {
+        if (certain.has(operation)) continue;
+        const [state, another] = this.#fitting(operation, { ...times.statesWithin(operation), atMost: 2 });
+        if (state === undefined) return this.#describeMisfit(operation, times);
+        if (another !== undefined) continue;
+        certain.add(operation);
+        times.seenBy(state, operation);
+      }
+      const contradiction = times.settle();
+      if (contradiction !== undefined) return describeContradiction(contradiction, this.#log);
+      if (certain.size === before) return undefined;
+    }
+  }
+
+  /** The states among some that an answer fits, at most so many. */
+  #fitting(
+    operation: Ambiguous,
+    { first, last, atMost = Infinity }: { readonly first: number; readonly last: number; readonly atMost?: number },
+  ): number[] {
+    const found: number[] = [];
+    for (let state = first; state <= last && found.length < atMost; state++) {
+      if (isTrueOf(operation, this.#log[state - 1])) found.push(state);
+    }
+    return found;
+  }
+
+  #describeMisfit(operation: Ambiguous, times: ChangeTimes): string {
+    const { first, last } = times.statesWithin(operation);
+    const states = this.#log.slice(Math.max(first - 1, 0), last).map((event) => `${event.type} ${event.revision}`);
+    return `none of the states while it ran (${states.join(", ") || "never created"}) explains ${describe(operation)}`;
   }
 }
+
+/** Whether an answer is true of the state that a change has left; undefined: of none yet. */
+function isTrueOf(operation: Ambiguous, change: FollowedEvent | undefined): boolean {
+  const revision = change === undefined || change.type === "DELETED" ? undefined : change.revision;
+  if (operation.outcome === "missing") return revision === undefined;
+  if (revision === undefined) return false;
+  return operation.outcome === "exists" || revision !== operation.expectedRevision;
+}
+
+function describeContradiction({ change, notBefore, notAfter }: Contradiction, log: readonly FollowedEvent[]): string {
+  const blamed = [notBefore, notAfter].flatMap((operation) => (operation === undefined ? [] : [describe(operation)]));
+  return `no time of ${describe(log[change - 1])} explains ${blamed.join(" after ")}`;
+}
+
+const describe = (seen: Operation | FollowedEvent | undefined): string => JSON.stringify(seen);

@@ -11,6 +11,15 @@ export interface SeenEvent {
   readonly revision: number;
 }
 
+/** An event as a follower saw it. */
+export interface FollowedEvent extends SeenEvent {
+  readonly uid: string;
+  /** What the object's data hold as `value`, if it is of a kind that has that. */
+  readonly value: string | undefined;
+  /** By performance.now(). */
+  readonly seenAt: number;
+}
+
 const retryMilliseconds = 20;
 
 /**
@@ -19,7 +28,7 @@ const retryMilliseconds = 20;
  */
 export class WatchFollower {
   readonly violations: string[] = [];
-  readonly events: SeenEvent[] = [];
+  readonly events: FollowedEvent[] = [];
   /** Lists after a 410. */
   relists = 0;
   /** Watches that were opened. */
@@ -95,6 +104,7 @@ export class WatchFollower {
   }
 
   #take({ type, object }: WatchEvent): void {
+    const seenAt = performance.now();
     const revision = versionOf(object);
     const name = object.metadata.name ?? "";
     if (type === "BOOKMARK") {
@@ -106,7 +116,7 @@ export class WatchFollower {
     if (fault !== undefined) this.violations.push(`${type} ${name} at ${revision}: ${fault}`);
     if (type === "DELETED") this.#copy.delete(name);
     else this.#copy.set(name, object);
-    this.events.push({ type, name, revision });
+    this.events.push({ type, name, revision, uid: object.metadata.uid ?? "", value: valueOf(object), seenAt });
     this.#advance(revision);
   }
 
@@ -136,6 +146,12 @@ function faultOf({
   if (type === "ADDED" && previous !== undefined) return "it is there already";
   if (type !== "ADDED" && previous === undefined) return "it is not there";
   return undefined;
+}
+
+/** Objects that hold other data, or none, have no such value. */
+function valueOf({ data }: ApiObject & { readonly data?: unknown }): string | undefined {
+  if (typeof data !== "object" || data === null || !("value" in data)) return undefined;
+  return typeof data.value === "string" ? data.value : undefined;
 }
 
 const versionOf = ({ metadata }: ApiObject): number => Number(metadata.resourceVersion);

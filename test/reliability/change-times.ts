@@ -1,0 +1,109 @@
+import type { Interval, Operation } from "./operation.ts";
+
+/** A change that would have had to happen later than it can have. */
+export interface Contradiction {
+  readonly change: number;
+  /** The operation that cannot have been sent so late, and the one that cannot have ended so early, where one is to blame. */
+  readonly notBefore: Operation | undefined;
+  readonly notAfter: Operation | undefined;
+}
+
+interface Bound {
+  readonly time: number;
+  readonly by: Operation | undefined;
+}
+
+const always: Bound = { time: -Infinity, by: undefined };
+const never: Bound = { time: Infinity, by: undefined };
+
+/**
+ * Between which times the changes 1 to n of one log happened, one after the other. State k is there from change k to
+ * change k + 1; state 0 was always there, state n stays. Mutable; bounds only become narrower.
+ */
+export class ChangeTimes {
+  readonly #earliest: Bound[];
+  readonly #latest: Bound[];
+
+  private constructor(earliest: Bound[], latest: Bound[]) {
+    this.#earliest = earliest;
+    this.#latest = latest;
+  }
+
+  static of(changes: number): ChangeTimes {
+    const between = (bound: Bound) => Array.from({ length: changes }, () => bound);
+    return new ChangeTimes([always, ...between(always), never], [always, ...between(never), never]);
+  }
+
+  copy(): ChangeTimes {
+    return new ChangeTimes([...this.#earliest], [...this.#latest]);
+  }
+
+  happenedNotBefore(change: number, time: number, by?: Operation): void {
+    if (time > this.earliest(change)) this.#earliest[change] = { time, by };
+  }
+
+  happenedNotAfter(change: number, time: number, by?: Operation): void {
+    if (time < this.latest(change)) this.#latest[change] = { time, by };
+  }
+
+  /** A change was made by an operation, hence while it ran. */
+  madeBy(change: number, operation: Operation): void {
+    this.happenedNotBefore(change, operation.invokedAt, operation);
+    this.happenedNotAfter(change, operation.returnedAt, operation);
+  }
+
+  /** An operation saw a state, hence that state was there at some time while it ran. */
+  seenBy(state: number, operation: Operation): void {
+    this.happenedNotAfter(state, operation.returnedAt, operation);
+    this.happenedNotBefore(state + 1, operation.invokedAt, operation);
+  }
+
+  /** Carries every bound on to the changes before and after; the times fit together if there is no contradiction. */
+  settle(): Contradiction | undefined {
+    const [earliest, latest] = [this.#earliest, this.#latest];
+    for (let change = 1; change < earliest.length; change++) {
+      if (this.earliest(change) < this.earliest(change - 1)) earliest[change] = earliest[change - 1] ?? always;
+    }
+    for (let change = latest.length - 2; change >= 0; change--) {
+      if (this.latest(change) > this.latest(change + 1)) latest[change] = latest[change + 1] ?? never;
+    }
+    for (let change = 1; change < earliest.length - 1; change++) {
+      if (this.earliest(change) <= this.latest(change)) continue;
+      return { change, notBefore: earliest[change]?.by, notAfter: latest[change]?.by };
+    }
+    return undefined;
+  }
+
+  /** The states, from the first to the last, that could have been there within an interval; needs settled bounds. */
+  statesWithin({ invokedAt, returnedAt }: Interval): { readonly first: number; readonly last: number } {
+    const states = this.#earliest.length - 1;
+    const first = firstWhere(states, (state) => this.latest(state + 1) >= invokedAt);
+    return { first, last: firstWhere(states, (state) => this.earliest(state) > returnedAt) - 1 };
+  }
+
+  /** The same, where every change happened as early as it can have; needs settled bounds. */
+  statesWithinEarliest({ invokedAt, returnedAt }: Interval): { readonly first: number; readonly last: number } {
+    const states = this.#earliest.length - 1;
+    const first = firstWhere(states, (state) => this.earliest(state + 1) >= invokedAt);
+    return { first, last: firstWhere(states, (state) => this.earliest(state) > returnedAt) - 1 };
+  }
+
+  earliest(change: number): number {
+    return this.#earliest[change]?.time ?? Infinity;
+  }
+
+  latest(change: number): number {
+    return this.#latest[change]?.time ?? Infinity;
+  }
+}
+
+/** The first of the numbers 0 to count - 1 for which something holds that holds for all after it; count if for none. */
+function firstWhere(count: number, holds: (number: number) => boolean): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -8,6 +8,12 @@ export interface Contradiction {
   readonly notAfter: Operation | undefined;
 }
 
+/** Both included; empty when the last comes before the first. */
+export interface StateRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 interface Bound {
   readonly time: number;
   readonly by: Operation | undefined;
@@ -74,18 +80,22 @@ export class ChangeTimes {
     return undefined;
   }
 
-  /** The states, from the first to the last, that could have been there within an interval; needs settled bounds. */
-  statesWithin({ invokedAt, returnedAt }: Interval): { readonly first: number; readonly last: number } {
-    const states = this.#earliest.length - 1;
-    const first = firstWhere(states, (state) => this.latest(state + 1) >= invokedAt);
-    return { first, last: firstWhere(states, (state) => this.earliest(state) > returnedAt) - 1 };
+  /** The first and the last state that could have been there within an interval; needs settled bounds. */
+  statesWithin(interval: Interval): StateRange {
+    return this.#statesWithin(interval, (change) => this.latest(change));
   }
 
-  /** The same, where every change happened as early as it can have; needs settled bounds. */
-  statesWithinEarliest({ invokedAt, returnedAt }: Interval): { readonly first: number; readonly last: number } {
+  /** The same, where every change happened as early as it can have. */
+  statesWithinAtEarliest(interval: Interval): StateRange {
+    return this.#statesWithin(interval, (change) => this.earliest(change));
+  }
+
+  #statesWithin({ invokedAt, returnedAt }: Interval, endOf: (change: number) => number): StateRange {
     const states = this.#earliest.length - 1;
-    const first = firstWhere(states, (state) => this.earliest(state + 1) >= invokedAt);
-    return { first, last: firstWhere(states, (state) => this.earliest(state) > returnedAt) - 1 };
+    return {
+      first: firstWhere(states, (state) => endOf(state + 1) >= invokedAt),
+      last: firstWhere(states, (state) => this.earliest(state) > returnedAt) - 1,
+    };
   }
 
   earliest(change: number): number {

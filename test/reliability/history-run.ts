@@ -106,10 +106,7 @@ function verdictOn(
 ): Verdict {
   const complete = followed.find(({ relists }) => relists === 0);
   if (complete === undefined) return { type: "undecided", reason: "every watch had to list again" };
-  return checkAgainstLog(
-    operations,
-    complete.events.filter(({ name }) => name === key),
-  );
+  return checkAgainstLog(operations, { log: complete.events.filter(({ name }) => name === key) });
 }
 
 /** Every watch must have told the same, every write and every version that was read among it, and end where a list is. */

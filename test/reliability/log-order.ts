@@ -1,5 +1,5 @@
 import { ChangeTimes } from "./change-times.ts";
-import type { Contradiction } from "./change-times.ts";
+import type { Contradiction, StateRange } from "./change-times.ts";
 import { LogWriters } from "./log-writers.ts";
 import type { Operation } from "./operation.ts";
 import type { FollowedEvent } from "./watch-follower.ts";
@@ -9,23 +9,33 @@ export type Verdict =
   | { readonly type: "violation"; readonly fault: string }
   | { readonly type: "undecided"; readonly reason: string };
 
-/** Operations that may have seen one of several states: so many guesses are made before the check gives up. */
-const maximumGuesses = 5_000;
+export interface CheckOptions {
+  /** Every change of the key, from before the first operation to after the last. */
+  readonly log: readonly FollowedEvent[];
+  readonly maximumGuesses?: number;
+}
+
+/** Far more than any history of a run has needed. */
+const defaultMaximumGuesses = 5_000;
 
 /**
  * Whether the operations on one key are linearizable in the order in which a watch told all changes of that key: each write
  * must be one of the changes, and the changes must have times at which each lies within the operation that made it, and each
  * answer was true at some time while its operation ran. Since the order is known, the times follow from bounds alone, except
  * where an answer fits several states (`missing`, `exists`, `conflict`): only these are guessed, when the earliest times do not
- * do. An operation of unknown outcome is among the changes, at any time after it was sent, or never happened.
+ * do; after `maximumGuesses` the check gives up. An operation of unknown outcome is among the changes, at any time after it
+ * was sent, or never happened.
  */
-export function checkAgainstLog(operations: readonly Operation[], log: readonly FollowedEvent[]): Verdict {
+export function checkAgainstLog(
+  operations: readonly Operation[],
+  { log, maximumGuesses = defaultMaximumGuesses }: CheckOptions,
+): Verdict {
   const times = ChangeTimes.of(log.length);
   const fault = new LogWriters(log).place(operations, times) ?? placeReads(operations, { log, times });
   if (fault !== undefined) return { type: "violation", fault };
   const contradiction = times.settle();
   if (contradiction !== undefined) return { type: "violation", fault: describeContradiction(contradiction, log) };
-  return new Guesses(operations.filter(isSatisfiedByMany), log).run(times);
+  return new Guesses(operations.filter(isSatisfiedByMany), { log, maximumGuesses }).run(times);
 }
 
 function placeReads(
@@ -55,11 +65,15 @@ const isSatisfiedByMany = (operation: Operation): operation is Ambiguous =>
 class Guesses {
   readonly #operations: readonly Ambiguous[];
   readonly #log: readonly FollowedEvent[];
-  #left = maximumGuesses;
+  #left: number;
 
-  constructor(operations: readonly Ambiguous[], log: readonly FollowedEvent[]) {
+  constructor(
+    operations: readonly Ambiguous[],
+    { log, maximumGuesses }: { readonly log: readonly FollowedEvent[]; readonly maximumGuesses: number },
+  ) {
     this.#operations = operations;
     this.#log = log;
+    this.#left = maximumGuesses;
   }
 
   /** `times`: settled; they are narrowed. */
@@ -67,8 +81,7 @@ class Guesses {
     const narrowed = this.#narrow(times);
     if (narrowed !== undefined) return { type: "violation", fault: narrowed };
     const open = this.#operations.find((operation) => {
-      const { first, last } = times.statesWithinEarliest(operation);
-      return this.#fitting(operation, { first, last, atMost: 1 }).length === 0;
+      return this.#fitting(operation, { ...times.statesWithinAtEarliest(operation), atMost: 1 }).length === 0;
     });
     if (open === undefined) return { type: "explained" };
     for (const state of this.#fitting(open, times.statesWithin(open))) {
@@ -104,7 +117,7 @@ class Guesses {
   /** The states among some that an answer fits, at most so many. */
   #fitting(
     operation: Ambiguous,
-    { first, last, atMost = Infinity }: { readonly first: number; readonly last: number; readonly atMost?: number },
+    { first, last, atMost = Infinity }: StateRange & { readonly atMost?: number },
   ): number[] {
     const found: number[] = [];
     for (let state = first; state <= last && found.length < atMost; state++) {

@@ -1,5 +1,5 @@
 import type { HttpResponse } from "../../api/http-message.ts";
-import { trackUpdate } from "../../registry/apply/field-manager.ts";
+import { trackReview } from "../../registry/apply/track-review.ts";
 import { withoutSystemFields } from "../../registry/create-object.ts";
 import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
 import { inRequestNamespace } from "../../registry/object-namespace.ts";
@@ -33,15 +33,16 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
   const dropsMetadata = "dropsMetadata" in review && review.dropsMetadata;
   const tracked = dropsMetadata
     ? object
-    : trackUpdate({
-        schema: review.schema,
-        manager: requestManager(request, { fieldManager }),
-        apiVersion,
-        subresource: info.subresource,
-        now,
-        previous: undefined,
-        next: object,
-      });
+    : trackReview(
+        {
+          schema: review.schema,
+          manager: requestManager(request, { fieldManager }),
+          apiVersion,
+          subresource: info.subresource,
+          now,
+        },
+        object,
+      );
   const answer = await review.create(tracked, { user, namespace, name, isDryRun, now });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   const response = representObject(review.schema, answer.object, { request, status: 201, mediaType });

@@ -1,0 +1,54 @@
+import { timestamp } from "../../api/clock.ts";
+import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
+import { trackUpdate } from "./track-update.ts";
+import type { FieldWrite } from "./track-update.ts";
+
+/** Reviews come by the thousand and look alike; a caller who sends many kinds finds no room to fill. */
+const longestMemory = 1000;
+const longestShape = 500;
+
+const knownEntries = new WeakMap<ObjectSchema, Map<string, readonly ManagedFieldsEntry[]>>();
+
+/**
+ * `trackUpdate` for an object that is answered and never stored. What its writer owns follows from which fields it has, not
+ * from what is in them, so objects of one shape share one working-out.
+ */
+export function trackReview(write: FieldWrite, object: ApiObject): ApiObject {
+  const shape = shapeOf(object);
+  if (shape === undefined) return trackUpdate({ ...write, previous: undefined, next: object });
+  const key = `${write.manager}\n${write.apiVersion}\n${write.subresource}\n${shape}`;
+  const known = knownFor(write.schema);
+  let entries = known.get(key);
+  if (entries === undefined) {
+    entries = trackUpdate({ ...write, previous: undefined, next: object }).metadata.managedFields ?? [];
+    if (known.size < longestMemory) known.set(key, entries);
+  }
+  if (entries.length === 0) return object;
+  const time = timestamp(write.now);
+  return { ...object, metadata: { ...object.metadata, managedFields: entries.map((entry) => ({ ...entry, time })) } };
+}
+
+function knownFor(schema: ObjectSchema): Map<string, readonly ManagedFieldsEntry[]> {
+  let known = knownEntries.get(schema);
+  if (known === undefined) knownEntries.set(schema, (known = new Map()));
+  return known;
+}
+
+/**
+ * Which fields an object has, and which of them are empty. Undefined where more than that decides: lists of metadata are
+ * owned entry by entry, and large objects are not worth remembering.
+ */
+function shapeOf({ metadata, ...rest }: ApiObject): string | undefined {
+  if (Object.values(metadata).some(Array.isArray)) return undefined;
+  const shape = shapeOfValue({ metadata, ...rest });
+  return shape.length > longestShape ? undefined : shape;
+}
+
+function shapeOfValue(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? "e" : "l";
+  if (typeof value !== "object" || value === null) return value ? "v" : "e";
+  let shape = "{";
+  for (const [name, field] of Object.entries(value)) shape += `${JSON.stringify(name)}${shapeOfValue(field)}`;
+  return `${shape}}`;
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { platformNames } from "../../../src/api/names.ts";
+import type { ApiObject } from "../../../src/api/object-meta.ts";
+import { trackReview } from "../../../src/registry/apply/track-review.ts";
+import { trackUpdate } from "../../../src/registry/apply/track-update.ts";
+import { subjectAccessReviews } from "../../../src/resources/subject-access-reviews.ts";
+import type { ObjectSchema } from "../../../src/schema/schema.ts";
+import { decode } from "../../../src/schema/decode.ts";
+
+const authorize = () => ({ decision: "allow" as const, reason: "" });
+const { schema } = subjectAccessReviews(platformNames, { authorize });
+const reviewSchema = schema as unknown as ObjectSchema<ApiObject>; // tracking sees objects of any kind
+
+const text = fc.constantFrom("", "a", "b");
+const review = fc.record(
+  {
+    metadata: fc.record(
+      {
+        name: text,
+        labels: fc.dictionary(fc.constantFrom("x", "y/z"), text),
+        finalizers: fc.array(fc.constantFrom("example.com/a", "example.com/b"), { maxLength: 2 }),
+      },
+      { requiredKeys: [] },
+    ),
+    spec: fc.record(
+      {
+        user: text,
+        uid: text,
+        groups: fc.array(text, { maxLength: 2 }),
+        extra: fc.dictionary(fc.constantFrom("scopes", "{"), fc.array(text, { maxLength: 2 })),
+        resourceAttributes: fc.record({ namespace: text, verb: text, name: text }, { requiredKeys: [] }),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+test("a review's fields have the owner that they would have were each worked out by itself", () => {
+  const write = { schema: reviewSchema, apiVersion: "v1", subresource: "", now: 0 };
+  fc.assert(
+    fc.property(review, fc.constantFrom("one", "two"), (body, manager) => {
+      const object = decode(reviewSchema, { ...body, apiVersion: "v1", kind: "SubjectAccessReview" }).value;
+      assert.deepEqual(
+        trackReview({ ...write, manager }, object),
+        trackUpdate({ ...write, manager, previous: undefined, next: object }),
+      );
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("the time of a review's entry is that of its own request", () => {
+  const object: ApiObject = { apiVersion: "v1", kind: "SubjectAccessReview", metadata: { labels: { a: "b" } } };
+  const times = [1000, 5000].map(
+    (now) =>
+      trackReview({ schema: reviewSchema, apiVersion: "v1", subresource: "", manager: "m", now }, object).metadata
+        .managedFields?.[0]?.time,
+  );
+  assert.deepEqual(times, ["1970-01-01T00:00:01Z", "1970-01-01T00:00:05Z"]);
+});

@@ -36,7 +36,7 @@ function knownFor(schema: ObjectSchema): Map<string, readonly ManagedFieldsEntry
 }
 
 /**
- * Which fields an object has, and which of them are empty. Undefined where more than that decides: lists of metadata are
+ * Which fields an object has, and which of them are null or empty. Undefined where more than that decides: lists of metadata are
  * owned entry by entry, and large objects are not worth remembering.
  */
 function shapeOf({ metadata, ...rest }: ApiObject): string | undefined {
@@ -46,8 +46,9 @@ function shapeOf({ metadata, ...rest }: ApiObject): string | undefined {
 }
 
 function shapeOfValue(value: unknown): string {
+  if (value === null) return "n";
   if (Array.isArray(value)) return value.length === 0 ? "e" : "l";
-  if (typeof value !== "object" || value === null) return value ? "v" : "e";
+  if (typeof value !== "object") return value ? "v" : "z";
   let shape = "{";
   for (const [name, field] of Object.entries(value)) shape += `${JSON.stringify(name)}${shapeOfValue(field)}`;
   return `${shape}}`;

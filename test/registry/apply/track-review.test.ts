@@ -6,6 +6,7 @@ import type { ApiObject } from "../../../src/api/object-meta.ts";
 import { trackReview } from "../../../src/registry/apply/track-review.ts";
 import { trackUpdate } from "../../../src/registry/apply/track-update.ts";
 import { subjectAccessReviews } from "../../../src/resources/subject-access-reviews.ts";
+import { tokenRequestSchema } from "../../../src/resources/token-request-schema.ts";
 import type { ObjectSchema } from "../../../src/schema/schema.ts";
 import { decode } from "../../../src/schema/decode.ts";
 
@@ -50,6 +51,17 @@ test("a review's fields have the owner that they would have were each worked out
     }),
     { numRuns: 2000 },
   );
+});
+
+test("a token request owns its audiences when they are an empty list, and not when they are none", () => {
+  const write = { schema: tokenRequestSchema as unknown as ObjectSchema<ApiObject>, manager: "m" };
+  const tracked = [{ audiences: ["a"] }, { audiences: [] }, {}, { audiences: [] }].map((spec) => {
+    const { value } = decode(write.schema, { apiVersion: "v1", kind: "TokenRequest", spec });
+    const all = { ...write, apiVersion: "v1", subresource: "token", now: 0 };
+    assert.deepEqual(trackReview(all, value), trackUpdate({ ...all, previous: undefined, next: value }));
+    return JSON.stringify(trackReview(all, value)).includes("f:audiences");
+  });
+  assert.deepEqual(tracked, [true, true, false, true]);
 });
 
 test("the time of a review's entry is that of its own request", () => {

@@ -2,7 +2,7 @@
  * Loads a server over HTTP/2 and TLS with h2load and prints one table, as shares of what a bare HTTPS server of this
  * runtime does in the same run on the same machine.
  *
- *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--json FILE] [--markdown] [-- FLAGS OF serve]
+ *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--lists-only] [--json FILE] [--markdown] [-- FLAGS OF serve]
  */
 import { fork } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -25,6 +25,7 @@ const { values: options, positionals: serveFlags } = parseArgs({
     objects: { type: "string", default: "10000" },
     watchers: { type: "string", default: "500" },
     json: { type: "string" },
+    "lists-only": { type: "boolean", default: false },
     markdown: { type: "boolean", default: false },
   },
 });
@@ -101,7 +102,7 @@ const ceiling = (loads["bare server"] = await h2load({
   processId: bare.pid ?? 0,
   scratch,
 }));
-for (const { name, path, body, token: workloadToken = adminToken } of workloads) {
+for (const { name, path, body, token: workloadToken = adminToken } of options["lists-only"] ? [] : workloads) {
   const load = { name, url: server.url + path, token: workloadToken, body, seconds, scratch };
   loads[name] = await h2load({ ...load, processId: server.process.pid ?? 0 });
 }

@@ -1,7 +1,8 @@
 import type { NodeObjects } from "../authorization/node.ts";
 import { resourcePrefix } from "../registry/storage-key.ts";
 import type { Pod } from "../resources/pod-schema.ts";
-import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
+import { prefixEnd } from "../storage/store.ts";
+import { followRegistry } from "./follow-registry.ts";
 import type { FindRegistry } from "./look-ups.ts";
 
 /** Which Pods are on which node, kept from the copy in memory. Call after the registries have started. */
@@ -24,22 +25,16 @@ export function nodeObjects(registry: FindRegistry): NodeObjects {
     onNode?.delete(key);
     if (onNode?.size === 0) podsByNode.delete(nodeName);
   };
-  const follow = (): void => {
-    podsByNode.clear();
-    for (const { key, object } of pods.cache.range(range)) put(key, object);
-    pods.cache.watch({
-      ...range,
-      afterRevision: pods.cache.revision,
-      onEvent(event) {
-        if (event.previous !== undefined) remove(event.key, event.previous.object);
-        if (event.type === "put") put(event.key, event.object.object);
-      },
-      onEnd: (error) => {
-        if (error instanceof RevisionCompacted) follow();
-      },
-    });
-  };
-  follow();
+  followRegistry(pods, {
+    onLoaded() {
+      podsByNode.clear();
+      for (const { key, object } of pods.cache.range(range)) put(key, object);
+    },
+    onEvent(event) {
+      if (event.previous !== undefined) remove(event.key, event.previous.object);
+      if (event.type === "put") put(event.key, event.object.object);
+    },
+  });
 
   return {
     isReferenced(node, { resource, namespace, name }) {
@@ -54,7 +49,7 @@ export function nodeObjects(registry: FindRegistry): NodeObjects {
 
 type Referenced = Readonly<Record<"secrets" | "configmaps" | "serviceaccounts", readonly string[]>>;
 
-/** A Pod's spec is kept open: what refers to other objects is read here, wherever it may stand. */
+/** What a Pod's spec refers to, wherever it may stand. */
 function referencedNames({ spec }: Pod): Referenced {
   const secrets: string[] = [];
   const configmaps: string[] = [];

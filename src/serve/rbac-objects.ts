@@ -3,7 +3,8 @@ import type { ClusterRole, Role, RoleBinding } from "../api/rbac.ts";
 import type { RbacObjects } from "../authorization/index.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import { resourcePrefix } from "../registry/storage-key.ts";
-import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
+import { prefixEnd } from "../storage/store.ts";
+import { followRegistry } from "./follow-registry.ts";
 import type { FindRegistry } from "./look-ups.ts";
 
 /** Roles and bindings for the authorizer, from the copies in memory. Call after the registries have started. */
@@ -14,10 +15,11 @@ export function rbacObjects(registry: FindRegistry): RbacObjects {
   const roleBindings = registry<RoleBinding>("rolebindings");
   let generation = 0;
   const onChange = (): void => void generation++;
-  follow(clusterRoles, onChange);
-  follow(roles, onChange);
-  follow(clusterRoleBindings, onChange);
-  follow(roleBindings, onChange);
+  const follower = { onLoaded: onChange, onEvent: onChange };
+  followRegistry(clusterRoles, follower);
+  followRegistry(roles, follower);
+  followRegistry(clusterRoleBindings, follower);
+  followRegistry(roleBindings, follower);
   return {
     generation: () => generation,
     getClusterRole: (name) => clusterRoles.peek({ namespace: "", name })?.object,
@@ -30,23 +32,4 @@ export function rbacObjects(registry: FindRegistry): RbacObjects {
 function objectsBelow<T extends ApiObject>({ cache, definition }: ResourceRegistry<T>, below: string): T[] {
   const start = resourcePrefix(definition) + below;
   return cache.range({ start, end: prefixEnd(start) }).map(({ object }) => object);
-}
-
-/** Calls `onChange` after each change of a resource. A cache that had to load itself anew counts as a change. */
-function follow<T extends ApiObject>({ cache, definition }: ResourceRegistry<T>, onChange: () => void): void {
-  const start = resourcePrefix(definition);
-  const watch = (): void => {
-    cache.watch({
-      start,
-      end: prefixEnd(start),
-      afterRevision: cache.revision,
-      onEvent: onChange,
-      onEnd: (error) => {
-        if (!(error instanceof RevisionCompacted)) return;
-        onChange();
-        watch();
-      },
-    });
-  };
-  watch();
 }

@@ -72,7 +72,7 @@ export function createCertificateAuthority(options: SelfSignedOptions): Certific
 
 /**
  * A CA from its files: the first certificate of one PEM text and the first key of the other. Throws PkiError when they do
- * not belong together or the certificate may not sign certificates.
+ * not belong together, the key is not fit for use, or the certificate may not sign certificates.
  */
 export function loadCertificateAuthority(pem: {
   readonly certificate: string | Uint8Array;
@@ -84,6 +84,7 @@ export function loadCertificateAuthority(pem: {
   if (!publicKeyInfoOf(privateKey).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the CA's private key does not belong to its certificate");
   }
+  if (certificate.publicKey.weakness !== undefined) throw new PkiError(certificate.publicKey.weakness);
   if (!certificate.isCA || (certificate.keyUsages !== undefined && !certificate.keyUsages.includes("certSign"))) {
     throw new PkiError("the certificate may not sign certificates: it is no CA");
   }

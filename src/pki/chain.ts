@@ -24,8 +24,8 @@ const maximumSignatureChecks = 100;
 const maximumChainLength = 10;
 
 /**
- * Whether a leaf is vouched for by a root (RFC 5280 6.1, as Go's `Certificate.Verify` without host names): validity of
- * every certificate, CA flag, path length, certSign, name constraints, extended key usages nested from root to leaf, no
+ * Whether a leaf is vouched for by a root (RFC 5280 6.1, as Go's `Certificate.Verify` without host names): validity and a
+ * key fit for use of every certificate (the leaf's too: its key proves who the peer is), CA flag, path length, certSign, name constraints, extended key usages nested from root to leaf, no
  * critical extension that is not understood. The first good chain is returned.
  */
 export function verifyChain(question: ChainQuestion): ChainAnswer {
@@ -62,7 +62,7 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
       return undefined;
     }
     const fault =
-      issuerFault(child, issuer) ?? certificateFault(issuer, search.question.now) ?? pathFault(chain, issuer);
+      certificateFault(issuer, search.question.now) ?? issuerFault(child, issuer) ?? pathFault(chain, issuer);
     if (fault !== undefined) {
       search.reason = fault;
       continue;
@@ -91,7 +91,7 @@ function certificateFault(certificate: Certificate, now: number): string | undef
   if (now < certificate.notBefore || now > certificate.notAfter) {
     return "x509: certificate has expired or is not yet valid";
   }
-  return undefined;
+  return certificate.publicKey.weakness;
 }
 
 function issuerFault(child: Certificate, issuer: Certificate): string | undefined {

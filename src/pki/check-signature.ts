@@ -32,11 +32,6 @@ export function checkSignature({ signed, signature, algorithm, publicKey, sha1 }
       `x509: signature algorithm specifies an ${algorithm.keyAlgorithm} public key, but have public key of type ${goKeyTypes[publicKey.algorithm]}`,
     );
   }
-  if (publicKey.algorithm === "RSA" && publicKey.sizeBits < 1024) {
-    throw new PkiError(
-      `crypto/rsa: ${publicKey.sizeBits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)`,
-    );
-  }
   if (!isValid({ signed, signature, algorithm, publicKey })) throw new PkiError(failureOf[publicKey.algorithm]);
 }
 

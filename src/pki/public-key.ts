@@ -15,16 +15,27 @@ export interface PublicKeyInfo {
   /** Bits of the modulus or the field; 0 for `other`. */
   readonly sizeBits: number;
   readonly curve?: CurveName;
+  /**
+   * Why no signature is checked with this key, in Go's words where Go refuses it too: anyone could forge its signatures, it
+   * is too small, or it is so large that checking costs too much. Absent for a key that is fit for use.
+   */
+  readonly weakness?: string;
   /** The whole SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   /** The content of its BIT STRING: what key identifiers are made of (RFC 5280 4.2.1.2). */
   readonly keyBytes: Buffer;
 }
 
-/** The largest modulus that OpenSSL verifies with; larger ones would only cost time. */
-const maximumRsaBits = 16_384;
+/** The largest modulus that is read at all; OpenSSL verifies with nothing larger. */
+const maximumReadableRsaBits = 16_384;
+/** The largest modulus that signatures are checked with, as in Go's crypto/tls: the cost grows with its square. */
+const maximumRsaBits = 8192;
+const minimumRsaBits = 1024;
 
-/** Reads a SubjectPublicKeyInfo from its whole encoding, with Go's strictness. Throws PkiError. */
+/**
+ * Reads a SubjectPublicKeyInfo from its whole encoding, with Go's strictness. A key that is well-formed and yet not fit for
+ * use is read, as Go reads it: see `weakness`. Throws PkiError.
+ */
 export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
   const outer = new DerReader(spki);
   const reader = outer.readSequence("publicKeyInfo");
@@ -36,7 +47,7 @@ export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
   switch (algorithm) {
     case oids.rsaEncryption:
       if (!isNull(parameters)) throw new PkiError("x509: RSA key missing NULL parameters");
-      return { algorithm: "RSA", sizeBits: rsaModulusBits(keyBytes), spki, keyBytes };
+      return { algorithm: "RSA", ...readRsaKey(keyBytes), spki, keyBytes };
     case oids.ecPublicKey: {
       const curve = namedCurve(parameters);
       if (curve === undefined) throw new PkiError("x509: unsupported elliptic curve");
@@ -49,7 +60,7 @@ export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
       if (keyBytes.length !== 32) throw new PkiError("x509: wrong Ed25519 public key size");
       return { algorithm: "Ed25519", sizeBits: 256, spki, keyBytes };
     default:
-      return { algorithm: "other", sizeBits: 0, spki, keyBytes };
+      return { algorithm: "other", sizeBits: 0, weakness: "x509: unknown public key algorithm", spki, keyBytes };
   }
 }
 
@@ -58,8 +69,8 @@ function namedCurve(parameters: Buffer): ReturnType<typeof curveOf> {
   return curveOf(new DerReader(parameters).readObjectIdentifier());
 }
 
-/** Checks an RSAPublicKey (RFC 8017 A.1.1) and returns the size of its modulus; nothing here costs more than its octets. */
-function rsaModulusBits(encoded: Buffer): number {
+/** Reads an RSAPublicKey (RFC 8017 A.1.1); nothing here costs more than its octets. */
+function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness"> {
   const outer = new DerReader(encoded);
   if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RSA public key");
   const reader = outer.readSequence("pkcs1PublicKey");
@@ -73,12 +84,28 @@ function rsaModulusBits(encoded: Buffer): number {
   if (isNegative(exponent) || bitLength(exponent) === 0) {
     throw new PkiError("x509: RSA public exponent is not a positive number");
   }
-  if (bitLength(exponent) > 31) throw new PkiError("crypto/rsa: public exponent too large");
-  if (bitLength(modulus) > maximumRsaBits) {
-    throw new PkiError(`x509: RSA modulus is larger than ${maximumRsaBits} bits`);
+  if (bitLength(exponent) > 63) throw new PkiError("x509: invalid RSA public exponent");
+  if (bitLength(modulus) > maximumReadableRsaBits) {
+    throw new PkiError(`x509: RSA modulus is larger than ${maximumReadableRsaBits} bits`);
   }
-  return bitLength(modulus);
+  const weakness = rsaWeakness(modulus, exponent);
+  return { sizeBits: bitLength(modulus), ...(weakness !== undefined && { weakness }) };
 }
+
+/** Go's crypto/rsa `checkPublicKey` and crypto/tls's largest size. */
+function rsaWeakness(modulus: Buffer, exponent: Buffer): string | undefined {
+  const sizeBits = bitLength(modulus);
+  if (sizeBits < minimumRsaBits) {
+    return `crypto/rsa: ${sizeBits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)`;
+  }
+  if (sizeBits > maximumRsaBits) return `x509: RSA keys of more than ${maximumRsaBits} bits are not supported`;
+  if (!isOdd(modulus)) return "crypto/rsa: public modulus is even";
+  if (bitLength(exponent) === 1) return "crypto/rsa: public exponent too small or negative";
+  if (!isOdd(exponent)) return "crypto/rsa: public exponent is even";
+  return bitLength(exponent) > 31 ? "crypto/rsa: public exponent too large" : undefined;
+}
+
+const isOdd = (integer: Buffer): boolean => ((integer.at(-1) ?? 0) & 1) === 1;
 
 const isNegative = (integer: Buffer): boolean => (integer[0] ?? 0) >= 0x80;
 
@@ -88,8 +115,9 @@ function bitLength(integer: Buffer): number {
   return first === undefined ? 0 : magnitude.length * 8 - Math.clz32(first) + 24;
 }
 
-/** The key for node:crypto. Throws PkiError when OpenSSL refuses the key. */
+/** The key for node:crypto. Throws PkiError when the key is not fit for use, or OpenSSL refuses it. */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {
+  if (info.weakness !== undefined) throw new PkiError(info.weakness);
   const known = importedKeys.get(info);
   if (known !== undefined) return known;
   try {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { UsageError } from "../cli/flag.ts";
 import type { Certificate } from "../pki/certificate.ts";
+import { formatDistinguishedName } from "../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 
 /** Reads a file that a flag names. Throws UsageError. */
@@ -23,9 +24,14 @@ export function parseSettingsFile<T>(flag: string, file: string, parse: (text: s
   }
 }
 
-/** The certificates of a PEM bundle; a bundle without one is refused. */
+/** The certificates of a PEM bundle; one without any is refused, and so is a key that nothing may be checked with. */
 export function readCertificates(flag: string, file: string): Certificate[] {
   const certificates = parseSettingsFile(flag, file, parseCertificatesPem);
   if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
+  for (const [index, { publicKey, subject }] of certificates.entries()) {
+    if (publicKey.weakness === undefined) continue;
+    const which = `certificate ${index + 1} (${formatDistinguishedName(subject)})`;
+    throw new UsageError(`--${flag}: ${file}: the key of ${which} is not fit for use: ${publicKey.weakness}`);
+  }
   return certificates;
 }

@@ -1,4 +1,5 @@
-import type { KeyObject } from "node:crypto";
+import type { CurveName } from "../pki/elliptic-curve.ts";
+import type { PublicKeyInfo } from "../pki/public-key.ts";
 
 /** A JWS algorithm (RFC 7518 section 3.1, RFC 8037) that tokens may be signed with. HMAC and `none` are none of them. */
 export type SigningAlgorithm = "ES256" | "ES384" | "ES512" | "RS256" | "EdDSA";
@@ -19,30 +20,36 @@ export const algorithmParameters: Readonly<Record<SigningAlgorithm, AlgorithmPar
   EdDSA: { digest: null, signatureBytes: 64 },
 };
 
-const algorithmsOfCurves: Readonly<Record<string, SigningAlgorithm>> = {
-  prime256v1: "ES256",
-  secp384r1: "ES384",
-  secp521r1: "ES512",
-};
+const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([
+  ["P-256", "ES256"],
+  ["P-384", "ES384"],
+  ["P-521", "ES512"],
+]);
 
 const minimumRsaBits = 2048;
-/** Verifying costs time with the square of the modulus. */
-const maximumRsaBits = 16384;
 
 /** The one algorithm that goes with a key. Throws an Error that says why for a key that may not sign tokens. */
-export function algorithmOf(key: KeyObject): SigningAlgorithm {
-  const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {};
-  const type = key.asymmetricKeyType;
-  if (type === "ed25519") return "EdDSA";
-  if (type === "ec") {
-    const curve = namedCurve ?? "";
-    const algorithm = Object.hasOwn(algorithmsOfCurves, curve) ? algorithmsOfCurves[curve] : undefined;
-    if (algorithm === undefined) throw new Error(`a token key may not be on curve ${curve}: use P-256, P-384 or P-521`);
-    return algorithm;
+export function algorithmOf(key: PublicKeyInfo): SigningAlgorithm {
+  const algorithm = algorithmFor(key);
+  if (key.weakness !== undefined) throw new Error(`a token key must be fit for use: ${key.weakness}`);
+  return algorithm;
+}
+
+function algorithmFor({ algorithm, curve, sizeBits }: PublicKeyInfo): SigningAlgorithm {
+  switch (algorithm) {
+    case "Ed25519":
+      return "EdDSA";
+    case "ECDSA": {
+      const ofCurve = algorithmsOfCurves.get(curve);
+      if (ofCurve === undefined) throw new Error(`a token key may not be on curve ${curve}: use P-256, P-384 or P-521`);
+      return ofCurve;
+    }
+    case "RSA":
+      if (sizeBits < minimumRsaBits) {
+        throw new Error(`an RSA token key must have at least ${minimumRsaBits} bits, not ${sizeBits}`);
+      }
+      return "RS256";
+    case "other":
+      throw new Error("a token key may not be of this type: use EC, RSA or Ed25519");
   }
-  if (type !== "rsa") throw new Error(`a token key may not be of type ${type}: use EC, RSA or Ed25519`);
-  if (modulusLength === undefined || modulusLength < minimumRsaBits || modulusLength > maximumRsaBits) {
-    throw new Error(`an RSA token key must have ${minimumRsaBits} to ${maximumRsaBits} bits, not ${modulusLength}`);
-  }
-  return "RS256";
 }

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { publicKeyInfoOf } from "../pki/keys.ts";
 import { algorithmOf, algorithmParameters } from "./signing-algorithm.ts";
 import type { SigningAlgorithm } from "./signing-algorithm.ts";
 
@@ -64,12 +65,11 @@ export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[
 }
 
 function verificationKey(publicKey: KeyObject): VerificationKey {
-  const algorithm = algorithmOf(publicKey);
+  const info = publicKeyInfoOf(publicKey);
+  const algorithm = algorithmOf(info);
   const { digest, signatureBytes } = algorithmParameters[algorithm];
   const key = { key: publicKey, dsaEncoding: "ieee-p1363" as const };
-  const kid = createHash("sha256")
-    .update(publicKey.export({ type: "spki", format: "der" }))
-    .digest("base64url");
+  const kid = createHash("sha256").update(info.spki).digest("base64url");
   return {
     kid,
     algorithm,

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { describe, it } from "node:test";
+import { checkSignature } from "../../src/pki/check-signature.ts";
+import { publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
+import { parseSigningKey, parseVerificationKeys } from "../../src/tokens/token-key.ts";
+import { forgeableRsaKey, modulusOf, rsaModulus, rsaPublicKeyInfo } from "./rsa-keys.ts";
+
+const weaknessOf = (modulus: bigint, exponent: bigint): string | undefined =>
+  parsePublicKeyInfo(rsaPublicKeyInfo(modulus, exponent)).weakness;
+
+const tooSmall = "crypto/rsa: public exponent too small or negative";
+
+describe("the weakness of an RSA key", () => {
+  const modulus = rsaModulus(2048);
+
+  it("is an exponent that is 1, even, or above 31 bits, as in Go", () => {
+    assert.equal(weaknessOf(modulus, 1n), tooSmall);
+    for (const exponent of [2n, 4n, 65_536n, 0x7ffffffen]) {
+      assert.equal(weaknessOf(modulus, exponent), "crypto/rsa: public exponent is even");
+    }
+    for (const exponent of [0x80000001n, 0x100000001n]) {
+      assert.equal(weaknessOf(modulus, exponent), "crypto/rsa: public exponent too large");
+    }
+    for (const exponent of [3n, 17n, 65_537n, 0x7fffffffn]) assert.equal(weaknessOf(modulus, exponent), undefined);
+  });
+
+  it("is an even modulus, and one below 1024 or above 8192 bits", () => {
+    assert.equal(weaknessOf(modulus - 1n, 65_537n), "crypto/rsa: public modulus is even");
+    assert.match(weaknessOf(rsaModulus(1023), 65_537n) ?? "", /1023-bit keys are insecure/);
+    assert.match(weaknessOf(rsaModulus(8193), 65_537n) ?? "", /more than 8192 bits/);
+    for (const bits of [1024, 8192]) assert.equal(weaknessOf(rsaModulus(bits), 65_537n), undefined);
+  });
+
+  it("is no reason not to read it, while a number that is not positive is", () => {
+    assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 0n)), /exponent is not a positive number/);
+    assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(0n, 3n)), /modulus is not a positive number/);
+    assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 1n << 64n)), /invalid RSA public exponent/);
+  });
+});
+
+describe("checkSignature", () => {
+  const signed = Buffer.from("text");
+
+  it("refuses a key that everyone can sign with, though OpenSSL takes its signature", () => {
+    const publicKey = publicKeyInfoOf(forgeableRsaKey());
+    const algorithm = { name: "SHA256-RSA", keyAlgorithm: "RSA", hash: "sha256", isPss: false } as const;
+    assert.throws(
+      () => checkSignature({ signed, signature: Buffer.alloc(256), algorithm, publicKey, sha1: "refused" }),
+      { message: tooSmall },
+    );
+  });
+
+  it("refuses every signature of an Ed25519 key of low order", () => {
+    const spki = (y: string): Buffer => Buffer.from(`302a300506032b6570032100${y}`, "hex");
+    const ones = "ff".repeat(30);
+    const algorithm = { name: "Ed25519", keyAlgorithm: "Ed25519", hash: null, isPss: false } as const;
+    const signature = Buffer.alloc(64);
+    signature[0] = 1;
+    for (const y of [`01${"00".repeat(31)}`, "00".repeat(32), `ec${ones}7f`, `ed${ones}7f`, `ee${ones}7f`]) {
+      const publicKey = parsePublicKeyInfo(spki(y));
+      for (let index = 0; index < 50; index++) {
+        const text = Buffer.from(String(index));
+        assert.throws(
+          () => checkSignature({ signed: text, signature, algorithm, publicKey, sha1: "refused" }),
+          /verification failure/,
+        );
+      }
+    }
+  });
+});
+
+describe("a token key", () => {
+  const publicPem = (spki: Buffer): string =>
+    `-----BEGIN PUBLIC KEY-----\n${spki.toString("base64")}\n-----END PUBLIC KEY-----\n`;
+
+  it("is not one whose signatures anyone can make, nor one that costs too much to check", () => {
+    const forgeable = forgeableRsaKey();
+    assert.throws(() => parseSigningKey(forgeable.export({ type: "pkcs8", format: "pem" })), /too small or negative/);
+    const modulus = modulusOf(forgeable);
+    assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 1n))), /too small or negative/);
+    assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 2n))), /exponent is even/);
+    assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus - 1n, 3n))), /even|cannot be read/);
+    assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(rsaModulus(8193), 3n))), /8192 bits/);
+    assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(rsaModulus(1024), 3n))), /at least 2048 bits/);
+    assert.equal(parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 65_537n))).length, 1);
+  });
+
+  it("is not one of a type or curve that no token is signed with", () => {
+    const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" });
+    assert.throws(() => parseSigningKey(pem(generateKeyPairSync("ed448").privateKey)), /use EC, RSA or Ed25519/);
+    const p224 = generateKeyPairSync("ec", { namedCurve: "secp224r1" }).privateKey;
+    assert.throws(() => parseSigningKey(pem(p224)), /curve P-224/);
+  });
+});

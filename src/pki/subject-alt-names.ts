@@ -2,6 +2,7 @@ import { contextTag, DerReader, tags } from "./der.ts";
 import { encodeElement, encodeSequence } from "./der-writer.ts";
 import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
 import { PkiError } from "./pki-error.ts";
+import { readUri } from "./uri.ts";
 
 /** The subject alternative names that are understood; other kinds are left out (and so never issued). */
 export interface SubjectAltNames {
@@ -52,14 +53,10 @@ function ia5(content: Buffer, kind: string): string {
   return content.toString("latin1");
 }
 
-/** RFC 3986 as far as names need it: no controls or blanks, whole escapes, and a host that can be a domain name. */
 function checkedUri(uri: string): string {
-  const fault = (why: string): PkiError => new PkiError(`x509: cannot parse URI ${JSON.stringify(uri)}: ${why}`);
-  if (/[\p{Cc} ]/u.test(uri)) throw fault("invalid character in URL");
-  if (/%(?![0-9a-fA-F]{2})/.test(uri)) throw fault("invalid URL escape");
-  const host = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(uri)?.[1] ?? "";
-  if (host !== "" && host.split(".").includes("")) throw fault("invalid domain");
-  return uri;
+  const answer = readUri(uri);
+  if (answer.isValid) return uri;
+  throw new PkiError(`x509: cannot parse URI ${JSON.stringify(uri)}: ${answer.reason}`);
 }
 
 /** The value of a subjectAltName extension. Throws PkiError for a name that cannot be encoded. */

@@ -1,7 +1,15 @@
+import { controllerNames } from "../api/controller-names.ts";
 import type { FlagValues, Flags } from "./flag.ts";
 
 /** The settings of the loops, most of them for certificates: of `signet serve`, and of `signet controllers`. */
 export const controllerFlags = {
+  controllers: {
+    type: "strings",
+    default: ["*"],
+    help:
+      "The controllers to run in this process: * is every one, NAME switches one on, -NAME off; false is none. " +
+      `Names: ${controllerNames.join(", ")}.`,
+  },
   "cluster-signing-duration": {
     type: "duration",
     default: "8760h",

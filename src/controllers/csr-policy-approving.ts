@@ -28,7 +28,7 @@ export interface CsrPolicyApprovingOptions {
 /** Approves and denies requests by the operator's rules. The condition names the rule, and what a denial is for. */
 export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controller {
   return {
-    name: "csr-policy-approving",
+    name: "csrpolicyapproving",
     start(context) {
       const { client, clock, informers, references } = context;
       const requests = informers.of(references.certificateSigningRequests);

@@ -23,7 +23,7 @@ const endedMessage =
 /** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
 export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
   return {
-    name: "csr-signing",
+    name: "csrsigning",
     start(context) {
       const { client, clock, informers, names, references } = context;
       const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));

@@ -14,6 +14,7 @@ import { serviceAccountTokenSecrets } from "../controllers/service-account-token
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { ApprovalPolicy } from "../signers/approval-policy.ts";
 import { certificateControllers } from "./certificate-controllers.ts";
+import { enabledControllers } from "./enabled-controllers.ts";
 import type { AuthorityFor } from "./signing-authorities.ts";
 import type { TokenServices } from "./token-services.ts";
 
@@ -29,8 +30,13 @@ export interface ControllerListOptions {
   readonly policy: (() => ApprovalPolicy) | undefined;
 }
 
-/** Every loop. */
-export function everyController(given: ControllerListOptions): Controller[] {
+/** The loops that `--controllers` switches on. Throws UsageError for a name that no loop has. */
+export function controllerList(given: ControllerListOptions): Controller[] {
+  const enabled = enabledControllers(given.options.controllers);
+  return everyController(given).filter(({ name }) => enabled.has(name));
+}
+
+function everyController(given: ControllerListOptions): Controller[] {
   const { options, names, policy, definitions, caCertificates, issueSecretToken, authorityFor } = given;
   const resources = definitions.map(referenceTo);
   return [

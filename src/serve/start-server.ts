@@ -26,6 +26,7 @@ import { frontProxyHeaders, openAuthentication } from "./authentication-services
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
+import { enabledControllers } from "./enabled-controllers.ts";
 import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { tokenObjects } from "./look-ups.ts";
 import { LoopbackTokens } from "./loopback-tokens.ts";
@@ -93,6 +94,8 @@ export async function startServer(
   }: StartOptions,
 ): Promise<RunningServer> {
   const names = namesFor(options.profile as Profile);
+  // A wrong setting is told before anything is made.
+  enabledControllers(options.controllers);
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const store = givenStore ?? (await openStore(options));
@@ -220,7 +223,7 @@ async function composeServer(
   const startLoops = (): void => {
     if (loops.length > 0 || health.isStopping) return;
     const compaction = startCompaction({ store, clock, log });
-    if (!options.controllers) {
+    if (enabledControllers(options.controllers).size === 0) {
       loops = [compaction];
       return;
     }

@@ -3,6 +3,8 @@ import { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
+import { serverNameViolations } from "../signers/server-identity.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "./controller.ts";
@@ -13,6 +15,8 @@ import { withCondition } from "./with-condition.ts";
 export interface CsrSigningOptions {
   /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
   authorityFor(signerName: string): SigningAuthority | undefined;
+  /** How clients know the API server: no CA that they believe signs its names. Throws while it is not known. */
+  readonly server: () => ServerIdentity;
   /** The longest validity, in seconds. */
   readonly maximumLifetimeSeconds: number;
 }
@@ -21,7 +25,7 @@ const endedMessage =
   "the certificate that was issued for this request ended before it could be handed out: make a new request";
 
 /** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
-export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
+export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
   return {
     name: "csrsigning",
     start(context) {
@@ -48,7 +52,13 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
         if (signer === undefined || authority === undefined) return;
 
         const request = parse(stored.spec.request ?? "");
-        const faults = request instanceof PkiError ? [request.message] : signer.violations(request, usages);
+        const faults =
+          request instanceof PkiError
+            ? [request.message]
+            : [
+                ...signer.violations(request, usages),
+                ...serverNameViolations(request.subjectAltNames, { authority, server: server() }),
+              ];
         if (request instanceof PkiError || faults.length > 0) {
           return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
         }

@@ -8,6 +8,7 @@ import { storedResources } from "../resources/index.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
 import { controllerList } from "./controller-list.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
+import { followServerIdentity } from "./follow-server-identity.ts";
 import { startElectedControllers } from "./elected-controllers.ts";
 import { openAuthorities } from "./signing-authorities.ts";
 
@@ -19,6 +20,7 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   }
   const policy = openApprovalPolicy(options["approval-policy"], log);
   const { client, names, transport } = await connect(flags);
+  const server = followServerIdentity(transport, log);
   const running = startElectedControllers({
     names,
     client,
@@ -32,6 +34,7 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
       // No fallback: the server's own CA is in its data directory alone.
       authorityFor: openAuthorities(names, options),
       policy,
+      server: () => server.current(),
     }),
     isElected: options["leader-elect"],
   });
@@ -44,5 +47,6 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   log.info({ signal: await promise }, "stopping");
   clearInterval(alive);
   await running.stop();
+  server.stop();
   client.close();
 }

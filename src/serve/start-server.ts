@@ -239,6 +239,7 @@ async function composeServer(
       issueSecretToken: tokens.issueSecretToken,
       signing,
       policy,
+      server: () => certificate.identity(),
     });
     loops = [compaction, controllers];
   };

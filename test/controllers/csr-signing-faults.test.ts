@@ -10,6 +10,7 @@ import { certificateInventory } from "../../src/controllers/certificate-inventor
 import { csrSigning } from "../../src/controllers/csr-signing.ts";
 import { runControllers } from "../../src/controllers/run-controllers.ts";
 import type { IssuedCertificate } from "../../src/resources/certificates/issued-certificates.ts";
+import type { ServerIdentity } from "../../src/signers/server-identity.ts";
 import { rootSigningAuthority } from "../../src/signers/signing-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -24,6 +25,8 @@ const stepOf = ({ method, path }: ClientRequest): Step | undefined => {
   if (method === "POST" && path.endsWith("/issuedcertificates")) return "record";
   return method === "PUT" && path.endsWith("/status") ? "status" : undefined;
 };
+
+const unknownServer: ServerIdentity = { names: { dnsNames: [], ipAddresses: [] }, certificates: [] };
 
 const failure = (code: number, reason: string): ClientResponse => ({
   status: code,
@@ -81,7 +84,10 @@ describe("csrsigning, whatever fails", () => {
     const client = new ApiClient(transport);
     const waits: number[] = [];
     const running = runControllers(
-      [csrSigning({ authorityFor: () => authority, maximumLifetimeSeconds: 3600 }), certificateInventory],
+      [
+        csrSigning({ authorityFor: () => authority, server: () => unknownServer, maximumLifetimeSeconds: 3600 }),
+        certificateInventory,
+      ],
       {
         names,
         references: scene.references,

@@ -26,6 +26,7 @@ describe("--controllers", () => {
       issueSecretToken: () => "",
       authorityFor: () => undefined,
       policy: () => ({ rules: [] }),
+      server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
     });
     assert.deepEqual(list.map(({ name }) => name).toSorted(), controllerNames.toSorted());
   });

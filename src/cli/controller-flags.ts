@@ -17,7 +17,7 @@ export const controllerFlags = {
   },
   "cluster-signing-cert-file": {
     type: "file",
-    help: "PEM certificate of the CA that signs requests, then its chain. Default: the server's own CA. Read again when it changes.",
+    help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory. Read again when it changes.",
   },
   "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
   "cluster-signing-apiserver-client-cert-file": {

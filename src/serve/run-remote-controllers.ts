@@ -31,7 +31,7 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
       names,
       definitions: storedResources(names),
       caCertificates: transport.caCertificates ?? "",
-      // No fallback: the server's own CA is in its data directory alone.
+      // No fallback: the server's CAs are in its data directory alone.
       authorityFor: openAuthorities(names, options),
       policy,
       server: () => server.current(),

@@ -98,7 +98,7 @@ const serverCpuSeconds = (): number =>
 
 /** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */
 function bareSignatures(): number {
-  const key = parsePrivateKeyPem(readFileSync(join(dataDirectory, "ca.key")));
+  const key = parsePrivateKeyPem(readFileSync(join(dataDirectory, "apiserver-client-ca.key")));
   const contents = Buffer.alloc(350, 7);
   for (let warm = 0; warm < 2000; warm++) sign("sha256", contents, key);
   const start = process.cpuUsage();

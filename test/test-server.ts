@@ -21,6 +21,8 @@ export interface TestServerOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Default: in memory. */
   readonly storage?: "memory" | "lmdb";
+  /** One of the test's own, which `stop` leaves. */
+  readonly dataDirectory?: string;
 }
 
 /** A whole server in this process, on a port and in a folder of its own; `stop` removes the folder. */
@@ -28,9 +30,10 @@ export async function startTestServer({
   profile = "platform",
   settings = {},
   storage = "memory",
+  dataDirectory: givenDirectory,
 }: TestServerOptions = {}): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-test-"));
-  const dataDirectory = join(folder, "data");
+  const dataDirectory = givenDirectory ?? join(folder, "data");
   const tokenFile = join(folder, "tokens.csv");
   const adminToken = "test-administrator";
   writeFileSync(tokenFile, `${adminToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });

@@ -1,7 +1,15 @@
+import { controllerNames } from "../api/controller-names.ts";
 import type { FlagValues, Flags } from "./flag.ts";
 
 /** The settings of the loops, most of them for certificates: of `signet serve`, and of `signet controllers`. */
 export const controllerFlags = {
+  controllers: {
+    type: "strings",
+    default: ["*"],
+    help:
+      "The controllers to run in this process: * is every one, NAME switches one on, -NAME off; false is none. " +
+      `Names: ${controllerNames.join(", ")}.`,
+  },
   "cluster-signing-duration": {
     type: "duration",
     default: "8760h",
@@ -9,7 +17,7 @@ export const controllerFlags = {
   },
   "cluster-signing-cert-file": {
     type: "file",
-    help: "PEM certificate of the CA that signs requests, then its chain. Default: the server's own CA. Read again when it changes.",
+    help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory. Read again when it changes.",
   },
   "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
   "cluster-signing-apiserver-client-cert-file": {

@@ -129,11 +129,6 @@ export const serveFlags = {
     default: "1",
     help: "Processes that serve the port together: a number, or auto for one each core.",
   },
-  controllers: {
-    type: "boolean",
-    default: true,
-    help: "Run the controllers in this process (otherwise: signet controllers).",
-  },
   ...controllerFlags,
   "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
   "log-level": {

@@ -15,7 +15,7 @@ const longestWaitMilliseconds = 24 * 3_600_000;
 
 /** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
 export const bootstrapTokenCleaner: Controller = {
-  name: "bootstrap-token-cleaner",
+  name: "tokencleaner",
   start(context) {
     const { client, clock, informers, names, references } = context;
     const secrets = informers.of(references.secrets);

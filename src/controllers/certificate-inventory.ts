@@ -3,35 +3,38 @@ import { parseCertificate } from "../pki/certificate.ts";
 import { decodePemBlocks } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
-import { certificateRecord, recordName } from "./certificate-record.ts";
+import { certificateRecord, foreignRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { controllerQueue, ignoring } from "./controller.ts";
-import type { Controller, ControllerContext } from "./controller.ts";
-
-/** Records a certificate; one that is recorded already stays as it is. */
-export const recordCertificate = (
-  { client, names, references }: ControllerContext,
-  issued: { readonly certificate: Certificate; readonly request: CertificateSigningRequest },
-): Promise<void> =>
-  ignoring([409], client.resource(references.issuedCertificates).create(certificateRecord(names, issued)));
+import type { Controller } from "./controller.ts";
 
 /**
  * Records the certificates that appear in requests: those of custom signers, and whatever else was written by hand. What
- * `csr-signing` issues is recorded before it is handed out, and found recorded here.
+ * `csrsigning` issues is recorded before it is handed out, and found recorded here.
  */
 export const certificateInventory: Controller = {
   name: "certificate-inventory",
   start(context) {
-    const { informers, log, references } = context;
+    const { client, informers, log, names, references } = context;
     const requests = informers.of(references.certificateSigningRequests);
     const records = informers.of(references.issuedCertificates);
+    const writer = client.resource(references.issuedCertificates);
+
+    /** The local copy may be behind the request that was just signed here: then the server is asked. */
+    const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
+      if (records.get(foreignRecordName(certificate)) !== undefined) return true;
+      const ownName = signedRecordName(requestUid);
+      const own = records.get(ownName) ?? (await writer.find(ownName));
+      return own !== undefined && isRecordOf(own, certificate);
+    };
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
       if (request === undefined) return;
       const certificate = leafOf(request);
       if (certificate === "unreadable") {
         log.info({ controller: this.name, request: name }, "the certificate cannot be read and is not recorded");
-      } else if (certificate !== undefined && records.get(recordName(certificate)) === undefined) {
-        await recordCertificate(context, { certificate, request });
+      } else if (certificate !== undefined && !(await isRecorded(certificate, request.metadata.uid ?? ""))) {
+        const recordName = foreignRecordName(certificate);
+        await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
       }
     });
     const add = ({ metadata, status }: CertificateSigningRequest): void => {

@@ -12,13 +12,29 @@ const nameLength = 40;
 
 const fingerprintOf = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
 
-/** The name of a certificate's record: the same certificate has the same name, so that it is recorded once. */
-export const recordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);
+/** The name of the record of a certificate that somebody else signed: the same certificate is recorded once. */
+export const foreignRecordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);
+
+/** The name of the record of what `csrsigning` signs for a request: a request has one, so that it is signed once. */
+export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;
+
+/** Whether a record is that of a certificate. */
+export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
+  spec.fingerprint === fingerprintOf(certificate);
+
+export interface RecordedCertificate {
+  /** The record's own name. */
+  readonly recordName: string;
+  readonly certificate: Certificate;
+  readonly request: CertificateSigningRequest;
+  /** What is handed out, as PEM with its chain: kept where it may have to be handed out again. */
+  readonly pem?: string;
+}
 
 /** What the inventory keeps of a certificate and of the request that it answers. */
 export function certificateRecord(
   names: Names,
-  { certificate, request }: { readonly certificate: Certificate; readonly request: CertificateSigningRequest },
+  { recordName, certificate, request, pem }: RecordedCertificate,
 ): IssuedCertificate {
   const { dnsNames, ipAddresses, emailAddresses, uris } = certificate.subjectAltNames;
   const listed = (name: string, values: readonly string[]) => (values.length > 0 ? { [name]: [...values] } : {});
@@ -27,7 +43,7 @@ export function certificateRecord(
   return {
     apiVersion: `${names.group("signet")}/v1`,
     kind: "IssuedCertificate",
-    metadata: { name: recordName(certificate) },
+    metadata: { name: recordName },
     spec: {
       signerName,
       serialNumber: serialNumberHex(certificate),
@@ -43,6 +59,7 @@ export function certificateRecord(
       ...(username !== undefined && { username }),
       ...(name !== undefined && { requestName: name }),
       ...(uid !== undefined && { requestUid: uid }),
+      ...(pem !== undefined && { certificate: Buffer.from(pem, "utf8").toString("base64") }),
     },
   };
 }

@@ -10,7 +10,7 @@ export function clusterRoleAggregation({
   aggregateRules(role: ClusterRole, all: Iterable<ClusterRole>): ClusterRole["rules"] | undefined;
 }): Controller {
   return {
-    name: "cluster-role-aggregation",
+    name: "clusterrole-aggregation",
     start(context) {
       const { client, informers, references } = context;
       const roles = informers.of(references.clusterRoles);

@@ -1,6 +1,7 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "../client/informer-set.ts";
+import type { ControllerName } from "../api/controller-names.ts";
 import type { ResourceReferences } from "../client/resource-references.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
@@ -32,13 +33,13 @@ interface StartedController {
 
 /** One loop: `start` registers its event handlers; what it returns is stopped with the process or the lease. */
 export interface Controller {
-  readonly name: string;
+  readonly name: ControllerName;
   start(context: ControllerContext): StartedController;
 }
 
 /** The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. */
 export function controllerQueue(
-  name: string,
+  name: ControllerName,
   { log, schedule }: ControllerContext,
   reconcile: (key: string) => Promise<void>,
   options: Pick<WorkQueueOptions, "concurrency"> = {},

@@ -29,7 +29,7 @@ export interface CsrApprovingOptions {
  * renewal) or /nodeclient (a bootstrapping machine), decided by an access review with the stored user, groups and extra.
  */
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
-  name: "csr-approving",
+  name: "csrapproving",
   start(context) {
     const { client, clock, informers, names, references } = context;
     const requests = informers.of(references.certificateSigningRequests);

@@ -46,7 +46,7 @@ function certificateEnd({ status }: CertificateSigningRequest): number {
 
 /** Removes requests whose time has come. */
 export const csrCleaner: Controller = {
-  name: "csr-cleaner",
+  name: "csrcleaner",
   start(context) {
     const { client, clock, informers, references } = context;
     const requests = informers.of(references.certificateSigningRequests);

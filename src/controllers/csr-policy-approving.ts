@@ -11,6 +11,7 @@ import {
 } from "../signers/decide-approval.ts";
 import type { ApprovalDecision, ApprovalQuestion, NodeNames, RequestIdentity } from "../signers/decide-approval.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
+import type { ServerNames } from "../signers/server-names.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller } from "./controller.ts";
@@ -19,6 +20,8 @@ import { withCondition } from "./with-condition.ts";
 export interface CsrPolicyApprovingOptions {
   /** The policy as it is now. */
   readonly policy: () => ApprovalPolicy;
+  /** The API server's own names, which no policy approves. Throws while they are not known. */
+  readonly serverNames: () => ServerNames;
   /** The longest validity that the signers give, in seconds. */
   readonly maximumLifetimeSeconds: number;
   /** How often a request that no rule is about is looked at again, in milliseconds: the policy may have changed. */
@@ -28,9 +31,9 @@ export interface CsrPolicyApprovingOptions {
 /** Approves and denies requests by the operator's rules. The condition names the rule, and what a denial is for. */
 export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controller {
   return {
-    name: "csr-policy-approving",
+    name: "csrpolicyapproving",
     start(context) {
-      const { client, clock, informers, references } = context;
+      const { client, clock, informers, names, references } = context;
       const requests = informers.of(references.certificateSigningRequests);
       const nodes = informers.of(references.nodes);
 
@@ -48,12 +51,16 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
         const question = questionOf(request, options.maximumLifetimeSeconds);
         if (question === undefined) return { type: "undecided" };
-        const decision = decideApproval(policy, question, (node) => namesOfNode(nodes.get(node)));
+        const surroundings = { names, serverNames: options.serverNames() };
+        const decision = decideApproval(policy, question, {
+          ...surroundings,
+          findNode: (node) => namesOfNode(nodes.get(node)),
+        });
         const nodeName = requestingNodeName(question.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
         const node = await client.resource(references.nodes).find(nodeName);
-        return decideApproval(policy, question, () => namesOfNode(node));
+        return decideApproval(policy, question, { ...surroundings, findNode: () => namesOfNode(node) });
       }
 
       const add = (request: CertificateSigningRequest): void => {

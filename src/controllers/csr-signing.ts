@@ -3,51 +3,68 @@ import { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
-import { issueCertificate } from "../signers/issue.ts";
+import { serverNameViolations } from "../signers/server-identity.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
-import { recordCertificate } from "./certificate-inventory.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller } from "./controller.ts";
+import { issueOnce } from "./issue-once.ts";
 import { withCondition } from "./with-condition.ts";
 
 export interface CsrSigningOptions {
   /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
   authorityFor(signerName: string): SigningAuthority | undefined;
+  /** How clients know the API server: no CA that they believe signs its names. Throws while it is not known. */
+  readonly server: () => ServerIdentity;
   /** The longest validity, in seconds. */
   readonly maximumLifetimeSeconds: number;
 }
 
+const endedMessage =
+  "the certificate that was issued for this request ended before it could be handed out: make a new request";
+
 /** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
-export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
+export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
   return {
-    name: "csr-signing",
+    name: "csrsigning",
     start(context) {
       const { client, clock, informers, names, references } = context;
       const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));
       const requests = informers.of(references.certificateSigningRequests);
+      const records = informers.of(references.issuedCertificates);
       const writer = client.resource(references.certificateSigningRequests);
+
+      const fail = async (
+        stored: CertificateSigningRequest,
+        { reason, message }: { readonly reason: string; readonly message: string },
+      ): Promise<void> => {
+        const failed = withCondition(stored, { type: "Failed", reason, message }, clock.now());
+        await writer.update(failed, { subresource: "status" });
+      };
 
       const reconcile = async (name: string): Promise<void> => {
         const stored = requests.get(name);
         if (stored === undefined || certificateRequestState(stored) !== "approved") return;
-        const { signerName, expirationSeconds, usages = [] } = stored.spec;
+        const { signerName, usages = [] } = stored.spec;
         const signer = signers.get(signerName);
         const authority = authorityFor(signerName);
         if (signer === undefined || authority === undefined) return;
 
         const request = parse(stored.spec.request ?? "");
-        const faults = request instanceof PkiError ? [request.message] : signer.violations(request, usages);
+        const faults =
+          request instanceof PkiError
+            ? [request.message]
+            : [
+                ...signer.violations(request, usages),
+                ...serverNameViolations(request.subjectAltNames, { authority, server: server() }),
+              ];
         if (request instanceof PkiError || faults.length > 0) {
-          const condition = { type: "Failed", reason: "SignerValidationFailure", message: faults.join("; ") } as const;
-          await writer.update(withCondition(stored, condition, clock.now()), { subresource: "status" });
-          return;
+          return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
         }
-        const now = clock.now();
-        const issued = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
-        // Nothing goes out that the inventory does not know.
-        await recordCertificate(context, { certificate: issued.certificate, request: stored });
-        const certificate = Buffer.from(issued.pem + authority.chainPem, "utf8").toString("base64");
+        const issued = await issueOnce(context, { records, stored, request, authority, maximumLifetimeSeconds });
+        if (issued.type === "ended") return fail(stored, { reason: "CertificateEnded", message: endedMessage });
+        const { certificate } = issued;
         await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
       };
       // Each waits for two writes to be on disk, which all that are under way share.

@@ -5,7 +5,7 @@ const accountName = "default";
 
 /** Keeps a service account `default` in every namespace that is not being deleted. */
 export const defaultServiceAccount: Controller = {
-  name: "default-service-account",
+  name: "serviceaccount",
   start(context) {
     const { client, informers, references } = context;
     const namespaces = informers.of(references.namespaces);

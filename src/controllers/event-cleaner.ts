@@ -18,7 +18,7 @@ export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): nu
 
 /** Removes events whose time has come: nobody else does. */
 export const eventCleaner: Controller = {
-  name: "event-cleaner",
+  name: "eventcleaner",
   start(context) {
     const { client, clock, informers, references } = context;
     const events = informers.of(references.events);

@@ -14,7 +14,7 @@ const orphanFinalizer = "orphan";
  */
 export function garbageCollector({ resources }: { readonly resources: readonly ResourceReference[] }): Controller {
   return {
-    name: "garbage-collector",
+    name: "garbagecollector",
     start(context) {
       const { client, informers } = context;
       const graph = new DependencyGraph();

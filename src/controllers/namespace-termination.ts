@@ -13,7 +13,7 @@ export function namespaceTermination(options: {
   readonly contents: readonly ResourceReference[];
 }): Controller {
   return {
-    name: "namespace-termination",
+    name: "namespace",
     start(context) {
       const { client, informers, references } = context;
       const namespaces = informers.of(references.namespaces);

@@ -5,7 +5,7 @@ import type { Controller } from "./controller.ts";
 /** Keeps a ConfigMap with the server's CA in every namespace, as it should be: created, restored, corrected. */
 export function rootCaPublisher({ caCertificates }: { readonly caCertificates: string }): Controller {
   return {
-    name: "root-ca-publisher",
+    name: "root-ca-cert-publisher",
     start(context) {
       const { client, informers, references, names } = context;
       const namespaces = informers.of(references.namespaces);

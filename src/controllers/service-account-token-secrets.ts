@@ -15,7 +15,7 @@ export interface TokenSecretsOptions {
  */
 export function serviceAccountTokenSecrets({ caCertificates, issueToken }: TokenSecretsOptions): Controller {
   return {
-    name: "service-account-token-secrets",
+    name: "serviceaccount-token",
     start(context) {
       const { client, informers, references, names } = context;
       const secrets = informers.of(references.secrets);

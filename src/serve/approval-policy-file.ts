@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { ApprovalPolicy } from "../signers/approval-policy.ts";
 import { parseApprovalPolicy } from "../signers/parse-approval-policy.ts";
 import { followFiles } from "./followed-files.ts";
-import { parseSettingsFile } from "./settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "./settings-files.ts";
 
 /**
  * The rules of `--approval-policy` as the file is now; undefined without the flag. A file that is broken at the start is a UsageError; one that is broken
@@ -16,11 +16,16 @@ export function openApprovalPolicy(
   return followFiles({
     files: [file],
     load: () =>
-      parseSettingsFile("approval-policy", file, (text) => {
-        const parsed = parseApprovalPolicy(text);
-        if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-        return parsed.policy;
-      }),
+      parseSettingsFile(
+        "approval-policy",
+        file,
+        (text) => {
+          const parsed = parseApprovalPolicy(text);
+          if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
+          return parsed.policy;
+        },
+        readFollowedFile,
+      ),
     onFailure: (error) =>
       log.error(
         { file, error: error instanceof Error ? error.message : String(error) },

@@ -18,7 +18,7 @@ export interface AuthenticationServicesOptions {
   readonly registry: FindRegistry;
   readonly tokens: TokenServices;
   readonly loopback: LoopbackTokens;
-  /** CAs of client certificates: the server's own, and the signing CAs'. */
+  /** CAs of client certificates: the administrator's, and those of the client signers. */
   readonly clientAuthorities: () => readonly Certificate[];
 }
 

@@ -10,6 +10,7 @@ import { csrSigning } from "../controllers/csr-signing.ts";
 import { trustBundlePublisher } from "../controllers/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "../signers/approval-policy.ts";
 import { isDecidedByPolicy } from "../signers/decide-approval.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
 import type { AuthorityFor } from "./signing-authorities.ts";
 
 const policyIntervalMilliseconds = 10_000;
@@ -21,11 +22,13 @@ export interface CertificateControllersOptions {
   readonly names: Names;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly authorityFor: AuthorityFor;
+  /** How clients know the API server. Throws while it is not known. */
+  readonly server: () => ServerIdentity;
 }
 
 /** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { options, names, policy, authorityFor } = given;
+  const { options, names, policy, authorityFor, server } = given;
   const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
   const maximumLifetimeSeconds = Math.floor(options["cluster-signing-duration"] / 1000);
   return [
@@ -34,8 +37,15 @@ export function certificateControllers(given: CertificateControllersOptions): Co
     }),
     ...(policy === undefined
       ? []
-      : [csrPolicyApproving({ policy, maximumLifetimeSeconds, intervalMilliseconds: policyIntervalMilliseconds })]),
-    csrSigning({ authorityFor, maximumLifetimeSeconds }),
+      : [
+          csrPolicyApproving({
+            policy,
+            serverNames: () => server().names,
+            maximumLifetimeSeconds,
+            intervalMilliseconds: policyIntervalMilliseconds,
+          }),
+        ]),
+    csrSigning({ authorityFor, server, maximumLifetimeSeconds }),
     csrCleaner,
     certificateInventory,
     certificateRecordCleaner({

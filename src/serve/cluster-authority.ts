@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
+import { UsageError } from "../cli/flag.ts";
 import { writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
@@ -17,14 +18,25 @@ const lifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 /** A certificate's start lies a little back, for clients whose clocks run behind. */
 export const clockSkewMilliseconds = 5 * 60_000;
 
-/** The data directory's CA (`ca.crt`, `ca.key`), made on first use. Throws PkiError when the files do not fit. */
-export function openClusterAuthority(dataDirectory: string, clock: Clock): ClusterAuthority {
-  const certificateFile = join(dataDirectory, "ca.crt");
-  const keyFile = join(dataDirectory, "ca.key");
+export interface ClusterAuthorityOptions {
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+  /** What the names of its files begin with; default: `ca`, the server's own. */
+  readonly baseName?: string;
+}
+
+/** A CA of the data directory (`ca.crt`, `ca.key`), made on first use. Throws PkiError when the files do not fit. */
+export function openClusterAuthority({
+  dataDirectory,
+  clock,
+  baseName = "ca",
+}: ClusterAuthorityOptions): ClusterAuthority {
+  const certificateFile = join(dataDirectory, `${baseName}.crt`);
+  const keyFile = join(dataDirectory, `${baseName}.key`);
   if (!existsSync(certificateFile)) {
     const now = clock.now();
     const authority = createCertificateAuthority({
-      subject: { commonName: "signet-ca" },
+      subject: { commonName: `signet-${baseName}` },
       privateKey: generatePrivateKey("ECDSA P-256"),
       notBefore: now - clockSkewMilliseconds,
       notAfter: now + lifetimeMilliseconds,
@@ -32,6 +44,11 @@ export function openClusterAuthority(dataDirectory: string, clock: Clock): Clust
     // The certificate comes last: where it is, the key that belongs to it is there too.
     writePrivateFile(keyFile, encodePrivateKeyPem(authority.privateKey));
     writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
+  }
+  if (!existsSync(keyFile)) {
+    throw new UsageError(
+      `${keyFile} is missing: copy it from a backup or another replica, it belongs to ${certificateFile}`,
+    );
   }
   const pem = readFileSync(certificateFile, "utf8");
   return { ...loadCertificateAuthority({ certificate: pem, privateKey: readFileSync(keyFile) }), pem };

@@ -13,7 +13,9 @@ import { rootCaPublisher } from "../controllers/root-ca-publisher.ts";
 import { serviceAccountTokenSecrets } from "../controllers/service-account-token-secrets.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { ApprovalPolicy } from "../signers/approval-policy.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
 import { certificateControllers } from "./certificate-controllers.ts";
+import { enabledControllers } from "./enabled-controllers.ts";
 import type { AuthorityFor } from "./signing-authorities.ts";
 import type { TokenServices } from "./token-services.ts";
 
@@ -27,11 +29,18 @@ export interface ControllerListOptions {
   readonly issueSecretToken?: TokenServices["issueSecretToken"];
   readonly authorityFor: AuthorityFor;
   readonly policy: (() => ApprovalPolicy) | undefined;
+  /** How clients know the API server. Throws while it is not known. */
+  readonly server: () => ServerIdentity;
 }
 
-/** Every loop. */
-export function everyController(given: ControllerListOptions): Controller[] {
-  const { options, names, policy, definitions, caCertificates, issueSecretToken, authorityFor } = given;
+/** The loops that `--controllers` switches on. Throws UsageError for a name that no loop has. */
+export function controllerList(given: ControllerListOptions): Controller[] {
+  const enabled = enabledControllers(given.options.controllers);
+  return everyController(given).filter(({ name }) => enabled.has(name));
+}
+
+function everyController(given: ControllerListOptions): Controller[] {
+  const { options, names, policy, definitions, caCertificates, issueSecretToken, authorityFor, server } = given;
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
@@ -43,7 +52,7 @@ export function everyController(given: ControllerListOptions): Controller[] {
     garbageCollector({ resources: resources.filter(({ resource }) => resource !== "events") }),
     eventCleaner,
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-    ...certificateControllers({ options, names, policy, authorityFor }),
+    ...certificateControllers({ options, names, policy, authorityFor, server }),
   ];
 }
 

@@ -3,30 +3,38 @@ import { systemClock } from "../api/clock.ts";
 import { connect } from "../cli/connection.ts";
 import type { ConnectionFlags } from "../cli/connection.ts";
 import type { RemoteControllerOptions } from "../cli/controllers.ts";
+import { UsageError } from "../cli/flag.ts";
 import { storedResources } from "../resources/index.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
-import { everyController } from "./controller-list.ts";
+import { controllerList } from "./controller-list.ts";
+import { enabledControllers } from "./enabled-controllers.ts";
+import { followServerIdentity } from "./follow-server-identity.ts";
 import { startElectedControllers } from "./elected-controllers.ts";
 import { openAuthorities } from "./signing-authorities.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
   const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
+  if (enabledControllers(options.controllers).size === 0) {
+    throw new UsageError("--controllers switches every controller off: there is nothing to run");
+  }
   const policy = openApprovalPolicy(options["approval-policy"], log);
   const { client, names, transport } = await connect(flags);
+  const server = followServerIdentity(transport, log);
   const running = startElectedControllers({
     names,
     client,
     clock: systemClock,
     log,
-    controllers: everyController({
+    controllers: controllerList({
       options,
       names,
       definitions: storedResources(names),
       caCertificates: transport.caCertificates ?? "",
-      // No fallback: the server's own CA is in its data directory alone.
+      // No fallback: the server's CAs are in its data directory alone.
       authorityFor: openAuthorities(names, options),
       policy,
+      server: () => server.current(),
     }),
     isElected: options["leader-elect"],
   });
@@ -39,5 +47,6 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   log.info({ signal: await promise }, "stopping");
   clearInterval(alive);
   await running.stop();
+  server.stop();
   client.close();
 }

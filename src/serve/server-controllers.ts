@@ -4,7 +4,7 @@ import type { Handler } from "../api/http-message.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { inProcessTransport } from "../client/in-process-transport.ts";
-import { everyController } from "./controller-list.ts";
+import { controllerList } from "./controller-list.ts";
 import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "./elected-controllers.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
@@ -30,7 +30,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
     client,
     clock,
     log,
-    controllers: everyController({ ...server, authorityFor: signing.authorityFor }),
+    controllers: controllerList({ ...server, authorityFor: signing.authorityFor }),
     isElected: options["leader-elect"],
   });
   return {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { UsageError } from "../cli/flag.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { formatDistinguishedName } from "../pki/distinguished-name.ts";
@@ -13,9 +13,38 @@ export function readSettingsFile(flag: string, file: string): string {
   }
 }
 
+const largestFollowedBytes = 1024 * 1024;
+
+/**
+ * Reads a file that a flag names and that is read again while the server runs: it may have been replaced by something that
+ * never ends, such as a pipe or a device. Throws UsageError for what is not a regular file of at most 1 MiB.
+ */
+export function readFollowedFile(flag: string, file: string): string {
+  let descriptor: number | undefined;
+  try {
+    // Without waiting: opening a pipe waits for whoever writes to it.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new UsageError(`--${flag}: ${file} is not a regular file`);
+    if (stats.size > largestFollowedBytes) throw new UsageError(`--${flag}: ${file} is larger than 1 MiB`);
+    const buffer = Buffer.alloc(stats.size);
+    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
 /** Reads and parses a file that a flag names; what `parse` throws becomes one line with the flag's name. */
-export function parseSettingsFile<T>(flag: string, file: string, parse: (text: string) => T): T {
-  const text = readSettingsFile(flag, file);
+export function parseSettingsFile<T>(
+  flag: string,
+  file: string,
+  parse: (text: string) => T,
+  read: (flag: string, file: string) => string = readSettingsFile,
+): T {
+  const text = read(flag, file);
   try {
     return parse(text);
   } catch (cause) {

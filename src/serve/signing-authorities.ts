@@ -5,7 +5,7 @@ import type { ControllerOptions } from "../cli/controller-flags.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
 import { rootSigningAuthority } from "../signers/signing-authority.ts";
-import type { ClusterAuthority } from "./cluster-authority.ts";
+import type { ClusterAuthorities, SignerWord } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
@@ -13,10 +13,14 @@ import { openSigningAuthority } from "./signing-authority-files.ts";
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 /**
- * The CAs that sign requests: a signer's own files, else those for all signers, else `fallback`. Throws UsageError for files
+ * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for files
  * that can't be used.
  */
-export function openAuthorities(names: Names, options: ControllerOptions, fallback?: SigningAuthority): AuthorityFor {
+export function openAuthorities(
+  names: Names,
+  options: ControllerOptions,
+  fallback: (word: SignerWord) => SigningAuthority | undefined = () => undefined,
+): AuthorityFor {
   const common = openSigningAuthority({
     certificateFlag: "cluster-signing-cert-file",
     certificateFile: options["cluster-signing-cert-file"],
@@ -31,17 +35,16 @@ export function openAuthorities(names: Names, options: ControllerOptions, fallba
         [apiserverClientNodeAgent, "nodeagent-client"],
         [nodeAgentServing, "nodeagent-serving"],
       ] as const
-    ).map(([signerName, word]) => [
-      signerName,
-      openSigningAuthority({
+    ).map(([signerName, word]) => {
+      const other = fallback(word);
+      const opened = openSigningAuthority({
         certificateFlag: `cluster-signing-${word}-cert-file`,
         certificateFile: options[`cluster-signing-${word}-cert-file`],
         keyFlag: `cluster-signing-${word}-key-file`,
         keyFile: options[`cluster-signing-${word}-key-file`],
-      }) ??
-        common ??
-        (() => fallback),
-    ]),
+      });
+      return [signerName, opened ?? common ?? (() => other)];
+    }),
   );
   return (signerName) => bySigner.get(signerName)?.();
 }
@@ -60,12 +63,12 @@ export interface ServerAuthorityOptions {
   readonly options: ControllerOptions & { readonly "data-dir": string };
   readonly names: Names;
   readonly clock: Clock;
-  /** The server's own CA, which signs where no files are given. */
-  readonly own: ClusterAuthority;
+  /** The data directory's CAs, which sign where no files are given. */
+  readonly own: ClusterAuthorities["ofSigner"];
 }
 
 export function openSigningAuthorities({ options, names, clock, own }: ServerAuthorityOptions): SigningAuthorities {
-  const authorities = openAuthorities(names, options, rootSigningAuthority(own));
+  const authorities = openAuthorities(names, options, (word) => rootSigningAuthority(own[word]));
   const retired = new RetiredAuthorities({
     file: join(options["data-dir"], "client-authorities.json"),
     clock,

@@ -2,7 +2,7 @@ import { loadSigningAuthority } from "../signers/signing-authority.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
 import { UsageError } from "../cli/flag.ts";
 import { followFiles } from "./followed-files.ts";
-import { parseSettingsFile, readSettingsFile } from "./settings-files.ts";
+import { parseSettingsFile, readFollowedFile } from "./settings-files.ts";
 
 /** The two files of a CA, by the flags that name them. */
 export interface AuthorityFiles {
@@ -26,8 +26,11 @@ export function openSigningAuthority(files: AuthorityFiles): (() => SigningAutho
   return followFiles({
     files: [certificateFile, keyFile],
     load: () =>
-      parseSettingsFile(certificateFlag, certificateFile, (certificate) =>
-        loadSigningAuthority({ certificate, privateKey: readSettingsFile(keyFlag, keyFile) }),
+      parseSettingsFile(
+        certificateFlag,
+        certificateFile,
+        (certificate) => loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
+        readFollowedFile,
       ),
   });
 }

@@ -25,7 +25,8 @@ import { openAuditLog } from "./audit-file.ts";
 import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
-import { openClusterAuthority } from "./cluster-authority.ts";
+import { openClusterAuthorities } from "./cluster-authorities.ts";
+import { enabledControllers } from "./enabled-controllers.ts";
 import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { tokenObjects } from "./look-ups.ts";
 import { LoopbackTokens } from "./loopback-tokens.ts";
@@ -93,6 +94,8 @@ export async function startServer(
   }: StartOptions,
 ): Promise<RunningServer> {
   const names = namesFor(options.profile as Profile);
+  // A wrong setting is told before anything is made.
+  enabledControllers(options.controllers);
   const dataDirectory = options["data-dir"];
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const store = givenStore ?? (await openStore(options));
@@ -120,15 +123,15 @@ async function composeServer(
   { log, clock, names, store, isStoreShared, isPortShared }: Foundations,
 ): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
-  const authority = openClusterAuthority(dataDirectory, clock);
-  const signing = openSigningAuthorities({ options, names, clock, own: authority });
+  const authorities = openClusterAuthorities(dataDirectory, clock);
+  const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
   const policy = openApprovalPolicy(options["approval-policy"], log);
-  const certificate = openTlsCertificate(options, { authority, clock });
+  const certificate = openTlsCertificate(options, { authority: authorities.server, clock });
 
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
   const objects = tokenObjects(registry);
   const tokens = openTokenServices({ options, names, clock, objects });
-  if (usesEtcd(options)) await agreeOnIdentity(store, { authority: authority.certificate, ...tokens });
+  if (usesEtcd(options)) await agreeOnIdentity(store, { authorities, ...tokens });
   const definitions = storedDefinitions(names, { options, tokens, objects });
   // What decides needs what is stored, and what is stored asks what decides: it is there before the first request.
   let authorization: AuthorizationServices | undefined;
@@ -154,7 +157,7 @@ async function composeServer(
     registry,
     tokens,
     loopback,
-    clientAuthorities: () => [authority.certificate, ...signing.clientAuthorities()],
+    clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
   const impersonate = createImpersonation(names, authorize);
   const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });
@@ -210,7 +213,7 @@ async function composeServer(
   url = serverUrl(options, port);
   const kubeconfigFile = writeAdminKubeconfig({
     dataDirectory,
-    authority,
+    authority: authorities.administrator,
     clock,
     server: url,
     caCertificates: certificate.caCertificates,
@@ -220,7 +223,7 @@ async function composeServer(
   const startLoops = (): void => {
     if (loops.length > 0 || health.isStopping) return;
     const compaction = startCompaction({ store, clock, log });
-    if (!options.controllers) {
+    if (enabledControllers(options.controllers).size === 0) {
       loops = [compaction];
       return;
     }
@@ -236,6 +239,7 @@ async function composeServer(
       issueSecretToken: tokens.issueSecretToken,
       signing,
       policy,
+      server: () => certificate.identity(),
     });
     loops = [compaction, controllers];
   };

@@ -3,6 +3,9 @@ import { UsageError } from "../cli/flag.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import type { ServingCertificate } from "../server/listener.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { serverIdentity } from "../signers/server-identity.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import { readSettingsFile } from "./settings-files.ts";
 
@@ -11,6 +14,8 @@ export interface TlsCertificate {
   current(): ServingCertificate;
   /** PEM of what clients verify it with. */
   readonly caCertificates: string;
+  /** What the certificate says, and where clients are told to find the server. */
+  identity(): ServerIdentity;
   /** Called with each new certificate; there is one listener. */
   onRenewed(listener: (certificate: ServingCertificate) => void): void;
   stop(): void;
@@ -29,31 +34,42 @@ export function openTlsCertificate(
   if ((certificateFile === undefined) !== (keyFile === undefined)) {
     throw new UsageError("--tls-cert-file and --tls-private-key-file go together");
   }
+  const hosts = [options["bind-address"], options["advertise-address"] ?? "", ...options["tls-san"]].filter(
+    (host) => host !== "",
+  );
   const read = (): ServingCertificate => {
     if (certificateFile !== undefined && keyFile !== undefined) {
       const cert = readSettingsFile("tls-cert-file", certificateFile);
       return { cert, key: readSettingsFile("tls-private-key-file", keyFile) };
     }
-    const names = [options["bind-address"], options["advertise-address"] ?? "", ...options["tls-san"]];
     const { certificate, key } = openServingCertificate({
       dataDirectory: options["data-dir"],
       authority,
       clock,
-      names: names.filter((name) => name !== ""),
+      names: hosts,
     });
     return { cert: certificate, key };
   };
+  const identify = ({ cert }: ServingCertificate): ServerIdentity =>
+    serverIdentity({
+      shown: parseCertificatesPem(cert),
+      trusted: certificateFile === undefined ? [authority.certificate] : [],
+      hosts,
+    });
   let current = read();
+  let identity = identify(current);
   let listener: (certificate: ServingCertificate) => void = () => {};
   const timer = setInterval(() => {
     const next = read();
     if (next.cert === current.cert && next.key === current.key) return;
+    identity = identify(next);
     current = next;
     listener(next);
   }, intervalMilliseconds);
   timer.unref();
   return {
     current: () => current,
+    identity: () => identity,
     caCertificates: certificateFile === undefined ? authority.pem : current.cert,
     onRenewed: (next) => (listener = next),
     stop: () => clearInterval(timer),

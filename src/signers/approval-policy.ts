@@ -29,24 +29,29 @@ export interface RequestRequirements {
   readonly commonNames: readonly NamePattern[] | undefined;
   /** Left out: every organization is one of the requester's groups. */
   readonly organizations: readonly NamePattern[] | undefined;
-  /** Left out, and names not taken from the node: no such names. */
+  /** Left out: no such names. */
   readonly dnsNames: readonly NamePattern[] | undefined;
   readonly ipRanges: readonly IpRange[] | undefined;
   readonly emailAddresses: readonly NamePattern[] | undefined;
   readonly uris: readonly NamePattern[] | undefined;
-  /** DNS names and IP addresses must be among the names and addresses of the requesting node's Node object. */
+  /**
+   * DNS names and IP addresses must be among the names and addresses of the requesting node's Node object. The node reports
+   * those itself, so that `dnsNames`, `ipRanges` or both stand beside it; without `dnsNames`, the Node's own name is allowed.
+   */
   readonly namesBelongToNode: boolean;
   /** Left out: whatever the signer takes. */
   readonly usages: readonly string[] | undefined;
   readonly keys: readonly KeyRequirement[];
-  /** Seconds. Left out: whatever the signer gives. */
-  readonly maximumLifetimeSeconds: number | undefined;
+  readonly maximumLifetimeSeconds: number;
 }
 
 export interface KeyRequirement {
   readonly type: "RSA" | "ECDSA" | "Ed25519";
   readonly minimumBits: number;
 }
+
+/** A day: how long a certificate may live where a rule does not say. */
+export const defaultMaximumLifetimeSeconds = 86_400;
 
 /** What keys may be where a rule does not say. */
 export const defaultKeys: readonly KeyRequirement[] = [

@@ -1,8 +1,12 @@
-import { nodeUsernamePrefix } from "../api/user-info.ts";
+import type { Names } from "../api/names.ts";
+import { nodeUsernamePrefix, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../api/user-info.ts";
 import type { CertificateRequest } from "../pki/certificate-request.ts";
-import { isInIpRange, parseIpAddress } from "../pki/ip-address.ts";
-import type { ApprovalPolicy, ApprovalRule, RequestMatch, RequestRequirements } from "./approval-policy.ts";
-import type { NamePattern } from "./name-pattern.ts";
+import { alternativeNameFaults } from "./alternative-name-requirements.ts";
+import type { RequesterNode } from "./alternative-name-requirements.ts";
+import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
+import { matchesAny } from "./name-pattern.ts";
+import type { ServerNames } from "./server-names.ts";
+import { subjectFaults } from "./subject-requirements.ts";
 
 /** Which signer a stored request is for, and who asked. */
 export interface RequestIdentity {
@@ -29,7 +33,7 @@ export interface NodeNames {
 
 /** A requirement that a request does not keep: the field of the rule, and what is wrong. */
 export interface FailedRequirement {
-  readonly field: keyof RequestRequirements | "subject";
+  readonly field: keyof RequestRequirements | "subject" | "serverNames";
   readonly message: string;
 }
 
@@ -42,23 +46,32 @@ export type ApprovalDecision =
 export const requestingNodeName = (username: string): string | undefined =>
   username.startsWith(nodeUsernamePrefix) ? username.slice(nodeUsernamePrefix.length) : undefined;
 
-/**
- * What the policy says of a request: the first rule that matches decides, and without one nothing is decided. `findNode`
- * is asked for the requesting node only when the rule wants its names.
- */
+/** What a decision needs to know besides the request. */
+export interface ApprovalSurroundings {
+  readonly names: Names;
+  /** No policy approves a certificate for one of these. */
+  readonly serverNames: ServerNames;
+  /** Asked for the requesting node, and only when a rule wants its names. */
+  readonly findNode: (name: string) => NodeNames | undefined;
+}
+
+/** What the policy says of a request: the first rule that matches decides, and without one nothing is decided. */
 export function decideApproval(
   policy: ApprovalPolicy,
   question: ApprovalQuestion,
-  findNode: (name: string) => NodeNames | undefined,
+  { names, serverNames, findNode }: ApprovalSurroundings,
 ): ApprovalDecision {
   const rule = policy.rules.find(({ match }) => isAbout(match, question));
   if (rule === undefined) return { type: "undecided" };
   if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
+  const node = (): RequesterNode => {
+    const name = requestingNodeName(question.username);
+    return { name, names: name === undefined ? undefined : findNode(name) };
+  };
   const failed = [
-    ...subjectFaults(rule.require, question),
-    ...nameFaults(rule.require, question),
-    ...nodeFaults(rule, question, findNode),
-    ...otherFaults(rule.require, question),
+    ...subjectFaults(rule.require, question, names),
+    ...alternativeNameFaults(rule.require, question, { node, serverNames }),
+    ...otherFaults(rule.require, question, names),
   ];
   return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
 }
@@ -85,9 +98,6 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
 export const isDecidedByPolicy = (policy: ApprovalPolicy, request: RequestIdentity): boolean =>
   policy.rules.some(({ match }) => isAbout(match, request));
 
-const matchesAny = (patterns: readonly NamePattern[], name: string): boolean =>
-  patterns.some((pattern) => pattern.matches(name));
-
 function isAbout(match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
   return (
     match.signers.includes(signerName) &&
@@ -96,91 +106,10 @@ function isAbout(match: RequestMatch, { signerName, username, groups }: RequestI
   );
 }
 
-const commonNameAndOrganization = new Set(["2.5.4.3", "2.5.4.10"]);
+/** An hour, as long as an account's token lives when nobody says how long. */
+const longestForAccountSeconds = 3600;
 
-function subjectFaults(require: RequestRequirements, question: ApprovalQuestion): FailedRequirement[] {
-  const { commonName, organizations, relativeNames } = question.request.subject;
-  const faults: FailedRequirement[] = [];
-  if (require.commonNames === undefined) {
-    if (commonName !== question.username) {
-      faults.push({ field: "commonNames", message: `${JSON.stringify(commonName)} is not the requester's user name` });
-    }
-  } else if (!matchesAny(require.commonNames, commonName)) {
-    faults.push({ field: "commonNames", message: `${JSON.stringify(commonName)} is not allowed` });
-  }
-  for (const organization of organizations) {
-    if (require.organizations === undefined) {
-      if (question.groups.includes(organization)) continue;
-      faults.push({
-        field: "organizations",
-        message: `${JSON.stringify(organization)} is not a group of the requester`,
-      });
-    } else if (!matchesAny(require.organizations, organization)) {
-      faults.push({ field: "organizations", message: `${JSON.stringify(organization)} is not allowed` });
-    }
-  }
-  if (relativeNames.flat().some(({ type }) => !commonNameAndOrganization.has(type))) {
-    faults.push({ field: "subject", message: "only a common name and organizations are allowed" });
-  }
-  return faults;
-}
-
-function nameFaults(require: RequestRequirements, { request }: ApprovalQuestion): FailedRequirement[] {
-  const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
-  const faults: FailedRequirement[] = [];
-  const refuse = (field: FailedRequirement["field"], name: string): void => {
-    faults.push({ field, message: `${JSON.stringify(name)} is not allowed` });
-  };
-  for (const name of dnsNames) {
-    // A wildcard in a certificate covers more names than the pattern's author can have thought of.
-    if (name.includes("*")) refuse("dnsNames", name);
-    else if (
-      require.dnsNames === undefined ? !require.namesBelongToNode : !matchesAny(require.dnsNames, name.toLowerCase())
-    ) {
-      refuse("dnsNames", name);
-    }
-  }
-  for (const text of ipAddresses) {
-    const address = parseIpAddress(text);
-    const isAllowed =
-      require.ipRanges === undefined
-        ? require.namesBelongToNode
-        : address !== undefined && require.ipRanges.some((range) => isInIpRange(address, range));
-    if (!isAllowed) refuse("ipRanges", text);
-  }
-  for (const address of emailAddresses)
-    if (!matchesAny(require.emailAddresses ?? [], address)) refuse("emailAddresses", address);
-  for (const uri of uris) if (!matchesAny(require.uris ?? [], uri)) refuse("uris", uri);
-  return faults;
-}
-
-function nodeFaults(
-  { require }: ApprovalRule,
-  { username, request }: ApprovalQuestion,
-  findNode: (name: string) => NodeNames | undefined,
-): FailedRequirement[] {
-  if (!require.namesBelongToNode) return [];
-  const field = "namesBelongToNode";
-  const nodeName = requestingNodeName(username);
-  if (nodeName === undefined) return [{ field, message: "the requester is not a node" }];
-  const node = findNode(nodeName);
-  if (node === undefined) return [{ field, message: `there is no node ${JSON.stringify(nodeName)}` }];
-  const faults: FailedRequirement[] = [];
-  const ownDnsNames = new Set(node.dnsNames.map((name) => name.toLowerCase()));
-  for (const name of request.subjectAltNames.dnsNames) {
-    if (!ownDnsNames.has(name.toLowerCase()))
-      faults.push({ field, message: `${JSON.stringify(name)} is not a name of the node` });
-  }
-  const ownAddresses = new Set(node.ipAddresses.map((address) => parseIpAddress(address)?.toString("hex")));
-  for (const address of request.subjectAltNames.ipAddresses) {
-    if (!ownAddresses.has(parseIpAddress(address)?.toString("hex"))) {
-      faults.push({ field, message: `${address} is not an address of the node` });
-    }
-  }
-  return faults;
-}
-
-function otherFaults(require: RequestRequirements, question: ApprovalQuestion): FailedRequirement[] {
+function otherFaults(require: RequestRequirements, question: ApprovalQuestion, names: Names): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of question.usages) {
     if (require.usages?.includes(usage) === false) {
@@ -191,9 +120,21 @@ function otherFaults(require: RequestRequirements, question: ApprovalQuestion): 
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {
     faults.push({ field: "keys", message: `${algorithm} with ${sizeBits} bits is not allowed` });
   }
-  if (require.maximumLifetimeSeconds !== undefined && question.lifetimeSeconds > require.maximumLifetimeSeconds) {
-    const message = `${question.lifetimeSeconds} seconds are more than ${require.maximumLifetimeSeconds}`;
-    faults.push({ field: "maximumLifetimeSeconds", message });
+  const { lifetimeSeconds } = question;
+  const field = "maximumLifetimeSeconds";
+  if (lifetimeSeconds > require.maximumLifetimeSeconds) {
+    const message = `${lifetimeSeconds} seconds are more than ${require.maximumLifetimeSeconds}`;
+    faults.push({ field, message });
+  }
+  // Nothing ends a certificate before its time, not even the removal of the account.
+  if (isOfAccount(question) && question.signerName === names.signers.apiserverClient) {
+    if (lifetimeSeconds > longestForAccountSeconds) {
+      const message = `${lifetimeSeconds} seconds are more than ${longestForAccountSeconds} for a service account`;
+      faults.push({ field, message });
+    }
   }
   return faults;
 }
+
+const isOfAccount = ({ username, groups }: RequestIdentity): boolean =>
+  username.startsWith(serviceAccountUsernamePrefix) || groups.includes(serviceAccountsGroup);

@@ -4,6 +4,9 @@ export interface NamePattern {
   matches(name: string): boolean;
 }
 
+export const matchesAny = (patterns: readonly NamePattern[], name: string): boolean =>
+  patterns.some((pattern) => pattern.matches(name));
+
 const maximumPatternLength = 512;
 const maximumNameLength = 4096;
 

@@ -1,6 +1,12 @@
 import { parse } from "yaml";
 import { parseIpRange, type IpRange } from "../pki/ip-address.ts";
-import { defaultKeys, type ApprovalPolicy, type ApprovalRule, type KeyRequirement } from "./approval-policy.ts";
+import {
+  defaultKeys,
+  defaultMaximumLifetimeSeconds,
+  type ApprovalPolicy,
+  type ApprovalRule,
+  type KeyRequirement,
+} from "./approval-policy.ts";
 import { namePattern, type NamePattern } from "./name-pattern.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
@@ -78,8 +84,14 @@ function parseRequirements(fields: Fields): ApprovalRule["require"] {
     namesBelongToNode: fields.flag("namesBelongToNode"),
     usages,
     keys: fields.list("keys", (value, path) => parseKey(value, { path, faults: fields.faults })) ?? defaultKeys,
-    maximumLifetimeSeconds: fields.positiveInteger("maximumLifetimeSeconds"),
+    maximumLifetimeSeconds: fields.positiveInteger("maximumLifetimeSeconds") ?? defaultMaximumLifetimeSeconds,
   };
+  if (requirements.namesBelongToNode && !fields.has("dnsNames") && !fields.has("ipRanges")) {
+    fields.fault(
+      "namesBelongToNode",
+      "a node reports its names itself, so it could get any name: add dnsNames, ipRanges or both, with the names that nodes may have",
+    );
+  }
   fields.refuseOthers();
   return requirements;
 }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/api/names.ts";
 import { startTestServer } from "../test-server.ts";
@@ -79,7 +81,7 @@ rules:
   - name: serving
     action: approve
     match: { signers: [platform.io/nodeagent-serving], groups: [system:nodes] }
-    require: { namesBelongToNode: true, maximumLifetimeSeconds: 86400 }
+    require: { namesBelongToNode: true, dnsNames: ["**"], ipRanges: [10.0.0.0/8, 127.0.0.0/8], maximumLifetimeSeconds: 86400 }
   - name: clients
     action: ${action}
     match: { signers: [platform.io/apiserver-client], users: [alice] }
@@ -88,7 +90,9 @@ rules:
   let server: TestServer;
   before(async () => {
     writeFileSync(policyFile, rule("approve"));
-    server = await startTestServer({ settings: { "approval-policy": policyFile } });
+    server = await startTestServer({
+      settings: { "approval-policy": policyFile, "tls-san": ["api.signet.example"] },
+    });
     await bind(server, "system:node-bootstrapper", "system:nodes");
     await bind(server, "system:node-bootstrapper", "dev");
     await server.client.request("POST", "/api/v1/nodes", {
@@ -134,11 +138,46 @@ rules:
     );
   });
 
+  it("denies a client certificate of a year, which is what a request without a lifetime asks for", async () => {
+    const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
+    await alice.request({ name: "year", signerName: apiserverClient, commonName: "alice" });
+    const denied = await alice.settled("year", isDecided);
+    assert.match(conditionOf(denied, "Denied")?.message ?? "", /31536000 seconds are more than 86400/);
+  });
+
+  it("never gives a node the server's own names, which the node reports as its own", async () => {
+    const names = ["localhost", hostname().toLowerCase(), "api.signet.example"];
+    await server.client.request("POST", "/api/v1/nodes", {
+      body: { apiVersion: "v1", kind: "Node", metadata: { name: "liar" } },
+    });
+    await server.client.request("PATCH", "/api/v1/nodes/liar/status", {
+      contentType: "application/merge-patch+json",
+      body: {
+        status: {
+          addresses: [
+            ...names.map((address) => ({ type: "InternalDNS", address })),
+            { type: "InternalIP", address: "127.0.0.1" },
+          ],
+        },
+      },
+    });
+    const liar = sceneOf(server, { name: "system:node:liar", groups: ["system:nodes"] });
+    const subject = { commonName: "system:node:liar", organizations: ["system:nodes"] };
+    const wishes = [...names.map((name) => ({ dnsNames: [name] })), { ipAddresses: ["127.0.0.1"] }];
+    for (const [index, altNames] of wishes.entries()) {
+      const name = `server-name-${index}`;
+      await liar.request({ ...serving(name, []), ...subject, names: altNames });
+      const denied = await liar.settled(name, isDecided);
+      assert.match(conditionOf(denied, "Denied")?.message ?? "", /serverNames: ".*" is a name of the API server/);
+    }
+  });
+
   it("leaves alone what no rule is about", async () => {
     const mallory = sceneOf(server, { name: "mallory", groups: ["dev"] });
     await mallory.request({ name: "unruled", signerName: apiserverClient, commonName: "mallory" });
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
-    await alice.request({ name: "ruled", signerName: apiserverClient, commonName: "alice" });
+    const ruled = { signerName: apiserverClient, commonName: "alice", expirationSeconds: 3600 };
+    await alice.request({ name: "ruled", ...ruled });
     await alice.settled("ruled", isDecided);
     assert.deepEqual((await mallory.requests.get("unruled")).status.conditions ?? [], []);
   });
@@ -146,13 +185,24 @@ rules:
   it("is read again when it changes, and stays in force while the file is broken", async () => {
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
     const decide = async (name: string): Promise<string | undefined> => {
-      await alice.request({ name, signerName: apiserverClient, commonName: "alice" });
+      await alice.request({ name, signerName: apiserverClient, commonName: "alice", expirationSeconds: 3600 });
       return (await alice.settled(name, isDecided)).status.conditions?.[0]?.type;
     };
     writeFileSync(policyFile, "rules: [{ name: broken }]");
     assert.equal(await decide("while-broken"), "Approved");
-    writeFileSync(policyFile, rule("deny"));
+    for (const [index, other] of ["/dev/zero", "/dev/null", folder.path, folder.file("nowhere")].entries()) {
+      rmSync(policyFile);
+      symlinkSync(other, policyFile);
+      assert.equal(await decide(`while-a-link-${index}`), "Approved", other);
+    }
+    rmSync(policyFile);
+    execFileSync("mkfifo", [policyFile]);
+    assert.equal(await decide("while-a-pipe"), "Approved");
+    rmSync(policyFile);
+    writeFileSync(folder.file("linked.yaml"), rule("deny"));
+    symlinkSync(folder.file("linked.yaml"), policyFile);
     assert.equal(await decide("after-change"), "Denied");
+    rmSync(policyFile);
   });
 
   it("that is broken at the start is a usage error that lists every fault", async () => {

@@ -42,7 +42,7 @@ export class AgentUnderTest {
     this.#process = new SignetProcess(
       ...["agent", "--server", server, "--ca-file", caFile, "--bootstrap-token-file", tokenFile],
       ...["--node-name", nodeName, "--data-dir", folder, "--listen-address", "127.0.0.1", "--port", String(this.#port)],
-      ...["--certificate-lifetime", "10m", "--dns-name", "localhost"],
+      ...["--certificate-lifetime", "10m", "--node-ip", "10.0.0.7"],
       ...["--trust-bundle", `platform.io:nodeagent-serving:ca:${this.bundleFile}`],
       ...["--trust-bundle", `signer=platform.io/apiserver-client-nodeagent:${this.signerFile}`],
       ...["--on-change", `echo "$SIGNET_CHANGE" >> '${this.changesFile}'`],

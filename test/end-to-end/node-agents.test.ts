@@ -32,7 +32,7 @@ rules:
   - name: node-serving
     match: { signers: [platform.io/nodeagent-serving], groups: ["system:nodes"] }
     action: approve
-    require: { namesBelongToNode: true }
+    require: { namesBelongToNode: true, dnsNames: ["node-*"], ipRanges: [10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16] }
 `;
 
 const firstAuthority = newAuthority("first signer");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import type { ApiClient } from "../../src/client/api-client.ts";
+import { signerWords } from "../../src/serve/cluster-authorities.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
 import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
@@ -11,7 +12,10 @@ import { freePorts } from "../storage/etcd-process.ts";
 import type { EtcdCluster } from "../storage/etcd-process.ts";
 
 /** What replicas must share, from the data directory of the first. */
-const sharedFiles = ["ca.crt", "ca.key", "service-account.key"];
+export const sharedFiles = [
+  ...["ca", ...signerWords.map((word) => `${word}-ca`)].flatMap((name) => [`${name}.crt`, `${name}.key`]),
+  "service-account.key",
+];
 
 export interface ReplicaOptions {
   readonly name: string;

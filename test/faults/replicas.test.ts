@@ -15,10 +15,10 @@ import { resourceReferences } from "../../src/client/resource-references.ts";
 import { startServer } from "../../src/serve/start-server.ts";
 import type { RunningServer } from "../../src/serve/start-server.ts";
 import { waitForObject } from "../wait-for-object.ts";
+import { sharedFiles } from "./replica.ts";
 import { skipsEtcd, startEtcd } from "../storage/etcd-process.ts";
 import type { EtcdCluster } from "../storage/etcd-process.ts";
 
-const sharedFiles = ["ca.crt", "ca.key", "service-account.key"];
 const { serviceAccounts, namespaces, leases } = resourceReferences(namesFor("platform"));
 const clusterRoleBindings: ResourceReference = {
   group: "rbac.authorization.platform.io",
@@ -169,6 +169,9 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     mkdirSync(dataDirectory);
     for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
     await assert.rejects(start("half"), /does not know the key that signs the others' tokens/);
+    // A directory with the server's CA alone is one of an earlier version, whose signers all use that one.
+    copyFileSync(join(folder, "one", "service-account.key"), join(dataDirectory, "service-account.key"));
+    await assert.rejects(start("half"), /CAs of the signers are not those of the others.*nodeagent-serving-ca\.crt/);
   });
 
   it("run the controllers in one of them, and in another once that stops", async () => {

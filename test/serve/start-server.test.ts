@@ -41,10 +41,11 @@ describe("a server on an empty folder", () => {
   test("makes what it needs, private where it is secret, and its kubeconfig is the administrator's", async () => {
     const server = await start();
     try {
-      const modes = ["ca.key", "service-account.key", "serving.pem", "admin.kubeconfig", "admin.pem"].map(
-        (file) => statSync(join(dataDirectory, file)).mode & 0o777,
-      );
-      assert.deepEqual(modes, [0o600, 0o600, 0o600, 0o600, 0o600]);
+      const secret = [
+        ...["ca.key", "apiserver-client-ca.key", "nodeagent-client-ca.key", "nodeagent-serving-ca.key"],
+        ...["service-account.key", "serving.pem", "admin.kubeconfig", "admin.pem"],
+      ];
+      for (const file of secret) assert.equal(statSync(join(dataDirectory, file)).mode & 0o777, 0o600, file);
       assert.equal(statSync(dataDirectory).mode & 0o777, 0o700);
       const client = clientOf(server);
       const { username, groups } = (await whoAmI(client)).status.userInfo;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { platformNames } from "../../src/api/names.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey, type KeyType } from "../../src/pki/keys.ts";
@@ -11,6 +12,7 @@ import {
   decideApproval,
   type ApprovalDecision,
   type ApprovalQuestion,
+  type ApprovalSurroundings,
   type NodeNames,
 } from "../../src/signers/decide-approval.ts";
 import { namePattern } from "../../src/signers/name-pattern.ts";
@@ -86,7 +88,13 @@ function question(
   };
 }
 
-const decide = (asked: ApprovalQuestion): ApprovalDecision => decideApproval(policy, asked, (name) => nodes.get(name));
+const surroundings: ApprovalSurroundings = {
+  names: platformNames,
+  serverNames: { dnsNames: ["api.example.org", "*.api.example.org"], ipAddresses: ["10.0.0.9", "fd00::9"] },
+  findNode: (name) => nodes.get(name),
+};
+
+const decide = (asked: ApprovalQuestion): ApprovalDecision => decideApproval(policy, asked, surroundings);
 const failedFields = (asked: ApprovalQuestion): string[] => {
   const decision = decide(asked);
   return decision.type === "denied" ? decision.failed.map(({ field }) => field) : [decision.type];

@@ -7,7 +7,7 @@ import { defineResource } from "../../registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { typeMetaFields } from "../../schema/meta-schemas.ts";
 import { objectMeta } from "../../schema/object-meta-schema.ts";
-import { atomicList, object, string, time } from "../../schema/schema.ts";
+import { atomicList, bytes, object, string, time } from "../../schema/schema.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { ageColumn } from "../columns.ts";
 import { humanDuration } from "../human-duration.ts";
@@ -54,6 +54,13 @@ const issuedCertificateSchema = object({
           username: { number: 12, schema: string, description: "The user who asked for it." },
           requestName: { number: 13, schema: string, description: "The name of the CertificateSigningRequest." },
           requestUid: { number: 14, schema: string, description: "The uid of the CertificateSigningRequest." },
+          certificate: {
+            number: 15,
+            schema: bytes,
+            description:
+              "What csrsigning hands out for the request: PEM, the certificate and then its chain. Absent for the " +
+              "certificates of other signers.",
+          },
         },
       }),
     },
@@ -62,7 +69,10 @@ const issuedCertificateSchema = object({
 
 export type IssuedCertificate = Infer<typeof issuedCertificateSchema>;
 
-/** The inventory: one object a certificate, named after its fingerprint, so that recording it twice changes nothing. */
+/**
+ * The inventory: one object a certificate, named after the request that it answers or after its fingerprint, so that recording
+ * it twice changes nothing.
+ */
 export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCertificate> =>
   defineResource({
     group: names.group("signet"),

@@ -1,0 +1,35 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
+import type { HttpsTransportOptions } from "./https-transport.ts";
+
+const handshakeMilliseconds = 10_000;
+
+/**
+ * The certificates that a server shows, as DER: its own, then its chain as far as it is known. It is verified as for any
+ * request. Rejects when no connection comes about within ten seconds.
+ */
+export async function serverCertificates(options: HttpsTransportOptions): Promise<Buffer[]> {
+  const { hostname, port } = new URL(options.server);
+  const { caCertificates } = options.tlsCredentials?.() ?? options;
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const socket = connect({
+    host,
+    port: port === "" ? 443 : Number(port),
+    servername: options.serverName ?? (/^[\d.]+$|:/.test(host) ? "" : host),
+    ...(caCertificates !== undefined && { ca: caCertificates }),
+    rejectUnauthorized: options.skipsServerVerification !== true,
+  });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(handshakeMilliseconds) });
+    const shown: Buffer[] = [];
+    let next = socket.getPeerCertificate(true);
+    // A root is its own issuer.
+    while (next?.raw !== undefined && !shown.some((one) => one.equals(next.raw))) {
+      shown.push(next.raw);
+      next = next.issuerCertificate;
+    }
+    return shown;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -151,6 +151,7 @@ async function composeServer(
     options,
     names,
     clock,
+    log,
     registry,
     tokens,
     loopback,

@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { replaceLink } from "../files/atomic-link.ts";
 import { UnusableFile } from "../files/unusable-file.ts";
@@ -23,7 +24,7 @@ export class CertificateStore {
   constructor(directory: string, name: CertificateName) {
     this.#directory = directory;
     this.#name = name;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory, { mode: 0o700 });
     for (const file of readdirSync(directory)) {
       // What a kill left in the middle of a write.
       if (file.startsWith(`${name}-`) && file.endsWith(".new")) rmSync(join(directory, file), { force: true });

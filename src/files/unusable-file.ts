@@ -13,7 +13,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; name a place on one that is not",
   ENOSPC: "no space is left on the disk; make room",
   EDQUOT: "the user's disk quota is used up; make room",
-  ENOENT: "the folder does not exist; make it, or name another",
+  ENOENT: "the folder does not exist and cannot be made there; name another",
   ENOTDIR: "a part of the path is a file and no folder; name another",
   EISDIR: "it is a folder; name a file",
   ENAMETOOLONG: "the name is too long; name a shorter one",

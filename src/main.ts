@@ -1,9 +1,5 @@
-#!/usr/bin/env node
-import { enableCompileCache } from "node:module";
+import { runCommandLine } from "./cli/program.ts";
 
-// Starting takes half the time with the compiled code of the last start; it must be on before anything else is loaded.
-enableCompileCache();
-const { runCommandLine } = await import("./cli/program.ts");
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.
   serve: async (options) => (await import("./serve/serve-until-stopped.ts")).serveUntilStopped(options),

@@ -1,7 +1,10 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import { makeFolder } from "../files/make-folder.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import { replaceLink } from "../files/atomic-link.ts";
+import { UnusableFile } from "../files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
@@ -21,7 +24,7 @@ export class CertificateStore {
   constructor(directory: string, name: CertificateName) {
     this.#directory = directory;
     this.#name = name;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory, { mode: 0o700 });
     for (const file of readdirSync(directory)) {
       // What a kill left in the middle of a write.
       if (file.startsWith(`${name}-`) && file.endsWith(".new")) rmSync(join(directory, file), { force: true });
@@ -33,9 +36,10 @@ export class CertificateStore {
     return join(this.#directory, `${this.#name}-current.pem`);
   }
 
-  /** The pair in use, or undefined. Throws PkiError when the file holds none: nothing here writes such a file. */
+  /** The pair in use, or undefined. Throws PkiError when the file holds none, UnusableFile when others can read it. */
   read(): KeyPair | undefined {
-    return existsSync(this.file) ? parseKeyPair(readFileSync(this.file, "utf8")) : undefined;
+    const pem = readPrivateFile(this.file);
+    return pem === undefined ? undefined : parseKeyPair(pem);
   }
 
   /** Makes a pair the one in use and forgets the pending key. The pair before it is kept for those that have it open. */
@@ -50,9 +54,14 @@ export class CertificateStore {
     }
   }
 
-  /** The key of the request that is on its way. PEM, a secret. */
+  /** The key of the request that is on its way. PEM, a secret: one that others could read is none, and a new one is made. */
   pendingKey(): string | undefined {
-    return existsSync(this.#pendingFile) ? readFileSync(this.#pendingFile, "utf8") : undefined;
+    try {
+      return readPrivateFile(this.#pendingFile);
+    } catch (error) {
+      if (error instanceof UnusableFile) return undefined;
+      throw error;
+    }
   }
 
   keepPendingKey(keyPem: string): void {
@@ -81,7 +90,7 @@ export function readUsable(store: CertificateStore, onFault: (message: string) =
   try {
     return store.read();
   } catch (error) {
-    if (!(error instanceof PkiError)) throw error;
+    if (!(error instanceof PkiError || error instanceof UnusableFile)) throw error;
     onFault(error.message);
     return undefined;
   }

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ResourceClient } from "../client/api-client.ts";
 import { Informer } from "../client/informer.ts";
 import { writePublicFile } from "../files/atomic-file.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
@@ -70,7 +71,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
   }
   try {
     if (existsSync(file) && readFileSync(file, "utf8") === pem) return true;
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file), { mode: 0o755 });
     writePublicFile(file, pem);
   } catch (error) {
     log.error({ ...source, file }, `cannot write the trust bundle: ${failureText(error)}`);

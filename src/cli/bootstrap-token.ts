@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { writeFileSync } from "node:fs";
 import { ApiError } from "../api/api-error.ts";
 import { parseDuration } from "../api/duration.ts";
 import type { ResourceClient } from "../client/api-client.ts";
@@ -13,6 +12,7 @@ import type { ConnectionFlags, ServerConnection } from "./connection.ts";
 import { UsageError } from "./flag.ts";
 import { print, table, withOutputFlag } from "./output.ts";
 import type { OutputFormat } from "./output.ts";
+import { outputFile, writePrivateOutput } from "./output-file.ts";
 
 /** `signet bootstrap-token create|list|delete`: what machines introduce themselves with. */
 export const bootstrapToken = (): Command =>
@@ -52,6 +52,7 @@ const create = (): Command =>
     .action(async (flags: CreateFlags) => {
       const milliseconds = parseDuration(flags.ttl);
       if (milliseconds === undefined) throw new UsageError(`--ttl: ${JSON.stringify(flags.ttl)} is not a duration`);
+      const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
       const connection = await connect(flags);
       if (flags.permissions) {
         for (const name of await permitNodeBootstrap(connection)) console.error(`created ClusterRoleBinding ${name}`);
@@ -62,22 +63,19 @@ const create = (): Command =>
         description: flags.description,
       });
       const created = await systemSecrets(connection).create(secret);
-      if (flags.kubeconfigFile !== undefined) writeKubeconfig(flags.kubeconfigFile, { connection, token });
       const made = bootstrapTokenOf(created);
+      // First: the token is valid from now on, whatever becomes of the file.
       print({ token, ...made }, flags.output, () => token);
+      if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
       connection.client.close();
     });
 
 const systemSecrets = ({ client, references, names }: ServerConnection): ResourceClient<Secret> =>
   client.resource(references.secrets, names.namespaces.system);
 
-function writeKubeconfig(
-  file: string,
-  { connection, token }: { readonly connection: ServerConnection; readonly token: string },
-): void {
-  const { server, caCertificates = "" } = connection.transport;
-  const credentials = { type: "token", token } as const;
-  writeFileSync(file, formatKubeconfig({ server, caCertificates, user: "bootstrap", credentials }), { mode: 0o600 });
+function bootstrapKubeconfig({ transport }: ServerConnection, token: string): string {
+  const { server, caCertificates = "" } = transport;
+  return formatKubeconfig({ server, caCertificates, user: "bootstrap", credentials: { type: "token", token } });
 }
 
 const list = (): Command =>

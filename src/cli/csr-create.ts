@@ -1,8 +1,7 @@
 import { Command } from "commander";
-import { readFileSync, writeFileSync } from "node:fs";
 import type { KeyObject } from "node:crypto";
 import { parseDuration } from "../api/duration.ts";
-import { writePrivateFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../pki/keys.ts";
@@ -12,6 +11,7 @@ import type { ConnectionFlags } from "./connection.ts";
 import { UsageError } from "./flag.ts";
 import { print, withOutputFlag } from "./output.ts";
 import type { OutputFormat } from "./output.ts";
+import { checkOutputFile, outputFile, writePrivateOutput, writePublicOutput } from "./output-file.ts";
 
 interface CreateFlags extends ConnectionFlags {
   readonly output: OutputFormat;
@@ -65,6 +65,7 @@ export const createRequest = (): Command =>
       const wrong = ip.find((address) => parseIpAddress(address) === undefined);
       if (wrong !== undefined) throw new UsageError(`--ip: ${JSON.stringify(wrong)} is not an IP address`);
       const expirationSeconds = secondsOf(flags.duration);
+      const request = outputFile("request-file", requestFile);
       const connection = await connect(flags);
       const { client, names, references } = connection;
       const pem = createCertificateRequestPem({
@@ -72,7 +73,7 @@ export const createRequest = (): Command =>
         subject: { commonName, organizations: organization },
         subjectAltNames: { dnsNames: dns, ipAddresses: ip, emailAddresses: email, uris: uri },
       });
-      if (requestFile !== undefined) writeFileSync(requestFile, pem);
+      if (request !== undefined) writePublicOutput(request, pem);
       const created = await client.resource(references.certificateSigningRequests).create({
         apiVersion: `${names.group("certificates")}/v1`,
         kind: "CertificateSigningRequest",
@@ -103,20 +104,19 @@ function secondsOf(duration: string | undefined): number | undefined {
 
 /** The key of the file, or a new one that is written there before anything is asked for with it. */
 function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
-  const kept = readIfThere(keyFile);
-  if (kept !== undefined) return parsePrivateKeyPem(kept);
+  const output = { flag: "key-file", file: keyFile };
+  const kept = readPrivateFile(keyFile);
+  if (kept !== undefined) {
+    try {
+      return parsePrivateKeyPem(kept);
+    } catch (cause) {
+      throw new UsageError(`--key-file: ${keyFile} holds no private key; name another file`, { cause });
+    }
+  }
   const type = Object.hasOwn(keyTypes, keyType) ? keyTypes[keyType] : undefined;
   if (type === undefined) throw new UsageError(`--key-type: ${JSON.stringify(keyType)} is not a key type`);
+  checkOutputFile(output);
   const key = generatePrivateKey(type);
-  writePrivateFile(keyFile, encodePrivateKeyPem(key));
+  writePrivateOutput(output, encodePrivateKeyPem(key));
   return key;
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
 }

@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { writeFileSync } from "node:fs";
 import { timestamp } from "../api/clock.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { reportOf, stateOf } from "./certificate-request-report.ts";
@@ -11,6 +10,7 @@ import { createRequest } from "./csr-create.ts";
 import { UsageError } from "./flag.ts";
 import { print, table, withOutputFlag } from "./output.ts";
 import type { OutputFormat } from "./output.ts";
+import { outputFile, writePublicOutput } from "./output-file.ts";
 import { printable } from "./printable.ts";
 
 type CommonFlags = ConnectionFlags & { readonly output: OutputFormat };
@@ -126,11 +126,12 @@ const get = (): Command =>
     .argument("<name>")
     .option("--output-file <file>", "where to write it; default: standard output")
     .action(async (name: string, flags: GetFlags) => {
+      const output = outputFile("output-file", flags.outputFile);
       const connection = await connect(flags);
       const request = await requestsOf(connection).get(name);
       const pem = Buffer.from(request.status.certificate ?? "", "base64").toString("utf8");
       if (pem === "") throw new UsageError(`request ${name} has no certificate: it is ${stateOf(request)}`);
-      if (flags.outputFile !== undefined) writeFileSync(flags.outputFile, pem);
+      if (output !== undefined) writePublicOutput(output, pem);
       else print(request, flags.output, () => pem.trimEnd());
       connection.client.close();
     });

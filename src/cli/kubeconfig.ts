@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { writeFileSync } from "node:fs";
 import { parseDuration } from "../api/duration.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { formatKubeconfig } from "../client/kubeconfig.ts";
@@ -7,6 +6,7 @@ import type { KubeconfigContents } from "../client/kubeconfig.ts";
 import { connect, withConnectionFlags } from "./connection.ts";
 import type { ConnectionFlags, ServerConnection } from "./connection.ts";
 import { UsageError } from "./flag.ts";
+import { outputFile, writePrivateOutput } from "./output-file.ts";
 import { requestClientCertificate } from "./request-client-certificate.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
@@ -35,6 +35,7 @@ export const kubeconfig = (): Command =>
       if ((flags.user === undefined) === (flags.serviceAccount === undefined)) {
         throw new UsageError("name one of --user and --service-account");
       }
+      const output = outputFile("output-file", flags.outputFile);
       const connection = await connect(flags);
       const expirationSeconds = Math.round(milliseconds / 1000);
       const text = formatKubeconfig({
@@ -42,8 +43,8 @@ export const kubeconfig = (): Command =>
         caCertificates: connection.transport.caCertificates ?? "",
         ...(await credentialsFor(flags, { connection, expirationSeconds })),
       });
-      if (flags.outputFile === undefined) process.stdout.write(text);
-      else writeFileSync(flags.outputFile, text, { mode: 0o600 });
+      if (output === undefined) process.stdout.write(text);
+      else writePrivateOutput(output, text);
       connection.client.close();
     });
 

@@ -2,6 +2,8 @@ import { Command, CommanderError } from "commander";
 import { ApiError } from "../api/api-error.ts";
 import { KubeconfigError } from "../client/kubeconfig.ts";
 import type { AgentSettings } from "../agent/agent-settings.ts";
+import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
+import { PkiError } from "../pki/pki-error.ts";
 import { agent } from "./agent.ts";
 import { bootstrapToken } from "./bootstrap-token.ts";
 import { certificates } from "./certificates.ts";
@@ -43,6 +45,12 @@ export async function runCommandLine(argv: readonly string[], programs: Programs
     .addCommand(certificates())
     .addCommand(trust());
   for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
+  // Without a listener a closed pipe or a full disk would end the process with a stack trace.
+  process.stdout.on("error", (error) => {
+    process.exitCode = 1;
+    console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
+  });
+  process.stderr.on("error", () => {});
   try {
     await program.parseAsync([...argv]);
   } catch (error) {
@@ -59,7 +67,12 @@ function report(error: unknown): number {
     if (error.code !== "commander.help") console.error(error.message.replace(/^error: /, "signet: "));
     return 2;
   }
-  if (error instanceof UsageError || error instanceof KubeconfigError) {
+  if (
+    error instanceof UsageError ||
+    error instanceof KubeconfigError ||
+    error instanceof UnusableFile ||
+    error instanceof PkiError
+  ) {
     console.error(`signet: ${error.message}`);
     return 2;
   }

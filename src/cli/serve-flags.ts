@@ -48,7 +48,7 @@ export const serveFlags = {
   "anonymous-auth": {
     type: "boolean",
     default: true,
-    help: "Requests without credentials are the user system:anonymous; false answers them 401.",
+    help: "Requests without credentials are the user system:anonymous; false, as always with AlwaysAllow, answers them 401.",
   },
   "service-account-issuer": {
     type: "strings",

@@ -1,29 +1,50 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { UnusableFile } from "./unusable-file.ts";
 
 /**
  * Writes a whole file so that a reader, or a crash at any point, sees the old contents or the new ones and never a part:
- * a new file beside it, flushed, renamed over it, the folder flushed.
+ * a new file beside it, flushed, renamed over it, the folder flushed. Mode, owner and hard links of a file that was there
+ * before do not matter: it is replaced and not written to. A link is replaced too, and what it leads to stays as it is.
+ * Throws UnusableFile when the name is, or leads to, something else than a file.
  */
 export function writeFileAtomically(
   file: string,
   contents: string | Uint8Array,
   { mode }: { readonly mode: number },
 ): void {
-  const temporary = `${file}.${randomBytes(6).toString("hex")}.new`;
-  const descriptor = openSync(temporary, "wx", mode);
+  checkReplaceable(file);
+  const temporary = join(
+    dirname(file),
+    `${basename(file).slice(0, longestPrefix)}.${randomBytes(6).toString("hex")}.new`,
+  );
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   try {
-    writeSync(descriptor, typeof contents === "string" ? Buffer.from(contents, "utf8") : contents);
-    fsyncSync(descriptor);
+    try {
+      writeFileSync(descriptor, contents);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
-  } finally {
-    closeSync(descriptor);
   }
-  renameSync(temporary, file);
   flushFolder(dirname(file));
+}
+
+/** In bytes a name may have 255; a character has up to four. */
+const longestPrefix = 50;
+
+/** Throws UnusableFile when a name is, or leads to, a folder, a pipe, a device or a socket: a rename would remove it. */
+export function checkReplaceable(file: string): void {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status === undefined || status.isFile()) return;
+  const what = status.isDirectory() ? "a folder" : "a pipe, a device or a socket";
+  throw new UnusableFile(`${file} is ${what}; name a file`);
 }
 
 /** Makes renames in a folder last through a power cut. */

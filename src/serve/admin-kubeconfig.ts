@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import { formatKubeconfig } from "../client/kubeconfig.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
@@ -32,14 +32,14 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
     user: "admin",
     credentials: { type: "certificate", certificate, key },
   });
-  if (!existsSync(file) || readFileSync(file, "utf8") !== text) writePrivateFile(file, text);
+  if (readPrivateFile(file) !== text) writePrivateFile(file, text);
   return file;
 }
 
 /** The administrator's client certificate, renewed when the server starts in the last third of its life. */
 function adminCredentials({ dataDirectory, authority, clock }: AdminKubeconfigOptions): KeyPair {
   const file = join(dataDirectory, "admin.pem");
-  const kept = existsSync(file) ? parseKeyPair(readFileSync(file, "utf8")) : undefined;
+  const kept = parseKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
     const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);

@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { bootstrapTokens, createAuthentication, forApiAudiences, parseTokenFile } from "../authentication/index.ts";
@@ -15,6 +16,7 @@ export interface AuthenticationServicesOptions {
   readonly options: ServeOptions;
   readonly names: Names;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly registry: FindRegistry;
   readonly tokens: TokenServices;
   readonly loopback: LoopbackTokens;
@@ -42,8 +44,16 @@ export function openAuthentication(services: AuthenticationServicesOptions): Aut
       ...(findStatic ? [forApiAudiences(findStatic, apiAudiences)] : []),
     ],
     apiAudiences,
-    isAnonymousAllowed: options["anonymous-auth"],
+    isAnonymousAllowed: isAnonymousAllowed(services),
   });
+}
+
+/** With AlwaysAllow everybody who reaches the port would be an administrator: anonymous requests end there, as upstream's. */
+function isAnonymousAllowed({ options, log }: AuthenticationServicesOptions): boolean {
+  const isWanted = options["anonymous-auth"];
+  if (!isWanted || !options["authorization-mode"].includes("AlwaysAllow")) return isWanted;
+  log.warn("--anonymous-auth is not allowed with the authorizer AlwaysAllow and is off; use another authorizer");
+  return false;
 }
 
 /** The names of the headers that a front proxy uses, in lower case. */

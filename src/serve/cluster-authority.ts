@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import { UsageError } from "../cli/flag.ts";
 import { writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
+import { UnusableFile } from "../files/unusable-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../pki/keys.ts";
@@ -51,5 +53,8 @@ export function openClusterAuthority({
     );
   }
   const pem = readFileSync(certificateFile, "utf8");
-  return { ...loadCertificateAuthority({ certificate: pem, privateKey: readFileSync(keyFile) }), pem };
+  const privateKey = readPrivateFile(keyFile);
+  if (privateKey === undefined)
+    throw new UnusableFile(`${keyFile} is missing; restore it, or remove ${certificateFile} too`);
+  return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
 }

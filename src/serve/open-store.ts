@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { UsageError } from "../cli/flag.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { EtcdStore } from "../storage/backends/etcd.ts";
@@ -6,6 +5,7 @@ import { LmdbStore } from "../storage/backends/lmdb.ts";
 import type { TlsFiles } from "../storage/etcd/grpc-channel.ts";
 import { StoreUnavailable } from "../storage/store.ts";
 import type { Store } from "../storage/store.ts";
+import { storeDirectory } from "./own-data-directory.ts";
 import { readSettingsFile } from "./settings-files.ts";
 
 export const usesEtcd = (options: ServeOptions): boolean => options["etcd-servers"].length > 0;
@@ -17,7 +17,7 @@ export const usesEtcd = (options: ServeOptions): boolean => options["etcd-server
  */
 export async function openStore(options: ServeOptions, onWritten: () => void = () => {}): Promise<Store> {
   const { profile } = options;
-  if (!usesEtcd(options)) return new LmdbStore({ directory: join(options["data-dir"], "store"), profile, onWritten });
+  if (!usesEtcd(options)) return new LmdbStore({ directory: storeDirectory(options["data-dir"]), profile, onWritten });
   const tls = etcdTls(options);
   const store = new EtcdStore({ servers: etcdServers(options), tls, prefix: etcdPrefix(options), profile });
   try {

@@ -3,6 +3,7 @@ import pino from "pino";
 import type { Logger } from "pino";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { keepHeapSmall } from "./small-heap.ts";
+import { ownDataDirectory } from "./own-data-directory.ts";
 import { startServer } from "./start-server.ts";
 import { signetVersion } from "./version.ts";
 import { shareOf, workerCount } from "./worker-count.ts";
@@ -27,7 +28,7 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
   let serving: Serving;
   try {
-    serving = await start(options, { workers, log });
+    serving = workers === 1 ? await startServer(options, { log }) : await startWorkers(options, { workers, log });
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
     process.exitCode = error.exitCode;
@@ -47,10 +48,27 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   await serving.stop({ graceMilliseconds });
 }
 
-function start(options: ServeOptions, { workers, log }: { readonly workers: number; readonly log: Logger }) {
-  return workers === 1
-    ? startServer(options, { log })
-    : startWorkerPool({ count: workers, host: options["bind-address"], port: options["secure-port"], log });
+/** This process has the data directory, and its workers share it. */
+async function startWorkers(
+  options: ServeOptions,
+  { workers, log }: { readonly workers: number; readonly log: Logger },
+): Promise<Serving> {
+  const folder = ownDataDirectory(options["data-dir"]);
+  try {
+    const { "bind-address": host, "secure-port": port } = options;
+    const pool = await startWorkerPool({ count: workers, host, port, log });
+    folder.describe(pool.url);
+    return {
+      ...pool,
+      async stop(stopOptions) {
+        await pool.stop(stopOptions);
+        folder.release();
+      },
+    };
+  } catch (error) {
+    folder.release();
+    throw error;
+  }
 }
 
 /** A worker's part of the bounds that are the whole server's. */

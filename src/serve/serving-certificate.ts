@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
@@ -36,10 +36,8 @@ export interface ServingCertificateOptions {
 export function openServingCertificate({ dataDirectory, authority, clock, names }: ServingCertificateOptions): KeyPair {
   const file = join(dataDirectory, "serving.pem");
   const wanted = servingNames(names);
-  if (existsSync(file)) {
-    const kept = parseKeyPair(readFileSync(file, "utf8"));
-    if (kept !== undefined && isStillGood(kept, { authority, clock, wanted })) return kept;
-  }
+  const kept = parseKeyPair(readPrivateFile(file) ?? "");
+  if (kept !== undefined && isStillGood(kept, { authority, clock, wanted })) return kept;
   const made = issueCertificate(
     {
       subject: { commonName: "signet" },

@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import type { Logger } from "pino";
 import { unauthorized } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
@@ -13,6 +12,7 @@ import { controllerManagerUsername } from "../authorization/index.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { inProcessTransport } from "../client/in-process-transport.ts";
+import type { OwnedFolder } from "../files/owned-folder.ts";
 import { createApiServer } from "../server/api-server.ts";
 import { createListener } from "../server/listener.ts";
 import { createResourceHandler } from "../server/resources/resource-handler.ts";
@@ -33,6 +33,7 @@ import { LoopbackTokens } from "./loopback-tokens.ts";
 import { agreeOnIdentity } from "./replica-identity.ts";
 import { despiteOtherReplicas } from "./despite-other-replicas.ts";
 import { openStore, usesEtcd } from "./open-store.ts";
+import { ownDataDirectory } from "./own-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "./open-api-source.ts";
 import { reconcilePolicy } from "./reconcile-policy.ts";
@@ -50,6 +51,8 @@ export interface StartOptions {
   readonly clock?: Clock;
   /** In place of the data directory's own store. The server closes it. */
   readonly store?: Store;
+  /** The data directory, as a process that its owner has started. Default: this process becomes the owner. */
+  readonly folder?: OwnedFolder;
   /** Controllers and compaction: at once (default), or when `startLoops` is called, for one of several processes. */
   readonly loops?: "at once" | "when told";
   /** Other processes write to the store too: a request is looked at once their writes are in this one's memory. */
@@ -88,6 +91,7 @@ export async function startServer(
     log,
     clock = systemClock,
     store: givenStore,
+    folder: givenFolder,
     loops = "at once",
     isStoreShared = usesEtcd(options),
     isPortShared = false,
@@ -96,15 +100,16 @@ export async function startServer(
   const names = namesFor(options.profile as Profile);
   // A wrong setting is told before anything is made.
   enabledControllers(options.controllers);
-  const dataDirectory = options["data-dir"];
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
-  const store = givenStore ?? (await openStore(options));
+  const folder = givenFolder ?? ownDataDirectory(options["data-dir"]);
+  let store = givenStore;
   try {
-    const server = await composeServer(options, { log, clock, names, store, isStoreShared, isPortShared });
+    store ??= await openStore(options);
+    const server = await composeServer(options, { log, clock, names, folder, store, isStoreShared, isPortShared });
     if (loops === "at once") server.startLoops();
     return server;
   } catch (error) {
-    await store.close();
+    await store?.close();
+    folder.release();
     throw error;
   }
 }
@@ -114,13 +119,14 @@ interface Foundations {
   readonly clock: Clock;
   readonly names: Names;
   readonly store: Store;
+  readonly folder: OwnedFolder;
   readonly isStoreShared: boolean;
   readonly isPortShared: boolean;
 }
 
 async function composeServer(
   options: ServeOptions,
-  { log, clock, names, store, isStoreShared, isPortShared }: Foundations,
+  { log, clock, names, folder, store, isStoreShared, isPortShared }: Foundations,
 ): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
   const authorities = openClusterAuthorities(dataDirectory, clock);
@@ -154,6 +160,7 @@ async function composeServer(
     options,
     names,
     clock,
+    log,
     registry,
     tokens,
     loopback,
@@ -211,13 +218,17 @@ async function composeServer(
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
   const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"], isPortShared });
   url = serverUrl(options, port);
-  const kubeconfigFile = writeAdminKubeconfig({
-    dataDirectory,
-    authority: authorities.administrator,
-    clock,
-    server: url,
-    caCertificates: certificate.caCertificates,
-  });
+  let kubeconfigFile: string;
+  try {
+    folder.describe(url);
+    const { caCertificates } = certificate;
+    const authority = authorities.administrator;
+    kubeconfigFile = writeAdminKubeconfig({ dataDirectory, authority, clock, server: url, caCertificates });
+  } catch (error) {
+    certificate.stop();
+    await listener.close({ graceMilliseconds: 0 });
+    throw error;
+  }
 
   let loops: readonly { stop(): void | Promise<void> }[] = [];
   const startLoops = (): void => {
@@ -261,6 +272,7 @@ async function composeServer(
       client.close();
       feed.close();
       await store.close();
+      folder.release();
       await audit?.close();
     },
   };

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import {
   createSecretTokenIssuer,
   createSecretTokenVerifier,
@@ -74,6 +74,9 @@ function signingKey(options: ServeOptions): SigningKey {
   const given = options["service-account-signing-key-file"];
   if (given !== undefined) return parseSettingsFile("service-account-signing-key-file", given, parseSigningKey);
   const file = join(options["data-dir"], "service-account.key");
-  if (!existsSync(file)) writePrivateFile(file, generateSigningKeyPem());
-  return parseSigningKey(readFileSync(file, "utf8"));
+  const kept = readPrivateFile(file);
+  if (kept !== undefined) return parseSigningKey(kept);
+  const made = generateSigningKeyPem();
+  writePrivateFile(file, made);
+  return parseSigningKey(made);
 }

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Logger } from "pino";
 import type { ServeOptions } from "../cli/serve-flags.ts";
+import { joinFolder } from "../files/owned-folder.ts";
 import { openStore } from "./open-store.ts";
 import { startServer } from "./start-server.ts";
 import type { RunningServer } from "./start-server.ts";
@@ -39,10 +40,11 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
     else if (message.type === "written") void server?.store.latestRevision();
   });
   try {
+    const folder = joinFolder(options["data-dir"]);
     const store = await openStore(options, () => tell({ type: "written" }));
     server = await startServer(
       { ...options, "secure-port": first.port },
-      { log, store, loops: "when told", isStoreShared: true, isPortShared: true },
+      { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
     );
   } catch (error) {
     // The channel must not keep a process that has nothing to do; its exit code is what the other one hears.

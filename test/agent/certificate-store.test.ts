@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { CertificateStore, readUsable } from "../../src/agent/certificate-store.ts";
@@ -58,7 +58,7 @@ describe("the files of a certificate", () => {
     assert.equal(store.read(), undefined);
     const [one, other] = [newPair(), newPair()];
     for (const text of ["", "x", one.keyPem, one.certificatePem, one.keyPem + other.certificatePem]) {
-      writeFileSync(store.file, text);
+      writeFileSync(store.file, text, { mode: 0o600 });
       assert.throws(() => store.read(), PkiError);
       let fault = "";
       assert.equal(
@@ -70,6 +70,20 @@ describe("the files of a certificate", () => {
     store.install(one, 0);
     assert.equal(store.read()?.keyPem, one.keyPem);
     assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
+  });
+
+  it("that other users can read are no pair: the node asks for a new one", (context) => {
+    const store = new CertificateStore(folderFor(context), "client");
+    const { keyPem } = newPair();
+    store.install(newPair(), 0);
+    store.keepPendingKey(keyPem);
+    assert.equal(store.pendingKey(), keyPem);
+    for (const file of readdirSync(dirname(store.file))) chmodSync(join(dirname(store.file), file), 0o644);
+    assert.equal(store.pendingKey(), undefined);
+    assert.equal(
+      readUsable(store, (fault) => assert.match(fault, /chmod 600/)),
+      undefined,
+    );
   });
 
   it("fit at whatever point their writer is killed", async (context) => {

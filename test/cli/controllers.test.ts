@@ -7,7 +7,7 @@ import { platformNames as names } from "../../src/api/names.ts";
 import { CertificateFolder, CertificateScene, newAuthority, until } from "../controllers/certificate-scene.ts";
 import { startTestServer } from "../test-server.ts";
 
-const main = join(import.meta.dirname, "../../src/main.ts");
+const main = join(import.meta.dirname, "../../src/main.js");
 
 describe("signet controllers", () => {
   const folder = new CertificateFolder();

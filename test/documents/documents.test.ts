@@ -29,7 +29,7 @@ for (const { file, profile } of documents) {
       const server = await startServerProcess(dataDirectory, { flags: ["--profile", profile] });
       context.after(() => server.stop());
       const signet = join(folder, "signet");
-      writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/main.ts")}" "$@"\n`);
+      writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/main.js")}" "$@"\n`);
       chmodSync(signet, 0o755);
 
       const path = join(root, file);

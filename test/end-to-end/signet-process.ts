@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { eventually } from "./eventually.ts";
 
-const main = resolve(import.meta.dirname, "../../src/main.ts");
+const main = resolve(import.meta.dirname, "../../src/main.js");
 
 /** A `signet` command that runs as a process of its own. */
 export class SignetProcess {

@@ -2,6 +2,7 @@ import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync } from "node:fs"
 import { chmod, link, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { open } from "lmdb";
+import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
 import type { Database, RootDatabase } from "lmdb";
 
 const FILE_NAME = "store.mdb";
@@ -24,13 +25,19 @@ export interface LmdbEnvironmentOptions {
   readonly profile: string;
 }
 
+const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
+
+/** Removes a lock file that an earlier version has made with holes. Only for who knows that no process has the store open. */
+export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileOf(directory));
+
 /** Opens or creates the environment. Throws when it has another format version or belongs to another naming profile. */
 export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions): LmdbEnvironment {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeIfMissing(directory);
   chmodSync(directory, 0o700);
   const file = join(directory, FILE_NAME);
   // Made here, so that there is no moment in which LMDB's own mode (0664) holds.
-  for (const path of [file, `${file}-lock`]) closeSync(openSync(path, "a", 0o600));
+  closeSync(openSync(file, "a", 0o600));
+  makeLockFile(lockFileOf(directory));
   const root = open<Buffer, Buffer>({
     path: file,
     noSubdir: true,
@@ -58,6 +65,15 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     throw error;
   }
   return environment;
+}
+
+/** Node's own `recursive` never ends where the system denies that the folder above exists. */
+function makeIfMissing(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  }
 }
 
 function checkFormat({ root, meta }: LmdbEnvironment, profile: string): void {

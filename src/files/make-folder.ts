@@ -1,0 +1,22 @@
+import { mkdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+/**
+ * Makes a folder, and those above it that are missing. Throws the system's error. Node's own `recursive` never ends
+ * where the system denies that the folder above exists, as in /proc.
+ */
+export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
+  const missing: string[] = [];
+  for (let folder = resolve(path); isMissing(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder, { mode });
+    } catch (error) {
+      // Somebody else has made it at the same moment.
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+  }
+}
+
+const isMissing = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path;

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+
+const main = join(import.meta.dirname, "../../src/main.js");
+const isRoot = process.getuid?.() === 0;
+const someoneElse = 65_534;
+
+/** Starts the program in an environment of its own; with no cache it leaves nothing anywhere. */
+function start(environment: Record<string, string>): void {
+  execFileSync(process.execPath, [main, "--help"], { env: { PATH: process.env["PATH"], ...environment } });
+}
+
+const modeOf = (file: string): number => lstatSync(file).mode & 0o777;
+
+describe("the cache of compiled code", () => {
+  let scratch = "";
+  let home = "";
+  const folder = (): string => join(home, ".cache/signet/compile-cache");
+  beforeEach(() => {
+    scratch = realpathSync(mkdtempSync(join(tmpdir(), "signet-cache-")));
+    home = join(scratch, "home");
+    mkdirSync(home, { mode: 0o700 });
+  });
+  afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it("lies in the user's own cache folder, closed to everybody else", () => {
+    start({ HOME: home });
+    assert.equal(modeOf(folder()), 0o700);
+    assert.equal(readdirSync(folder()).length, 1);
+  });
+
+  it("lies below XDG_CACHE_HOME where that is set", () => {
+    start({ HOME: join(scratch, "nowhere"), XDG_CACHE_HOME: home });
+    assert.equal(readdirSync(join(home, "signet/compile-cache")).length, 1);
+  });
+
+  it("is never in the temporary folder, also when there is no home", () => {
+    const temporary = join(scratch, "temporary");
+    mkdirSync(temporary);
+    start({ HOME: join(scratch, "nowhere"), TMPDIR: temporary });
+    assert.deepEqual(readdirSync(temporary), []);
+  });
+
+  it("is not used when XDG_CACHE_HOME is a relative path", () => {
+    start({ HOME: home, XDG_CACHE_HOME: "home" });
+    assert.ok(existsSync(folder()), "the home's own is used");
+    assert.ok(!existsSync("home"));
+  });
+
+  const prepared: readonly { readonly what: string; readonly prepare: () => void }[] = [
+    { what: "a folder that others may write to", prepare: () => chmodSync(folder(), 0o777) },
+    { what: "a folder that others may read", prepare: () => chmodSync(folder(), 0o755) },
+    { what: "a folder in one that others may write to", prepare: () => chmodSync(join(home, ".cache"), 0o770) },
+    { what: "a home that others may write to", prepare: () => chmodSync(home, 0o777) },
+    { what: "a home in a folder that others may write to", prepare: () => chmodSync(scratch, 0o777) },
+  ];
+  for (const { what, prepare } of prepared) {
+    it(`is not used in ${what}`, () => {
+      mkdirSync(folder(), { recursive: true, mode: 0o700 });
+      prepare();
+      start({ HOME: home });
+      assert.deepEqual(readdirSync(folder()), []);
+    });
+  }
+
+  it("is not used through a link, and nothing is made behind one", () => {
+    const target = join(scratch, "target");
+    mkdirSync(target, { mode: 0o700 });
+    mkdirSync(join(home, ".cache"), { mode: 0o700 });
+    symlinkSync(target, join(home, ".cache/signet"));
+    start({ HOME: home });
+    assert.deepEqual(readdirSync(target), []);
+  });
+
+  it(
+    "is not used when it, or a folder above it, is another user's",
+    { skip: !isRoot && "only root can give files away" },
+    () => {
+      for (const theirs of [folder(), join(home, ".cache"), home, scratch]) {
+        mkdirSync(folder(), { recursive: true, mode: 0o700 });
+        chownSync(theirs, someoneElse, someoneElse);
+        start({ HOME: home });
+        assert.deepEqual(readdirSync(folder()), [], theirs);
+        chownSync(theirs, 0, 0);
+      }
+    },
+  );
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { runSignet } from "./run-signet.ts";
+import type { Outcome } from "./run-signet.ts";
+
+const main = join(import.meta.dirname, "../../src/main.js");
+
+describe("a command that writes files", { concurrency: 1 }, () => {
+  let server: TestServer;
+  let folder = "";
+  let count = 0;
+  before(async () => {
+    server = await startTestServer();
+  });
+  after(() => server.stop());
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "signet-output-"));
+    count += 1;
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const signet = (...args: string[]): Promise<Outcome> => runSignet([...args, "--kubeconfig", server.kubeconfigFile]);
+
+  /** Each command with a file that only its owner may read, given that file. */
+  const secretWriters: Readonly<Record<string, (file: string) => Promise<Outcome>>> = {
+    "kubeconfig --user --output-file": (file) => signet("kubeconfig", "--user", "anna", "--output-file", file),
+    "kubeconfig --service-account --output-file": (file) =>
+      signet("kubeconfig", "--service-account", "default", "--output-file", file),
+    "bootstrap-token create --kubeconfig-file": (file) =>
+      signet("bootstrap-token", "create", "--kubeconfig-file", file),
+  };
+  for (const [command, write] of Object.entries(secretWriters)) {
+    it(`closes a file of 0644 that was there before: ${command}`, async () => {
+      const file = join(folder, "secret");
+      writeFileSync(file, "before");
+      chmodSync(file, 0o644);
+      const { code, stderr } = await write(file);
+      assert.equal(code, 0, stderr);
+      assert.equal(lstatSync(file).mode & 0o777, 0o600);
+      assert.match(readFileSync(file, "utf8"), /kind: Config|"kind": ?"Config"/);
+    });
+
+    it(`replaces a link and writes nothing behind it: ${command}`, async () => {
+      const target = join(folder, "target");
+      const file = join(folder, "secret");
+      writeFileSync(target, "before");
+      symlinkSync(target, file);
+      const { code, stderr } = await write(file);
+      assert.equal(code, 0, stderr);
+      assert.ok(lstatSync(file).isFile());
+      assert.equal(readFileSync(target, "utf8"), "before");
+    });
+
+    it(`refuses folders, pipes, devices and - in one line before it asks the server: ${command}`, async () => {
+      const names = ["folder", "pipe", "device", "missing/secret", "-"];
+      mkdirSync(join(folder, "folder"));
+      execFileSync("mkfifo", [join(folder, "pipe")]);
+      symlinkSync("/dev/null", join(folder, "device"));
+      for (const name of names) {
+        const { code, stdout, stderr } = await write(name === "-" ? name : join(folder, name));
+        assert.deepEqual([code, stdout], [2, ""], name);
+        assert.match(stderr, /^signet: --[a-z]+-file: [^\n]+\n$/);
+      }
+    });
+  }
+
+  it("makes no key in the place of a link, and uses none that others can read: csr create --key-file", async () => {
+    const target = join(folder, "target");
+    const file = join(folder, "key");
+    symlinkSync(target, file); // leads nowhere yet: the attacker waits for it
+    const made = await signet("csr", "create", `key-${count}`, "--key-file", file);
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(lstatSync(file).mode & 0o777, 0o600);
+    assert.ok(lstatSync(file).isFile());
+    assert.ok(!existsSync(target));
+    chmodSync(file, 0o644);
+    const refused = await signet("csr", "create", `key-${count}-again`, "--key-file", file);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /^signet: \S+ is open to other users \(mode 0644\); chmod 600 it[^\n]*\n$/);
+    writeFileSync(file, "no key");
+    chmodSync(file, 0o600);
+    const wrong = await signet("csr", "create", `key-${count}-again`, "--key-file", file);
+    assert.deepEqual([wrong.code, wrong.stderr.split("\n").length], [2, 2]);
+  });
+
+  it("says in one line that standard output is a full disk or a closed pipe", () => {
+    const help = `"${process.execPath}" "${main}" --help`;
+    const run = (script: string): string => spawnSync("sh", ["-c", script], { encoding: "utf8" }).stderr;
+    const beginning = "signet: cannot write to standard output: ";
+    assert.equal(run(`${help} >/dev/full`), `${beginning}no space is left on the disk; make room\n`);
+    // The reader has gone once its `exec` has closed the pipe: only then the pipe `gone` lets the program start.
+    const pipe = join(folder, "gone");
+    execFileSync("mkfifo", [pipe]);
+    const script = `{ read -r line <"${pipe}"; ${help}; } | { exec <&-; echo >"${pipe}"; }`;
+    assert.equal(run(script), `${beginning}its reader has gone\n`);
+  });
+});

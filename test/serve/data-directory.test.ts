@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, it } from "node:test";
+
+const main = join(import.meta.dirname, "../../src/main.js");
+const isRoot = process.getuid?.() === 0;
+const someoneElse = 65_534;
+
+interface Started {
+  readonly process: ChildProcess;
+  /** "ready", or what it said on standard error when it ended, with its exit code. */
+  readonly outcome: Promise<"ready" | { readonly code: number | null; readonly said: string }>;
+}
+
+let folder = "";
+let data = "";
+let running: ChildProcess[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signet-data-"));
+  data = join(folder, "data");
+});
+afterEach(async () => {
+  for (const child of running) await end(child, "SIGKILL");
+  running = [];
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(directory: string, { flags = [] }: { readonly flags?: readonly string[] } = {}): Started {
+  const words = [main, "serve", "--data-dir", directory, "--secure-port=0", "--log-level=silent", ...flags];
+  const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "pipe"] });
+  running.push(child);
+  let said = "";
+  child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+  const outcome = new Promise<Awaited<Started["outcome"]>>((resolve) => {
+    createInterface({ input: child.stdout }).on("line", (line) => line.startsWith("ready") && resolve("ready"));
+    child.once("close", (code) => resolve({ code, said }));
+  });
+  return { process: child, outcome };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await ended;
+}
+
+const kubeconfig = (): string => readFileSync(join(data, "admin.kubeconfig"), "utf8");
+
+describe("a data directory", () => {
+  for (const workers of [1, 2]) {
+    it(`has one server: a second is refused in one line and changes nothing (--workers ${workers})`, async () => {
+      const first = start(data, { flags: [`--workers=${workers}`] });
+      assert.equal(await first.outcome, "ready");
+      const before = kubeconfig();
+      const link = join(folder, "link");
+      symlinkSync(data, link);
+      for (const flags of [[], ["--workers=2"], ["--profile=kubernetes"]]) {
+        for (const directory of [data, link]) {
+          const second = await start(directory, { flags }).outcome;
+          assert.ok(second !== "ready");
+          assert.equal(second.code, 2);
+          assert.match(
+            second.said,
+            new RegExp(
+              `^signet: \\S+ is in use by the process ${first.process.pid} at "https://127\\.0\\.0\\.1:\\d+"; [^\\n]+\\n$`,
+            ),
+          );
+        }
+      }
+      assert.equal(kubeconfig(), before);
+      assert.deepEqual(
+        readdirSync(data).filter((name) => name.endsWith(".new")),
+        [],
+      );
+    });
+
+    it(`is free again when its server has stopped or was killed (--workers ${workers})`, async () => {
+      for (const signal of ["SIGKILL", "SIGTERM", "SIGKILL"] as const) {
+        const server = start(data, { flags: [`--workers=${workers}`] });
+        assert.equal(await server.outcome, "ready");
+        await end(server.process, signal);
+      }
+      assert.equal(await start(data).outcome, "ready");
+    });
+  }
+
+  it("has exactly one server when several start at the same moment", async () => {
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => start(data).outcome));
+    const refusals = outcomes.filter((outcome) => outcome !== "ready");
+    assert.equal(refusals.length, 3);
+    for (const { code, said } of refusals) {
+      assert.equal(code, 2);
+      assert.match(said, /^signet: \S+ is in use by [^\n]+\n$/);
+    }
+  });
+
+  const refuse = async (directory: string, expected: RegExp): Promise<void> => {
+    const outcome = await start(directory).outcome;
+    assert.ok(outcome !== "ready", directory);
+    assert.equal(outcome.code, 2);
+    assert.match(outcome.said, /^signet: [^\n]+\n$/);
+    assert.match(outcome.said, expected);
+  };
+
+  it("is refused in one line where none can be", async () => {
+    writeFileSync(join(folder, "file"), "");
+    symlinkSync("loop", join(folder, "loop"));
+    await refuse("/proc/signet/data", /cannot be made there/);
+    await refuse(join(folder, "file"), /is no folder/);
+    await refuse(join(folder, "file/data"), /a file and no folder/);
+    await refuse(join(folder, "loop"), /links/);
+    await refuse(join(folder, "n".repeat(300)), /too long/);
+  });
+
+  it("is refused when other users can write to it, also through a link", async () => {
+    mkdirSync(data);
+    symlinkSync("data", join(folder, "link"));
+    for (const mode of [0o770, 0o702, 0o1777]) {
+      chmodSync(data, mode);
+      await refuse(data, /other users can write to it \(mode \d+\); chmod 700/);
+    }
+    await refuse(join(folder, "link"), /chmod 700/);
+    assert.deepEqual(readdirSync(data), []);
+  });
+
+  it("is refused when it is another user's", { skip: !isRoot && "only root can give files away" }, async () => {
+    mkdirSync(data, { mode: 0o700 });
+    chownSync(data, someoneElse, someoneElse);
+    await refuse(data, /belongs to another user \(uid 65534\)/);
+    assert.deepEqual(readdirSync(data), []);
+  });
+
+  it("is refused when its keys are open to other users", async () => {
+    const server = start(data);
+    assert.equal(await server.outcome, "ready");
+    await end(server.process, "SIGTERM");
+    for (const name of ["ca.key", "service-account.key", "serving.pem", "admin.pem", "admin.kubeconfig"]) {
+      chmodSync(join(data, name), 0o640);
+      await refuse(data, new RegExp(`${name.replace(".", "\\.")} is open to other users \\(mode 0640\\); chmod 600`));
+      chmodSync(join(data, name), 0o600);
+    }
+    assert.equal(await start(data).outcome, "ready");
+  });
+
+  it("may be below folders that are missing, and is closed to others", async () => {
+    const deep = join(folder, "one/two/three");
+    assert.equal(await start(deep).outcome, "ready");
+    for (const made of [deep, join(folder, "one")]) assert.equal(statSync(made).mode & 0o777, 0o700);
+    for (const lock of ["owner.lock", "members.lock"]) assert.equal(statSync(join(deep, lock)).mode & 0o777, 0o600);
+  });
+
+  it("is refused in one line where this user may not write", { skip: !isRoot && "only root can be another" }, () => {
+    mkdirSync(data, { mode: 0o755 });
+    chmodSync(folder, 0o755);
+    const closed = join(folder, "closed");
+    mkdirSync(closed, { mode: 0o500 });
+    chownSync(closed, someoneElse, someoneElse);
+    const asSomeoneElse = ["--reuid", String(someoneElse), "--regid", String(someoneElse), "--clear-groups"];
+    for (const directory of [join(data, "theirs"), closed]) {
+      const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
+      const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /^signet: \S+ cannot be used: this user may not; [^\n]+\n$/);
+    }
+    assert.ok(!existsSync(join(data, "theirs")));
+  });
+});

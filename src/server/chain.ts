@@ -14,7 +14,7 @@ import { requestInfo } from "./request-info.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
-import { warningValue } from "./warning-value.ts";
+import { addWarnings } from "./warning-header.ts";
 
 type Eventually<T> = T | Promise<T>;
 
@@ -103,7 +103,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     queue?.leave();
     const caller = lifecycle.authenticatedUser;
     const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
-    if (warnings.length > 0) response.headers["warning"] = warnings.map(warningValue);
+    addWarnings(response, warnings);
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
     options.onAnswered?.(lifecycle.answered(response));

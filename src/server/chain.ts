@@ -8,6 +8,7 @@ import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { attributesOf } from "./authorization-check.ts";
 import type { FairQueue } from "./fairness.ts";
+import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestInfo } from "./request-info.ts";
@@ -70,6 +71,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     let response: HttpResponse;
     let queue: FairQueue | undefined;
     try {
+      refuseMalformedHeaders(request.headers);
       const info = requestInfo(request.method, request.path, request.query);
       lifecycle.info = info;
       const authenticating = options.authenticate(request);

@@ -1,3 +1,4 @@
+import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 
 /** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
@@ -25,5 +26,5 @@ const warningValue = (text: string): string => `299 - ${quoted(text)}`;
 /** A quoted-string of RFC 9110: control characters become spaces, other characters go as their UTF-8 bytes. */
 function quoted(text: string): string {
   const escaped = text.replace(/\p{Cc}/gu, " ").replace(/["\\]/g, "\\$&");
-  return `"${Buffer.from(escaped, "utf8").toString("latin1")}"`;
+  return `"${headerOctets(escaped)}"`;
 }

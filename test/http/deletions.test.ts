@@ -76,7 +76,7 @@ describe("a deletion of a collection in pages", () => {
   it("tells in its Status where to go on, and how much is left", async () => {
     await make("/api/v1/namespaces", "paged");
     const collection = "/api/v1/namespaces/paged/serviceaccounts";
-    await api.json(`${collection}`, { method: "DELETE" });
+    await api.json(collection, { method: "DELETE" });
     for (const name of ["a", "b", "c", "d", "e"]) await make(collection, name, { labels: { of: "test" } });
     const remove = (query: string): Promise<Answer> => api.json(`${collection}?${query}`, { method: "DELETE" });
     const left: (number | undefined)[] = [];

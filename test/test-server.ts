@@ -23,6 +23,8 @@ export interface TestServerOptions {
   readonly storage?: "memory" | "lmdb";
   /** One of the test's own, which `stop` leaves. */
   readonly dataDirectory?: string;
+  /** Static tokens in place of the administrator's. */
+  readonly tokenFile?: string;
 }
 
 /** A whole server in this process, on a port and in a folder of its own; `stop` removes the folder. */
@@ -31,12 +33,14 @@ export async function startTestServer({
   settings = {},
   storage = "memory",
   dataDirectory: givenDirectory,
+  tokenFile: givenTokenFile,
 }: TestServerOptions = {}): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-test-"));
   const dataDirectory = givenDirectory ?? join(folder, "data");
-  const tokenFile = join(folder, "tokens.csv");
+  const ownTokenFile = join(folder, "tokens.csv");
+  const tokenFile = givenTokenFile ?? ownTokenFile;
   const adminToken = "test-administrator";
-  writeFileSync(tokenFile, `${adminToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
+  writeFileSync(ownTokenFile, `${adminToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
   const options = resolveFlags(serveFlags, {
     commandLine: { "data-dir": dataDirectory, "secure-port": "0", profile, "token-auth-file": tokenFile },
     file: settings,

@@ -10,7 +10,10 @@ export type CredentialOutcome =
   | { readonly outcome: "refused"; readonly message: string }
   | { readonly outcome: "authenticated"; readonly user: UserInfo };
 
-/** One kind of credential. Synchronous: everything that it looks at is in memory. Never throws. */
+/**
+ * One kind of credential. Synchronous: everything that it looks at is in memory. Throws only an ApiError, for what must end
+ * the request: headers that cannot be read, and a front proxy that must name a user and names none.
+ */
 export type AuthenticateRequest = (request: HttpRequest) => CredentialOutcome;
 
 export const notMine: CredentialOutcome = { outcome: "notMine" };

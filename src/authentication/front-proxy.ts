@@ -1,3 +1,4 @@
+import { ApiError } from "../api/api-error.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import type { AuthenticateRequest } from "./credential.ts";
@@ -15,6 +16,8 @@ export interface FrontProxyHeaders {
 export interface FrontProxyOptions extends CertificateVerifierOptions, FrontProxyHeaders {
   /** Common names of proxies; empty allows every certificate of the roots. */
   readonly allowedNames: readonly string[];
+  /** A proxy that names no user is refused; else it is as if it were none: the next credential counts. */
+  readonly isUserRequired: boolean;
 }
 
 export const standardFrontProxyHeaders: FrontProxyHeaders = {
@@ -30,7 +33,7 @@ export const standardFrontProxyHeaders: FrontProxyHeaders = {
  */
 export function frontProxy(options: FrontProxyOptions): AuthenticateRequest {
   const verify = createCertificateVerifier(options);
-  const { allowedNames, usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } = options;
+  const { allowedNames, isUserRequired, usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } = options;
   const first = (headers: Parameters<typeof firstHeaderValue>[0], names: readonly string[]): string =>
     names.map((name) => firstHeaderValue(headers, name)).find((value) => value !== "") ?? "";
 
@@ -43,7 +46,10 @@ export function frontProxy(options: FrontProxyOptions): AuthenticateRequest {
       return refused("x509: subject with a common name that is not in the allowed list");
     }
     const username = first(headers, usernameHeaders);
-    if (username === "") return notMine;
+    if (username === "") {
+      if (isUserRequired) throw nobodyNamed();
+      return notMine;
+    }
     const uid = first(headers, uidHeaders);
     const groups = groupHeaders.flatMap((name) => headerValues(headers, name).filter((value) => value !== ""));
     const extra = new Map<string, string[]>();
@@ -56,3 +62,10 @@ export function frontProxy(options: FrontProxyOptions): AuthenticateRequest {
     };
   };
 }
+
+const nobodyNamed = (): ApiError =>
+  new ApiError({
+    code: 401,
+    reason: "Unauthorized",
+    message: "Unauthorized: the front proxy's request names no user, and this server requires one",
+  });

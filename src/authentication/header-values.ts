@@ -1,10 +1,25 @@
+import { badRequest } from "../api/api-error.ts";
+import { headerText } from "../api/header-text.ts";
 import type { Headers } from "../api/http-message.ts";
 
-/** Every value of a header, in order of arrival. `name` is in lower case. */
+/**
+ * Every value of a header that carries or claims an identity, in order of arrival, as text. `name` is in lower case. Throws a
+ * 400 ApiError for a value that is no UTF-8 or has control characters in it: nobody's name is guessed.
+ */
 export function headerValues(headers: Headers, name: string): readonly string[] {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (value === undefined) return [];
-  return typeof value === "string" ? [value] : value;
+  return typeof value === "string" ? [textOf(name, value)] : value.map((one) => textOf(name, one));
+}
+
+function textOf(name: string, value: string): string {
+  if (!/[^ -~]/.test(value)) return value;
+  const text = headerText(value);
+  // RFC 9110 section 5.5: a tab may stand within a value.
+  if (text === undefined || /(?!\t)[\0-\x1f\x7f]/.test(value)) {
+    throw badRequest(`the value of the header ${JSON.stringify(name)} is no UTF-8 text without control characters`);
+  }
+  return text;
 }
 
 /** The first value of a header, or "" (Go's `Header.Get`). */
@@ -13,6 +28,7 @@ export const firstHeaderValue = (headers: Headers, name: string): string => head
 /**
  * The keys and values of the headers whose names begin with a prefix. Keys are lower-cased first and percent-decoded
  * then; an invalid escape leaves a key as it is (upstream: `unescapeExtraKey`). Keys that become equal share their values.
+ * Throws a 400 ApiError as `headerValues` does, also for escapes that are no UTF-8.
  */
 export function extraOf(headers: Headers, prefix: string): Map<string, string[]> {
   const extra = new Map<string, string[]>();
@@ -26,9 +42,10 @@ export function extraOf(headers: Headers, prefix: string): Map<string, string[]>
 
 function percentDecoded(text: string): string {
   if (!text.includes("%")) return text;
+  if (/%(?![0-9a-f]{2})/i.test(text)) return text;
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    throw badRequest(`the escapes in the extra key ${JSON.stringify(text)} are no UTF-8`);
   }
 }

@@ -1,5 +1,5 @@
 import { accessDenied } from "../api/access-denied.ts";
-import { badRequest } from "../api/api-error.ts";
+import { badRequest, forbidden } from "../api/api-error.ts";
 import type { Authorize, ResourceAttributes } from "../api/attributes.ts";
 import type { Headers } from "../api/http-message.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../api/name-validation.ts";
@@ -22,14 +22,40 @@ export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Pro
 
 const extraPrefix = "impersonate-extra-";
 
-/** Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. */
-export function createImpersonation(names: Names, authorize: Authorize): Impersonate {
+/** Callers who may act for others and never for themselves: by user name, or by a group of theirs. */
+export interface ImpersonationOnly {
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+}
+
+export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: UserInfo): boolean =>
+  users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
+
+/**
+ * Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. Callers who may only act
+ * for others are refused with a 403 when they name nobody: the header that did may have been lost on its way.
+ */
+export function createImpersonation(
+  names: Names,
+  authorize: Authorize,
+  impersonationOnly: ImpersonationOnly = { users: [], groups: [] },
+): Impersonate {
   const authenticationGroup = names.group("authentication");
   return (headers, caller) => {
-    if (!hasImpersonationHeader(headers)) return caller;
-    return impersonate(requestedUser(headers), { caller, authorize, authenticationGroup });
+    if (hasImpersonationHeader(headers)) {
+      return impersonate(requestedUser(headers), { caller, authorize, authenticationGroup });
+    }
+    if (mustImpersonate(impersonationOnly, caller)) throw nobodyNamed(caller);
+    return caller;
   };
 }
+
+const nobodyNamed = ({ username }: UserInfo): Error =>
+  forbidden(
+    { group: "", resource: "" },
+    "",
+    `User ${JSON.stringify(username)} may only act for others, and the request names nobody: send Impersonate-User`,
+  );
 
 function hasImpersonationHeader(headers: Headers): boolean {
   for (const name in headers) {
@@ -45,7 +71,7 @@ interface RequestedUser {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Of a repeated user or uid the first counts; an empty one is as good as none. */
+/** Of a repeated user or uid the first counts. */
 const requestedUser = (headers: Headers): RequestedUser => ({
   username: firstHeaderValue(headers, "impersonate-user"),
   uid: firstHeaderValue(headers, "impersonate-uid"),
@@ -61,12 +87,7 @@ interface Permissions {
 
 async function impersonate(requested: RequestedUser, permissions: Permissions): Promise<UserInfo> {
   const { username, uid, groups, extra } = requested;
-  if (username === "") {
-    if (groups.length > 0 || uid !== "" || extra.size > 0) {
-      throw badRequest("requested a group, a uid or extra without impersonating a user");
-    }
-    return permissions.caller;
-  }
+  if (username === "") throw badRequest("requested impersonation without naming a user in Impersonate-User");
   for (const attributes of permissionsFor(requested, permissions)) {
     const { decision, reason } = await permissions.authorize(attributes);
     if (decision !== "allow") throw accessDenied(attributes, reason);

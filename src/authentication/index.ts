@@ -15,7 +15,7 @@ export { bearerTokenWarnings } from "./bearer-token.ts";
 export { bootstrapTokens } from "./bootstrap-tokens.ts";
 export { standardFrontProxyHeaders } from "./front-proxy.ts";
 export { identityHeaderRemover } from "./identity-headers.ts";
-export { createImpersonation } from "./impersonation.ts";
+export { createImpersonation, mustImpersonate } from "./impersonation.ts";
 export { parseTokenFile } from "./static-token-file.ts";
 export { forApiAudiences } from "./token-chain.ts";
 

@@ -105,6 +105,19 @@ export const serveFlags = {
     default: ["X-Remote-Extra-"],
     help: "Prefixes of headers that hold extra attributes.",
   },
+  "requestheader-user-required": {
+    type: "boolean",
+    default: false,
+    help: "A front proxy's request that names no user is refused, whatever other credentials it carries.",
+  },
+  "impersonation-only-users": {
+    type: "strings",
+    help: "Users who may act only for others: without Impersonate-User they are refused. For proxies that impersonate.",
+  },
+  "impersonation-only-groups": {
+    type: "strings",
+    help: "Groups whose members may act only for others: without Impersonate-User they are refused.",
+  },
   "authorization-mode": {
     type: "strings",
     default: ["Node", "RBAC"],

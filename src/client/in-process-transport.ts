@@ -1,4 +1,5 @@
-import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import { headerOctets } from "../api/header-text.ts";
+import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** Calls a server's handler directly: the same requests and answers as over HTTPS, without a connection. */
@@ -27,16 +28,20 @@ function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal }:
     method: request.method,
     path: request.path,
     query: request.query ?? "",
-    headers: {
+    headers: onTheWire({
       "user-agent": userAgent,
       ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
       ...request.headers,
-    },
+    }),
     connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
     readBody: async () => Buffer.from(request.body ?? "", "utf8"),
     signal,
   };
 }
+
+/** Names in lower case and values in octets, as a listener gives them. */
+const onTheWire = (headers: Readonly<Record<string, string>>): Headers =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerOctets(value)]));
 
 function clientResponse({ status, headers, body }: HttpResponse, signal: AbortSignal): ClientResponse {
   if (typeof body === "string") return { status, headers, body: once(Buffer.from(body, "utf8")) };

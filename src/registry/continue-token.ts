@@ -39,6 +39,9 @@ export function decodeContinue(token: string): ContinuePoint {
   return { revision: rv, start };
 }
 
+/** The 400 of a token whose start key lies outside the list that it is sent with. */
+export const foreignToken = (): Error => invalidToken("encoded start key is not of this list");
+
 function parsed(json: Buffer): unknown {
   try {
     return parseJsonBytes(json).value;

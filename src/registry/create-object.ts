@@ -11,6 +11,7 @@ import { inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import { parseResourceVersion } from "./resource-version.ts";
 import { storageKey } from "./storage-key.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -70,7 +71,7 @@ export async function createTracked<T extends ApiObject>(
   { object, namespace, caller }: Omit<CreateRequest<T>, "manager">,
 ): Promise<StoredObject<T>> {
   const { definition, clock } = registry;
-  if ((object.metadata.resourceVersion ?? "") !== "") {
+  if (parseResourceVersion(object.metadata.resourceVersion ?? "") !== 0) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;

@@ -111,17 +111,20 @@ function checkPreconditions<T extends ApiObject>(
   { options, previous }: { readonly options: DeleteOptions; readonly previous: StoredObject<T> },
 ): void {
   const { name = "", uid = "" } = previous.object.metadata;
-  // Upstream names the kind here, not the resource.
-  if (options.uid !== undefined && options.uid !== uid) {
-    throw conflict(registry.kind, name, {
-      message: `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+  const isUidWrong = options.uid !== undefined && options.uid !== uid;
+  if (!isUidWrong && (options.resourceVersion ?? previous.resourceVersion) === previous.resourceVersion) return;
+  const [field, wanted, current] = isUidWrong
+    ? ["UID", options.uid, uid]
+    : ["ResourceVersion", options.resourceVersion, previous.resourceVersion];
+  if (registry.definition.failedPreconditionNames === "resource") {
+    throw conflict(registry.resource, name, {
+      message: `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${current}`,
     });
   }
-  if (options.resourceVersion !== undefined && options.resourceVersion !== previous.resourceVersion) {
-    throw conflict(registry.kind, name, {
-      message: `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${previous.resourceVersion}). The object might have been modified`,
-    });
-  }
+  const what = isUidWrong ? "deleted and then recreated" : "modified";
+  throw conflict(registry.kind, name, {
+    message: `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${current}). The object might have been ${what}`,
+  });
 }
 
 /** The object to store in place of a removal, marked as being deleted; undefined: nothing keeps it. */

@@ -13,6 +13,8 @@ export interface DeleteOptions {
   readonly resourceVersion?: string;
   /** What becomes of dependents. */
   readonly propagationPolicy?: PropagationPolicy;
+  /** As it was given: the old word for a policy, which the policy above says too. */
+  readonly orphanDependents?: boolean;
   readonly gracePeriodSeconds?: number;
 }
 
@@ -86,6 +88,7 @@ function checked(sent: SentOptions): DeleteOptions {
     isDryRun: dryRun.length > 0,
     ...preconditions,
     ...(policy !== undefined && isPropagationPolicy(policy) && { propagationPolicy: policy }),
+    ...(orphanDependents !== undefined && { orphanDependents }),
     ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds: Math.max(0, gracePeriodSeconds) }),
   };
 }

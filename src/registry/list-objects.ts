@@ -1,8 +1,9 @@
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { byteOrdered } from "../storage/byte-order.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
-import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import { decodeContinue, encodeContinue, foreignToken } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
@@ -56,8 +57,11 @@ async function nextPage<T extends ApiObject>(
   }
   const { start, end } = options.selector.range;
   const next = resourcePrefix(registry.definition) + point.start;
-  // A token of another list must not lead out of this one.
-  const range = { start: next > start ? next : start, end };
+  // A token of another list must not lead out of this one, nor skip what this one would show.
+  const at = byteOrdered(next);
+  const isOfRange = at >= byteOrdered(start) && at < byteOrdered(end);
+  if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw foreignToken();
+  const range = { start: next, end };
   if (point.revision === -1) {
     await registry.catchUp();
     return listCached(registry, { range, options });
@@ -69,6 +73,10 @@ async function nextPage<T extends ApiObject>(
     throw error;
   }
 }
+
+/** Whether a start follows what may be a key of the resource: that is where every page but the first begins. */
+const isAfterKey = ({ scope }: { readonly scope: "Namespaced" | "Cluster" }, start: string): boolean =>
+  (scope === "Cluster" ? /^[^/]+\0$/ : /^[^/]+\/[^/]+\0$/).test(start);
 
 /** The objects of the copy in memory as they are now. */
 function listCached<T extends ApiObject>(
@@ -84,7 +92,7 @@ function listCached<T extends ApiObject>(
   }
   // With a selector there is no telling how many keys a page takes.
   const found = cache.range(selector.isEmpty ? { ...range, limit: limit + 1 } : range);
-  return page(registry, { found, revision, selector, limit, range });
+  return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
 }
 
 /** The objects as they were at a revision: from memory when nothing has been written since, else from the store. */
@@ -95,11 +103,14 @@ async function listAt<T extends ApiObject>(
   const { selector, limit } = options;
   await registry.waitForRevision(revision);
   if (registry.cache.revision === revision) return listCached(registry, { range, options });
-  const storeLimit = limit > 0 && selector.isEmpty ? { limit: limit + 1 } : {};
+  // What follows a page is counted from the kept history; where that does not reach back, the store shows it all.
+  const isCountable = revision >= registry.cache.oldestRevision;
+  const storeLimit: { readonly limit?: number } =
+    limit > 0 && selector.isEmpty && isCountable ? { limit: limit + 1 } : {};
   try {
     const { entries } = await registry.store.range({ ...range, revision, ...storeLimit });
     const found = entries.map((entry) => registry.fromEntry(entry));
-    return page(registry, { found, revision, selector, limit, range });
+    return page(registry, { found, isWhole: storeLimit.limit === undefined, revision, selector, limit, range });
   } catch (error) {
     if (error instanceof RevisionCompacted) {
       throw expired("The provided resource version is too old: it is no longer kept. Start a new list without it.");
@@ -114,6 +125,8 @@ async function listAt<T extends ApiObject>(
 interface Found<T extends ApiObject> {
   /** More than a page when there is more. */
   readonly found: readonly StoredObject<T>[];
+  /** Whether `found` is all that the range held at the revision. */
+  readonly isWhole: boolean;
   readonly revision: number;
   readonly selector: ObjectSelector<T>;
   readonly limit: number;
@@ -122,7 +135,7 @@ interface Found<T extends ApiObject> {
 
 function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { found, revision, selector, limit, range }: Found<T>,
+  { found, isWhole, revision, selector, limit, range }: Found<T>,
 ): ObjectList<T> {
   const items: StoredObject<T>[] = [];
   const resourceVersion = String(revision);
@@ -132,14 +145,16 @@ function page<T extends ApiObject>(
     if (index === found.length - 1) break;
     const next = `${stored.key}\0`;
     const start = next.slice(resourcePrefix(registry.definition).length);
+    const remainingItemCount = selector.isEmpty
+      ? isWhole
+        ? found.length - index - 1
+        : registry.cache.countAt({ start: next, end: range.end }, revision)
+      : undefined;
     return {
       items,
       resourceVersion,
       continueToken: encodeContinue({ revision, start }),
-      // Counted now, which is near enough for a progress bar: that is what clients use it for.
-      ...(selector.isEmpty && {
-        remainingItemCount: Math.max(1, registry.cache.count({ start: next, end: range.end })),
-      }),
+      ...(remainingItemCount !== undefined && { remainingItemCount }),
     };
   }
   return { items, resourceVersion, continueToken: "" };

@@ -155,8 +155,14 @@ function parsed(text: string, refusal: (fault: string) => Error): ReturnType<typ
 
 /** The patched value as an object of the kind. */
 function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown, shown?: string): DecodedObject<T> {
-  const { kind, apiVersion } = Object(value) as Partial<ApiObject>;
-  if (kind !== registry.definition.kind || apiVersion !== registry.apiVersion) {
+  // Upstream's decoder knows the kind by the path, and reads an object without a version as one without a name.
+  const { kind, apiVersion } = Object(value) as Partial<Record<"kind" | "apiVersion", unknown>>;
+  const isLeftOut = (sent: unknown): boolean => sent === undefined || sent === null || sent === "";
+  const isOfKind = isLeftOut(kind) || kind === registry.definition.kind;
+  if (isOfKind && isLeftOut(apiVersion)) {
+    throw badRequest(`the patch takes the apiVersion away: it must stay ${JSON.stringify(registry.apiVersion)}`);
+  }
+  if (!isOfKind || apiVersion !== registry.apiVersion) {
     throw unfitPatch(`the kind and apiVersion cannot be changed`, shown);
   }
   try {

@@ -49,6 +49,11 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * asked again whenever an update empties metadata.finalizers of an object that is being deleted.
    */
   prepareForDelete?(object: T, context: DeleteContext): T | undefined;
+  /**
+   * What the 409 of a deletion's failed precondition names in its `details.kind`. Default: the kind. Upstream's namespaces
+   * check by themselves, in other words, and name the resource.
+   */
+  readonly failedPreconditionNames?: "kind" | "resource";
   /** A removal answers the removed object instead of a Status (upstream: ReturnDeletedObject). Default false. */
   readonly answersDeletedObject?: boolean;
   /** A deletion of a collection answers a Status instead of the list of what was deleted. Default false. */

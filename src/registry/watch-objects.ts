@@ -17,7 +17,7 @@ export interface ObjectObserver<T extends ApiObject> {
   onInitialEventsEnd(revision: number): void;
   /** What is there and what was kept has been told: from now on changes are told as they happen. */
   onReady(): void;
-  /** Everything up to the revision has been told. */
+  /** Everything up to the revision has been told, and nothing after it was left out: a watch may go on from there. */
   onProgress(revision: number): void;
   /** Nothing follows. An ApiError is for the client, another error is a failure of the store. */
   onEnd(error: Error): void;
@@ -85,6 +85,10 @@ function follow<T extends ApiObject>(
     }
     if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
   }
+  // A watch of the future has seen nothing before it gets there: an earlier bookmark would take its client back.
+  const tellProgress = (revision: number): void => {
+    if (revision >= skippedRevision) observer.onProgress(revision);
+  };
   try {
     const watch = cache.watch({
       ...selector.range,
@@ -92,10 +96,11 @@ function follow<T extends ApiObject>(
       onEvent(event) {
         if (event.revision > skippedRevision) tell(event, { options, observer });
       },
-      ...(options.allowsBookmarks && { onProgress: (revision) => observer.onProgress(revision) }),
+      ...(options.allowsBookmarks && { onProgress: tellProgress }),
       onEnd: (error) => observer.onEnd(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
     });
     observer.onReady();
+    tellProgress(current);
     return watch;
   } catch (error) {
     throw forClient(error, { wanted: skippedRevision, oldest: cache.oldestRevision });

@@ -106,6 +106,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     scope: "Cluster",
     verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
     schema: namespaceSchema,
+    failedPreconditionNames: "resource",
     validateName: validateDnsLabelName,
     setDefaults: withNameLabel,
     prepareForCreate: (namespace) => ({

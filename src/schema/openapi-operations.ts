@@ -12,6 +12,10 @@ export interface DescribedResource {
   readonly scope: "Namespaced" | "Cluster";
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema;
+  /** A removal answers the removed object; else a Status. */
+  readonly answersDeletedObject?: boolean;
+  /** A deletion of a collection answers a Status; else the list of what was deleted. Reviews have no such verb. */
+  readonly answersStatusOfDeletedCollection?: boolean;
   readonly subresources?: Readonly<Record<string, DescribedSubresource>>;
 }
 
@@ -149,7 +153,8 @@ export function operationsOf(resource: DescribedResource): Operation[] {
   const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
   const body: Body = { schema: resource.schema, kind: kindOf(resource) };
   const serves = ({ verb }: Action): boolean => resource.verbs === undefined || resource.verbs.includes(verb);
-  const at = (path: string, id: string, of: Body) => (action: Action) => operation(action, { path, id, body: of });
+  const at = (path: string, id: string, of: Body) => (action: Action) =>
+    operation(action, { path, id, body: of, resource });
 
   const operations = [
     ...collectionActions.filter(serves).map(at(collection, `${idPrefix}${idName}`, body)),
@@ -168,10 +173,14 @@ export function operationsOf(resource: DescribedResource): Operation[] {
   return operations;
 }
 
-function operation(
-  action: Action,
-  { path, id, body }: { readonly path: string; readonly id: string; readonly body: Body },
-): Operation {
+interface OperationPlace {
+  readonly path: string;
+  readonly id: string;
+  readonly body: Body;
+  readonly resource: DescribedResource;
+}
+
+function operation(action: Action, { path, id, body, resource }: OperationPlace): Operation {
   const { verb, method, word, parameters, statusCodes } = action;
   const isDelete = verb === "delete" || verb === "deletecollection";
   const isWrite = verb === "create" || verb === "update";
@@ -187,8 +196,16 @@ function operation(
     ...(isWrite && { requestBody: body }),
     ...(verb === "patch" && { requestBody: "patch" }),
     ...(isDelete && { requestBody: "deleteOptions" }),
-    response: isDelete ? "status" : verb === "list" ? listOf(body) : body,
+    response: responseOf(verb, { body, resource }),
   };
+}
+
+/** What a success answers. An object that is kept by its finalizers is answered itself, whatever is promised here. */
+function responseOf(verb: Verb, { body, resource }: Pick<OperationPlace, "body" | "resource">): Body | "status" {
+  const { answersDeletedObject = false, answersStatusOfDeletedCollection = false } = resource;
+  if (verb === "delete") return answersDeletedObject ? body : "status";
+  if (verb === "deletecollection" && answersStatusOfDeletedCollection) return "status";
+  return verb === "list" || verb === "deletecollection" ? listOf(body) : body;
 }
 
 const lists = new WeakMap<ObjectSchema, ObjectSchema>();

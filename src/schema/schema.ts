@@ -88,6 +88,11 @@ export interface Field {
    * `pointer` an empty value ("", 0) counts as missing, as Go cannot tell them apart.
    */
   readonly default?: unknown;
+  /**
+   * The server sets it when a client leaves it out: a strategic merge patch of a list's entry that leaves it out takes the
+   * old value away, or it would stay for ever.
+   */
+  readonly isServerSet?: boolean;
   /** Listed in OpenAPI as required. It does not validate: that is the kind's `validate`. */
   readonly isRequired?: boolean;
 }

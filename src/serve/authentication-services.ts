@@ -76,5 +76,6 @@ function frontProxyOptions(options: ServeOptions, clock: Clock): FrontProxyOptio
     roots: () => roots,
     clock,
     allowedNames: options["requestheader-allowed-names"],
+    isUserRequired: options["requestheader-user-required"],
   };
 }

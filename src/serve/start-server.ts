@@ -6,9 +6,8 @@ import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
 import { namesFor } from "../api/names.ts";
 import type { Names, Profile } from "../api/names.ts";
-import { anonymousUsername, mastersGroup } from "../api/user-info.ts";
+import { anonymousUsername } from "../api/user-info.ts";
 import { bearerTokenWarnings, createImpersonation, identityHeaderRemover } from "../authentication/index.ts";
-import { controllerManagerUsername } from "../authorization/index.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { ApiClient } from "../client/api-client.ts";
 import { inProcessTransport } from "../client/in-process-transport.ts";
@@ -27,8 +26,10 @@ import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthorities } from "./cluster-authorities.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
+import { impersonationOnlyCallers } from "./impersonation-only-callers.ts";
 import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { tokenObjects } from "./look-ups.ts";
+import { controllersUser, serverUser } from "./loopback-users.ts";
 import { LoopbackTokens } from "./loopback-tokens.ts";
 import { agreeOnIdentity } from "./replica-identity.ts";
 import { despiteOtherReplicas } from "./despite-other-replicas.ts";
@@ -166,7 +167,7 @@ async function composeServer(
     loopback,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
-  const impersonate = createImpersonation(names, authorize);
+  const impersonate = createImpersonation(names, authorize, impersonationOnlyCallers(options, names));
   const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });
   const audit = openAuditLog(options, clock);
   const served = [...definitions, ...reviews];
@@ -206,7 +207,7 @@ async function composeServer(
 
   const client = new ApiClient(
     inProcessTransport(handler, {
-      bearerToken: loopback.issue({ username: "system:apiserver", groups: [mastersGroup], extra: {} }),
+      bearerToken: loopback.issue(serverUser),
     }),
   );
   const keeper = { names, registry, client };
@@ -245,7 +246,7 @@ async function composeServer(
       log,
       definitions,
       handler,
-      bearerToken: loopback.issue({ username: controllerManagerUsername(names), groups: [], extra: {} }),
+      bearerToken: loopback.issue(controllersUser(names)),
       caCertificates: certificate.caCertificates,
       issueSecretToken: tokens.issueSecretToken,
       signing,

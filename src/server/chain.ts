@@ -8,13 +8,14 @@ import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { attributesOf } from "./authorization-check.ts";
 import type { FairQueue } from "./fairness.ts";
+import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestInfo } from "./request-info.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
-import { warningValue } from "./warning-value.ts";
+import { addWarnings } from "./warning-header.ts";
 
 type Eventually<T> = T | Promise<T>;
 
@@ -70,6 +71,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     let response: HttpResponse;
     let queue: FairQueue | undefined;
     try {
+      refuseMalformedHeaders(request.headers);
       const info = requestInfo(request.method, request.path, request.query);
       lifecycle.info = info;
       const authenticating = options.authenticate(request);
@@ -103,7 +105,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     queue?.leave();
     const caller = lifecycle.authenticatedUser;
     const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
-    if (warnings.length > 0) response.headers["warning"] = warnings.map(warningValue);
+    addWarnings(response, warnings);
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
     options.onAnswered?.(lifecycle.answered(response));

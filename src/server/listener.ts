@@ -118,6 +118,8 @@ export function createListener({ handler, certificate, limits: changes }: Listen
     streamResetBurst: limits.resetBurst,
     streamResetRate: limits.resetsPerSecond,
     maxSessionMemory: 32,
+    // The HTTP/2 library drops malformed fields in silence: those with blanks come through now, and the chain refuses them.
+    strictFieldWhitespaceValidation: false,
   };
 
   const serveHttp1 = takeConnectionListener(server);

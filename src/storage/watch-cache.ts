@@ -102,8 +102,18 @@ export class WatchCache<T> {
     return this.#objects.range(request);
   }
 
-  count(request: KeyRange): number {
-    return this.#objects.count(request);
+  /** How many keys of a range there were at a revision; undefined when that is no longer known. */
+  countAt({ start, end }: KeyRange, revision: number): number | undefined {
+    if (revision < this.oldestRevision || revision > this.revision) return undefined;
+    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+    let count = this.#objects.count({ start, end });
+    for (const event of this.#history.after(revision)) {
+      const key = byteOrdered(event.key);
+      if (key < first || key >= last) continue;
+      if (event.type === "delete") count += 1;
+      else if (event.previous === undefined) count -= 1;
+    }
+    return count;
   }
 
   /** undefined when `revision` is applied already, else resolves once it is; rejects with the signal's reason. */

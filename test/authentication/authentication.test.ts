@@ -19,7 +19,13 @@ const [clientRoots, proxyRoots] = [[clients.certificate], [proxies.certificate]]
 const tokens = scene();
 const clock = new TestClock();
 const options = {
-  frontProxy: { ...standardFrontProxyHeaders, roots: () => proxyRoots, allowedNames: ["proxy"], clock },
+  frontProxy: {
+    ...standardFrontProxyHeaders,
+    roots: () => proxyRoots,
+    allowedNames: ["proxy"],
+    isUserRequired: false,
+    clock,
+  },
   clientCertificates: { names: platformNames, roots: () => clientRoots, clock },
   tokenVerifiers: [tokens.verify, forApiAudiences(parseTokenFile("static,dave,1,system:masters"), [apiAudience])],
   apiAudiences: [apiAudience],

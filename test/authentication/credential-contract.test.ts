@@ -65,7 +65,12 @@ const credentials: Readonly<Record<string, Credential>> = {
     username: "alice",
   },
   "a front proxy": {
-    authenticate: frontProxy({ ...certificates, ...standardFrontProxyHeaders, allowedNames: ["proxy"] }),
+    authenticate: frontProxy({
+      ...certificates,
+      ...standardFrontProxyHeaders,
+      allowedNames: ["proxy"],
+      isUserRequired: false,
+    }),
     absent: {
       "headers without a certificate": noCertificate,
       "a proxy's certificate without headers": request({}, [newCertificate(authority, proxy)]),
@@ -214,7 +219,12 @@ describe("a client certificate", () => {
 });
 
 it("a front proxy tells groups, uid and extra, with keys in lower case and decoded", () => {
-  const authenticate = frontProxy({ ...certificates, ...standardFrontProxyHeaders, allowedNames: [] });
+  const authenticate = frontProxy({
+    ...certificates,
+    ...standardFrontProxyHeaders,
+    allowedNames: [],
+    isUserRequired: false,
+  });
   const headers = {
     "x-remote-user": "carol",
     "x-remote-uid": "u-1",

@@ -36,6 +36,7 @@ describe("a list in pages", () => {
     await remove(collection, "d");
     const second = await api.json(`${collection}?limit=2&continue=${first.metadata.continue ?? ""}`);
     assert.deepEqual(namesOf(second), ["c", "d"]);
+    assert.equal(second.metadata.remainingItemCount, 1);
     const last = await api.json(`${collection}?limit=2&continue=${second.metadata.continue ?? ""}`);
     assert.deepEqual(namesOf(last), ["e"]);
     assert.equal(last.metadata.continue ?? "", "");
@@ -60,12 +61,129 @@ describe("a list in pages", () => {
     assert.deepEqual(namesOf(last), ["d"]);
   });
 
+  it("counts what follows each page at the revision of the first, whatever is written and removed meanwhile", async () => {
+    const collection = await newNamespace("counted");
+    const names = Array.from({ length: 9 }, (_, index) => `lease-${index}`);
+    for (const name of names) await create(collection, name);
+    const seen: string[] = [];
+    let query = "?limit=2";
+    for (let written = 0; ; written += 1) {
+      const page = await api.json(`${collection}${query}`);
+      seen.push(...namesOf(page));
+      assert.equal(page.metadata.remainingItemCount ?? 0, names.length - seen.length);
+      if (page.metadata.continue === undefined) break;
+      query = `?limit=2&continue=${page.metadata.continue}`;
+      for (const name of [`lease-8-${written}`, `a-${written}`, `z-${written}`]) await create(collection, name);
+      for (const name of ["lease-7", `z-${written - 1}`, "lease-8"].slice(0, written + 1))
+        await remove(collection, name);
+      if (written === 1) await create(collection, "lease-7");
+    }
+    assert.deepEqual(seen, names);
+    const past = await api.json(`${collection}?limit=3`);
+    for (const name of ["zz-1", "zz-2"]) await create(collection, name);
+    const exact = `resourceVersion=${past.metadata.resourceVersion}&resourceVersionMatch=Exact`;
+    const again = await api.json(`${collection}?limit=3&${exact}`);
+    assert.equal(again.metadata.remainingItemCount, past.metadata.remainingItemCount);
+  });
+
+  it("refuses a token of another namespace, of another kind and of no list at all", async () => {
+    const [one, other] = [await newNamespace("token-one"), await newNamespace("token-other")];
+    for (const name of ["a", "b"]) await create(one, name);
+    const { continue: token = "" } = (await api.json(`${one}?limit=1`)).metadata;
+    assert.notEqual(token, "");
+    for (const target of [
+      other,
+      `${one}?fieldSelector=metadata.name=a`,
+      "/api/v1/nodes",
+      "/api/v1/namespaces/default/secrets",
+    ]) {
+      const refused = await api.json(`${target}${target.includes("?") ? "&" : "?"}limit=1&continue=${token}`);
+      assert.deepEqual([refused.code, refused.reason], [400, "BadRequest"], target);
+      assert.match(refused.message, /^invalid continue token: /);
+    }
+    const deleted = await api.json(`${other}?continue=${token}`, { method: "DELETE" });
+    assert.equal(deleted.code, 400);
+    assert.deepEqual(
+      namesOf(await api.json(`/apis/coordination.platform.io/v1/leases?continue=${token}`)).includes("b"),
+      true,
+    );
+  });
+
   it("counts nothing with a selector", async () => {
     const collection = await newNamespace("selected");
     for (const name of ["a", "b", "c"]) await create(collection, name, { labels: { of: "test" } });
     const page = await api.json(`${collection}?limit=1&labelSelector=of=test`);
     assert.notEqual(page.metadata.continue, undefined);
     assert.equal(page.metadata.remainingItemCount, undefined);
+  });
+});
+
+describe("a bookmark", () => {
+  // Nobody writes but the test.
+  let quiet: TestServer;
+  let own: InProcess;
+  const leases = (namespace: string): string => `/apis/coordination.platform.io/v1/namespaces/${namespace}/leases`;
+  before(async () => {
+    quiet = await startTestServer({ settings: { controllers: false } });
+    own = new InProcess(quiet);
+    await own.json("/api/v1/namespaces", { method: "POST", body: { metadata: { name: "elsewhere" } } });
+  });
+  after(() => quiet.stop());
+  const createOwn = (collection: string, name: string): Promise<Answer> =>
+    own.json(collection, { method: "POST", body: { metadata: { name } } });
+
+  it("comes before the end of a watch in which nothing happened, with what the watch has seen", async (t) => {
+    const collection = leases("default");
+    const { metadata } = await own.json(collection);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    for (const [query, milliseconds] of [
+      ["timeoutSeconds=10", 8000],
+      ["timeoutSeconds=2", 2000],
+      ["timeoutSeconds=1", 1000],
+      [`timeoutSeconds=10&resourceVersion=${metadata.resourceVersion}`, 8000],
+      ["timeoutSeconds=10&resourceVersion=0", 8000],
+      ["timeoutSeconds=10&labelSelector=of=nobody", 8000],
+      ["timeoutSeconds=100", 60_000],
+    ] as const) {
+      const reader = await own.watch(`${collection}?watch=1&allowWatchBookmarks=true&${query}`);
+      await new Promise((resolve) => setImmediate(resolve));
+      t.mock.timers.tick(milliseconds);
+      assert.deepEqual(
+        reader.events.map(({ type, object }) => [type, object.metadata.resourceVersion]),
+        [["BOOKMARK", metadata.resourceVersion]],
+        query,
+      );
+      reader.stop();
+    }
+    const silent = await own.watch(`${collection}?watch=1&timeoutSeconds=10`);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.mock.timers.tick(10_000);
+    assert.deepEqual([silent.events, silent.isEnded], [[], true]);
+  });
+
+  it("tells of what was written elsewhere, and never takes a watch of the future back", async (t) => {
+    const [collection, elsewhere] = [leases("default"), leases("elsewhere")];
+    const { metadata } = await own.json(collection);
+    const future = Number(metadata.resourceVersion) + 3;
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const query = "watch=1&allowWatchBookmarks=true&timeoutSeconds=1000";
+    const now = await own.watch(`${collection}?${query}`);
+    const later = await own.watch(`${collection}?${query}&resourceVersion=${future}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    const first = await createOwn(elsewhere, "a");
+    t.mock.timers.tick(60_000);
+    assert.deepEqual(
+      now.events.map(({ object }) => object.metadata.resourceVersion),
+      [first.metadata.resourceVersion],
+    );
+    assert.deepEqual(later.events, []);
+    for (const name of ["b", "c", "d"]) await createOwn(elsewhere, name);
+    const { metadata: last } = await own.json(elsewhere);
+    t.mock.timers.tick(60_000);
+    for (const reader of [now, later]) {
+      assert.equal(reader.events.at(-1)?.object.metadata.resourceVersion, last.resourceVersion);
+      reader.stop();
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -203,5 +204,71 @@ describe("a JSON patch", () => {
     const replace = { op: "replace", path: "/data/a", value: "2" };
     assert.equal((await operate([replace, { ...test, value: "3" }])).code, 422);
     assert.deepEqual((await api.json(`${namespace}/configmaps/operated`)).data, { a: "1" });
+  });
+});
+
+describe("the times of a condition", () => {
+  it("that a strategic merge patch leaves out are set as if they had never been", async () => {
+    const collection = "/apis/certificates.platform.io/v1/certificatesigningrequests";
+    const request = readFileSync(new URL("../conformance/fixtures/csr-ecdsa.pem", import.meta.url)).toString("base64");
+    const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
+    await api.json(collection, { method: "POST", body: { metadata: { name: "timed" }, spec } });
+    const then = "2020-02-03T04:05:06Z";
+    const target = `${collection}/timed/approval`;
+    interface Conditions {
+      readonly conditions: readonly Readonly<Record<"type" | "lastUpdateTime" | "lastTransitionTime", string>>[];
+    }
+    const merged = async (condition: object): Promise<Conditions["conditions"]> => {
+      const body = { status: { conditions: [condition] } };
+      return ((await strategic(target, body)) as unknown as { readonly status: Conditions }).status.conditions;
+    };
+    const times = { lastUpdateTime: then, lastTransitionTime: then };
+    const custom = { type: "Custom", status: "True", reason: "x", message: "x" };
+    await merged({ ...custom, ...times });
+    await merged({ type: "Approved", status: "True", ...times });
+    const [approved, untouched] = (await merged({ type: "Approved", reason: "Again" })).toSorted((left, right) =>
+      left.type < right.type ? -1 : 1,
+    );
+    assert.notEqual(approved?.lastUpdateTime, then);
+    assert.equal(approved?.lastTransitionTime, then);
+    assert.deepEqual([untouched?.lastUpdateTime, untouched?.lastTransitionTime], [then, then]);
+    const changed = (await merged({ type: "Custom", status: "False" })).find(({ type }) => type === "Custom");
+    assert.notEqual(changed?.lastTransitionTime, then);
+    const kept = (await merged({ type: "Custom", lastUpdateTime: then })).find(({ type }) => type === "Custom");
+    assert.equal(kept?.lastUpdateTime, then);
+  });
+});
+
+describe("a patch of kind and apiVersion", () => {
+  const target = `${namespace}/configmaps/typed`;
+  for (const [type, without, other] of [
+    [
+      "json-patch+json",
+      (member: string) => [{ op: "remove", path: `/${member}` }],
+      (member: string) => [{ op: "replace", path: `/${member}`, value: "Other" }],
+    ],
+    ["merge-patch+json", (member: string) => ({ [member]: null }), (member: string) => ({ [member]: "Other" })],
+  ] as const) {
+    it(`may take the kind away in ${type}, which the path says, and never the version`, async () => {
+      await api.json(`${namespace}/configmaps`, { method: "POST", body: { metadata: { name: "typed" } } });
+      const { kind, metadata } = await patch(target, type, without("kind"));
+      assert.deepEqual([kind, metadata.name], ["ConfigMap", "typed"]);
+      const refused = await patch(target, type, without("apiVersion"));
+      assert.deepEqual([refused.code, refused.reason], [400, "BadRequest"]);
+      for (const member of ["kind", "apiVersion"]) {
+        assert.equal((await patch(target, type, other(member))).code, 422, member);
+      }
+    });
+  }
+
+  it("counts array indices from the end when they are negative", async () => {
+    const account = { metadata: { name: "indexed" }, secrets: [{ name: "a" }, { name: "b" }] };
+    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: account });
+    const { secrets } = await patch(`${namespace}/serviceaccounts/indexed`, "json-patch+json", [
+      { op: "test", path: "/secrets/-1/name", value: "b" },
+      { op: "add", path: "/secrets/-1", value: { name: "c" } },
+      { op: "remove", path: "/secrets/-3" },
+    ]);
+    assert.deepEqual(secrets, [{ name: "b" }, { name: "c" }]);
   });
 });

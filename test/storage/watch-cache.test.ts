@@ -130,7 +130,12 @@ describe("a watch cache", () => {
             cache.range(range),
             expected.map((entry) => `${entry.value.toString()}@${entry.modRevision}`),
           );
-          assert.equal(cache.count(range), expected.length);
+          assert.equal(cache.countAt(range, model.latestRevision), expected.length);
+          const countThen = model
+            .rangeAt({ ...range, revision: afterRevision })
+            .filter(({ key }) => key >= PREFIX).length;
+          const isKept = afterRevision >= cache.oldestRevision && afterRevision <= cache.revision;
+          assert.equal(cache.countAt(range, afterRevision), isKept ? countThen : undefined);
           assert.equal(cache.get(`${PREFIX}a`), textAt(`${PREFIX}a`, model.latestRevision));
           assert.deepEqual(live.events, eventsAfter(loadedRevision, ALL));
           if (afterRevision < cache.oldestRevision) {

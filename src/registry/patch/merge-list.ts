@@ -4,6 +4,7 @@ import type { JsonObject } from "./json-value.ts";
 import { hasDirective, listWithoutDirectives, patchDirective } from "./patch-directives.ts";
 import { unfitPatch } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";
+import { withoutServerSetFields } from "./patch-schema.ts";
 import type { ListStrategy } from "./patch-schema.ts";
 
 interface EntryMerge {
@@ -138,9 +139,10 @@ function mergeEntries(
       positions.set(key, merged.length);
       merged.push(entry);
     } else {
-      const original = merged[position] ?? {};
+      const schema = strategy.items;
+      const original = withoutServerSetFields(merged[position] ?? {}, { patch: entry, schema });
       const inner = `${path}[${mergeKey}=${JSON.stringify(key)}].`;
-      merged[position] = mergeEntry({ original, patch: entry, schema: strategy.items, path: inner });
+      merged[position] = mergeEntry({ original, patch: entry, schema, path: inner });
     }
   }
   return merged;

@@ -1,3 +1,4 @@
+import type { JsonObject } from "./json-value.ts";
 import type { ArraySchema, ObjectSchema, Schema } from "../../schema/schema.ts";
 
 /** The schema of a member; undefined where the schema has no word on it. */
@@ -8,6 +9,19 @@ export function memberSchema(schema: Schema | undefined, key: string): Schema | 
 
 const fieldSchema = (schema: ObjectSchema, key: string): Schema | undefined =>
   Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : undefined;
+
+/** An entry of a list without what the server sets anew, where a patch of the entry says nothing of it. */
+export function withoutServerSetFields(
+  entry: Readonly<JsonObject>,
+  { patch, schema }: { readonly patch: Readonly<JsonObject>; readonly schema: Schema | undefined },
+): Readonly<JsonObject> {
+  if (schema?.type !== "object") return entry;
+  const { fields } = schema;
+  const isUnset = (key: string): boolean =>
+    Object.hasOwn(fields, key) && fields[key]?.isServerSet === true && !Object.hasOwn(patch, key);
+  const kept = Object.entries(entry).filter(([key]) => !isUnset(key));
+  return kept.length === Object.keys(entry).length ? entry : Object.fromEntries(kept);
+}
 
 /** How a strategic merge patch treats a list: merge it by key (undefined key: by value) or replace it whole. */
 export interface ListStrategy {

@@ -38,7 +38,8 @@ export class PatchedDocument {
   add(tokens: readonly string[], value: unknown): void {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) {
-      const index = last === "-" ? container.length : parseArrayIndex(last);
+      // A new entry's place: -1 is the one after the last.
+      const index = last === "-" ? container.length : parseArrayIndex(last, container.length + 1);
       if (index === undefined || index > container.length) throw operationFailed();
       container.splice(index, 0, value);
     } else {
@@ -93,7 +94,7 @@ export class PatchedDocument {
 }
 
 function existingIndex(array: readonly unknown[], token: string): number {
-  const index = parseArrayIndex(token);
+  const index = parseArrayIndex(token, array.length);
   if (index === undefined || index >= array.length) throw operationFailed();
   return index;
 }

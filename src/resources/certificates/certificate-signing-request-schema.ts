@@ -65,11 +65,13 @@ const condition = object({
     lastUpdateTime: {
       number: 4,
       schema: time,
+      isServerSet: true,
       description: "When the condition was last written. The current time where it is left out.",
     },
     lastTransitionTime: {
       number: 5,
       schema: time,
+      isServerSet: true,
       description:
         "When the status last changed. Where it is left out: the time that was there, or for a new status the current time.",
     },

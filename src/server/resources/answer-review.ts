@@ -45,6 +45,5 @@ export async function answerReview({ review, resourceRequest, name }: ReviewRequ
       );
   const answer = await review.create(tracked, { user, namespace, name, isDryRun, now });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
-  const response = representObject(review.schema, answer.object, { request, status: 201, mediaType });
-  return warnings.addTo(response);
+  return representObject(review.schema, answer.object, { request, status: 201, mediaType });
 }

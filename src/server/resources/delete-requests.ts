@@ -7,6 +7,7 @@ import { deleteObject } from "../../registry/delete-object.ts";
 import { deleteOptionsOfBody, deleteOptionsOfQuery } from "../../registry/delete-options.ts";
 import type { DeleteOptions } from "../../registry/delete-options.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
+import { listMetadata } from "../../registry/partial-object-metadata.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { deleteOptions as deleteOptionsSchema, statusSchema } from "../../schema/meta-schemas.ts";
 import { bodyFormat } from "../content-type.ts";
@@ -32,7 +33,9 @@ export async function deleteRequest(
     options,
     caller: callerOf(resourceRequest, options),
   });
-  const representation = { request, status: 200, mediaType };
+  // Upstream's rule, which covers no other case of an object that is kept, for the sake of old clients.
+  const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
+  const representation = { request, status, mediaType };
   return deletion.isRemoved && registry.definition.answersDeletedObject !== true
     ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
     : representStored(registry, deletion.object, representation);
@@ -52,7 +55,13 @@ export async function deleteCollectionRequest(
   const representation = { request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
   if (!answersStatusOfDeletedCollection) return representList(registry, deleted, representation);
-  const status = success({ ...(group !== "" && { group }), kind: plural });
+  const { continue: next, remainingItemCount } = listMetadata(deleted);
+  const status: Status = {
+    ...success({ ...(group !== "" && { group }), kind: plural }),
+    metadata: {
+      ...(next !== undefined && { continue: next, ...(remainingItemCount !== undefined && { remainingItemCount }) }),
+    },
+  };
   return representObject(statusSchema, status, representation);
 }
 

@@ -63,10 +63,14 @@ export function createResourceHandler({
       return getRequest(registry, { request, info });
     }
     const resourceRequest = { request, info, user, warnings: new Warnings(), authorize, clock, schedule };
-    if (registry !== undefined) return answerWithWarnings(registry, resourceRequest);
+    if (registry !== undefined) {
+      const { deprecationWarning } = registry.definition;
+      if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
+      return withWarnings(resourceRequest, () => answers[info.verb](registry, resourceRequest));
+    }
     const review = reviewOf.get(key);
     if (review === undefined) throw pathNotFound();
-    return answerReview({ review, resourceRequest, name: "" });
+    return withWarnings(resourceRequest, () => answerReview({ review, resourceRequest, name: "" }));
   };
 }
 
@@ -74,12 +78,12 @@ const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" |
   `${group}/${version}/${plural}`;
 
 /** Failures carry the warnings too, but for those of requests that upstream's router turns away. */
-async function answerWithWarnings(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
-  const { request, warnings } = resourceRequest;
-  const { deprecationWarning } = registry.definition;
-  if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
+async function withWarnings(
+  { request, warnings }: ResourceRequest,
+  answer: () => HttpResponse | Promise<HttpResponse>,
+): Promise<HttpResponse> {
   try {
-    return warnings.addTo(await answers[resourceRequest.info.verb](registry, resourceRequest));
+    return warnings.addTo(await answer());
   } catch (error) {
     if (error instanceof ApiError && !(error instanceof RouteError))
       return warnings.addTo(errorResponse(error, request));

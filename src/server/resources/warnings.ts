@@ -1,8 +1,5 @@
 import type { HttpResponse } from "../../api/http-message.ts";
-import { warningValue } from "../warning-value.ts";
-
-/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
-const maximumTotalBytes = 4096;
+import { addWarnings } from "../warning-header.ts";
 
 /** Collects the sentences for an answer's Warning headers; each is sent once. */
 export class Warnings {
@@ -14,16 +11,7 @@ export class Warnings {
 
   /** The answer with the warnings that fit. */
   addTo(response: HttpResponse): HttpResponse {
-    if (this.#texts.size === 0) return response;
-    const values: string[] = [];
-    let totalBytes = 0;
-    for (const text of this.#texts) {
-      const value = warningValue(text);
-      totalBytes += value.length;
-      if (totalBytes > maximumTotalBytes) break;
-      values.push(value);
-    }
-    if (values.length > 0) response.headers["warning"] = values;
+    addWarnings(response, this.#texts);
     return response;
   }
 }

@@ -62,7 +62,8 @@ function stream<T extends ApiObject>(
   { options, schedule, sink, frames }: Stream<T>,
 ): () => void {
   let isEnded = false;
-  let revision = 0;
+  /** What the reader has been told everything up to; undefined until the watch has begun. */
+  let revision: number | undefined;
   /** What the state at the start may take besides: a reader cannot have read that yet. */
   let initialBytes = 0;
   let isInitial = true;
@@ -82,11 +83,9 @@ function stream<T extends ApiObject>(
     options,
     observer: {
       onChange(type, object) {
-        revision = Math.max(revision, object.revision);
         write(frames.change(type, object));
       },
       onInitialEventsEnd(at) {
-        revision = at;
         if (options.allowsBookmarks) write(frames.bookmark(at, { isInitialEventsEnd: true }));
       },
       onProgress(at) {
@@ -104,7 +103,7 @@ function stream<T extends ApiObject>(
 
   const durationMilliseconds = durationOf(options);
   const bookmark = (): void => {
-    if (revision > 0) write(frames.bookmark(revision, { isInitialEventsEnd: false }));
+    if (revision !== undefined) write(frames.bookmark(revision, { isInitialEventsEnd: false }));
   };
   let cancelBookmark = (): void => {};
   const scheduleBookmark = (): void => {
@@ -113,13 +112,14 @@ function stream<T extends ApiObject>(
       scheduleBookmark();
     });
   };
-  const cancels = [schedule(durationMilliseconds, end)];
+  const cancels: (() => void)[] = [];
   if (options.allowsBookmarks) {
     scheduleBookmark();
-    if (durationMilliseconds > lastBookmarkMilliseconds) {
-      cancels.push(schedule(durationMilliseconds - lastBookmarkMilliseconds, bookmark));
-    }
+    // A watch that is shorter than that gets it as it ends: timers of one time run in the order of their making.
+    const early = durationMilliseconds > lastBookmarkMilliseconds ? lastBookmarkMilliseconds : 0;
+    cancels.push(schedule(durationMilliseconds - early, bookmark));
   }
+  cancels.push(schedule(durationMilliseconds, end));
   return () => {
     isEnded = true;
     watch.stop();

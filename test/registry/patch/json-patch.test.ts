@@ -96,7 +96,9 @@ describe("a JSON patch", () => {
     ["no operation", { path: "/a" }],
     ["no path", { op: "remove" }],
     ["a path without a slash", { op: "add", path: "a", value: 1 }],
-    ["a negative index", { op: "remove", path: "/list/-1" }],
+    ["a negative index before the first entry", { op: "remove", path: "/list/-3" }],
+    ["adding before the first place", { op: "add", path: "/list/-4", value: 1 }],
+    ["a negative zero", { op: "remove", path: "/list/-0" }],
     ["an index with a leading zero", { op: "remove", path: "/list/01" }],
     ["an index past the end", { op: "add", path: "/list/9", value: 1 }],
     ["removing past the end", { op: "remove", path: "/list/-" }],
@@ -115,6 +117,20 @@ describe("a JSON patch", () => {
       assert.equal(Object.hasOwn(Object.prototype, "polluted"), false);
     });
   }
+
+  it("counts negative indices from the end, as upstream does", () => {
+    const list = [1, 2, 3];
+    const after = (...operations: readonly object[]): unknown => patched({ list }, operations);
+    assert.deepEqual(after({ op: "remove", path: "/list/-1" }), { list: [1, 2] });
+    assert.deepEqual(after({ op: "replace", path: "/list/-3", value: 9 }), { list: [9, 2, 3] });
+    assert.deepEqual(after({ op: "add", path: "/list/-1", value: 9 }), { list: [1, 2, 3, 9] });
+    assert.deepEqual(after({ op: "add", path: "/list/-4", value: 9 }), { list: [9, 1, 2, 3] });
+    assert.deepEqual(after({ op: "test", path: "/list/-2", value: 2 }), { list });
+    assert.deepEqual(after({ op: "move", from: "/list/-1", path: "/list/0" }), { list: [3, 1, 2] });
+    assert.deepEqual(after({ op: "copy", from: "/list/-1", path: "/last" }), { list, last: 3 });
+    const nested = patched({ list: [{ a: 1 }, { a: 2 }] }, [{ op: "replace", path: "/list/-1/a", value: 3 }]);
+    assert.deepEqual(nested, { list: [{ a: 1 }, { a: 3 }] });
+  });
 
   it("adds a missing member on replace, as upstream does", () => {
     assert.deepEqual(patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });

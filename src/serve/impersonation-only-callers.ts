@@ -1,0 +1,19 @@
+import type { Names } from "../api/names.ts";
+import { authenticatedGroup } from "../api/user-info.ts";
+import { mustImpersonate } from "../authentication/index.ts";
+import type { ImpersonationOnly } from "../authentication/impersonation.ts";
+import { UsageError } from "../cli/flag.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import { controllersUser, serverUser } from "./loopback-users.ts";
+
+/** The callers whom the settings let act for others only. Throws UsageError when the server itself would be one of them. */
+export function impersonationOnlyCallers(options: ServeOptions, names: Names): ImpersonationOnly {
+  const callers = { users: options["impersonation-only-users"], groups: options["impersonation-only-groups"] };
+  for (const { groups, ...user } of [serverUser, controllersUser(names)]) {
+    if (!mustImpersonate(callers, { ...user, groups: [...groups, authenticatedGroup] })) continue;
+    throw new UsageError(
+      `--impersonation-only-users, --impersonation-only-groups: ${user.username}, which the server itself acts as, would be refused: name no user and group that it has`,
+    );
+  }
+  return callers;
+}

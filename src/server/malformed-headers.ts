@@ -1,0 +1,20 @@
+import { badRequest } from "../api/api-error.ts";
+import type { Headers } from "../api/http-message.ts";
+
+/**
+ * Throws a 400 for a header whose value begins or ends with a blank (RFC 9113 section 8.2.1). HTTP/1.1's parser takes such
+ * blanks away; in HTTP/2 they make the request malformed. Who reads them as part of a name would be somebody else.
+ */
+export function refuseMalformedHeaders(headers: Headers): void {
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === "string" ? hasOuterBlank(value) : value?.some(hasOuterBlank)) {
+      throw badRequest(`the value of the header ${JSON.stringify(name)} begins or ends with a blank`);
+    }
+  }
+}
+
+const hasOuterBlank = (value: string): boolean =>
+  value !== "" && (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1)));
+
+const isBlank = (character: number): boolean => character === 0x20 || character === 0x09;

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+import type { Answer } from "./in-process.ts";
+
+let server: TestServer;
+let api: InProcess;
+before(async () => {
+  server = await startTestServer();
+  api = new InProcess(server);
+});
+after(() => server.stop());
+
+const accounts = "/api/v1/namespaces/default/serviceaccounts";
+const leases = "/apis/coordination.platform.io/v1/namespaces/default/leases";
+const make = (collection: string, name: string, metadata: object = {}): Promise<Answer> =>
+  api.json(collection, { method: "POST", body: { metadata: { name, ...metadata } } });
+const finalizers = ["example.com/keeps-it"];
+
+describe("a deletion", () => {
+  for (const [title, body, query, expected] of [
+    ["asks for dependents to go too", { orphanDependents: false }, "", 202],
+    ["asks so in the query", undefined, "?orphanDependents=false", 202],
+    ["asks so in a dry run", { orphanDependents: false, dryRun: ["All"] }, "", 202],
+    ["asks for orphans", { orphanDependents: true }, "", 200],
+    ["names the policy", { propagationPolicy: "Background" }, "", 200],
+    ["names the other policy", { propagationPolicy: "Foreground" }, "", 200],
+    ["asks for nothing", undefined, "", 200],
+  ] as const) {
+    it(`of an object that a finalizer keeps is answered ${expected} when it ${title}`, async () => {
+      for (const collection of [accounts, leases]) {
+        const name = `kept-${title.replaceAll(" ", "-")}`;
+        const { kind } = await make(collection, name, { finalizers });
+        const answer = await api.send(`${collection}/${name}${query}`, { method: "DELETE", body });
+        assert.deepEqual([answer.status, (JSON.parse(String(answer.body)) as Answer).kind], [expected, kind]);
+      }
+    });
+  }
+
+  it("that removes the object at once is answered 200, whatever it asks for", async () => {
+    for (const collection of [accounts, leases]) {
+      await make(collection, "gone");
+      const options = { method: "DELETE", body: { orphanDependents: false } };
+      assert.equal((await api.send(`${collection}/gone`, options)).status, 200);
+    }
+  });
+
+  it("with a failed precondition names the kind, and for a namespace the resource, as upstream does", async () => {
+    await make("/api/v1/namespaces", "conditional");
+    const { metadata } = await make(leases, "conditional");
+    const remove = (target: string, preconditions: object): Promise<Answer> =>
+      api.json(target, { method: "DELETE", body: { preconditions } });
+    for (const preconditions of [
+      { uid: "other" },
+      { resourceVersion: "1" },
+      { uid: metadata.uid, resourceVersion: "1" },
+    ]) {
+      const ofLease = await remove(`${leases}/conditional`, preconditions);
+      assert.deepEqual(
+        [ofLease.code, ofLease.details],
+        [409, { name: "conditional", group: "coordination.platform.io", kind: "Lease" }],
+      );
+      const ofNamespace = await remove("/api/v1/namespaces/conditional", preconditions);
+      assert.deepEqual([ofNamespace.code, ofNamespace.details], [409, { name: "conditional", kind: "namespaces" }]);
+      assert.match(
+        ofNamespace.message,
+        /"conditional": Precondition failed: (?:UID|ResourceVersion) in precondition: /,
+      );
+    }
+  });
+});
+
+describe("a deletion of a collection in pages", () => {
+  it("tells in its Status where to go on, and how much is left", async () => {
+    await make("/api/v1/namespaces", "paged");
+    const collection = "/api/v1/namespaces/paged/serviceaccounts";
+    await api.json(collection, { method: "DELETE" });
+    for (const name of ["a", "b", "c", "d", "e"]) await make(collection, name, { labels: { of: "test" } });
+    const remove = (query: string): Promise<Answer> => api.json(`${collection}?${query}`, { method: "DELETE" });
+    const left: (number | undefined)[] = [];
+    let token = "";
+    do {
+      const page = await remove(
+        `limit=2&continue=${token}&fieldSelector=metadata.name!=default`.replace("&continue=&", "&"),
+      );
+      assert.equal(page.kind, "Status");
+      token = page.metadata.continue ?? "";
+      left.push(page.metadata.remainingItemCount);
+    } while (token !== "");
+    assert.deepEqual(left, [undefined, undefined, undefined]);
+    const names = ({ items }: Answer): string[] => items.map(({ metadata }) => metadata.name);
+    assert.deepEqual(names(await api.json(`${collection}?labelSelector=of=test`)), []);
+
+    for (const name of ["a", "b", "c"]) await make(collection, name);
+    const all = (await api.json(collection)).items.length;
+    const first = await remove("limit=1");
+    assert.equal(first.metadata.remainingItemCount, all - 1);
+    const second = await remove(`limit=1&continue=${first.metadata.continue ?? ""}`);
+    assert.equal(second.metadata.remainingItemCount, all - 2);
+  });
+});
+
+describe("OpenAPI", () => {
+  const kinds: readonly (readonly [openApi: string, collection: string, object: object])[] = [
+    ["api/v1", accounts, {}],
+    ["api/v1", "/api/v1/namespaces/default/configmaps", {}],
+    ["api/v1", "/api/v1/namespaces/default/secrets", {}],
+    ["apis/coordination.platform.io/v1", leases, {}],
+    ["apis/rbac.authorization.platform.io/v1", "/apis/rbac.authorization.platform.io/v1/clusterroles", { rules: [] }],
+    [
+      "apis/certificates.platform.io/v1beta1",
+      "/apis/certificates.platform.io/v1beta1/clustertrustbundles",
+      { spec: { trustBundle: "" } },
+    ],
+  ];
+
+  interface Document {
+    readonly paths: Readonly<
+      Record<
+        string,
+        {
+          readonly delete: {
+            readonly responses: Readonly<
+              Record<
+                "200",
+                { readonly content: { readonly "application/json": { readonly schema: { readonly $ref: string } } } }
+              >
+            >;
+          };
+        }
+      >
+    >;
+  }
+
+  for (const [openApi, collection, object] of kinds) {
+    it(`says what a deletion of ${collection} answers`, async () => {
+      const { paths } = await api.json<Document>(`/openapi/v3/${openApi}`);
+      const described = collection.replace("/namespaces/default", "/namespaces/{namespace}");
+      const promised = (path: string): string | undefined =>
+        paths[path]?.delete.responses["200"].content["application/json"].schema.$ref.split(".").at(-1);
+      const body = { metadata: { name: "described", labels: { of: "openapi" } }, ...object };
+      const { kind } = await api.json(collection, { method: "POST", body });
+      if (kind !== "Status") {
+        const one = await api.json(`${collection}/described`, { method: "DELETE" });
+        assert.equal(one.kind, promised(`${described}/{name}`));
+      }
+      const all = await api.json(`${collection}?labelSelector=of=openapi`, { method: "DELETE" });
+      assert.equal(all.kind, promised(described));
+    });
+  }
+});
+
+describe("resourceVersion 0", () => {
+  it("is unset on a create and on a PUT that creates", async () => {
+    const created = await make(leases, "new", { resourceVersion: "0" });
+    assert.equal(created.kind, "Lease");
+    const put = await api.send(`${leases}/put`, {
+      method: "PUT",
+      body: {
+        apiVersion: "coordination.platform.io/v1",
+        kind: "Lease",
+        metadata: { name: "put", resourceVersion: "0" },
+      },
+    });
+    assert.equal(put.status, 201);
+    const refused = await make(leases, "other", { resourceVersion: "1" });
+    assert.deepEqual(
+      [refused.code, refused.message],
+      [400, "resourceVersion should not be set on objects to be created"],
+    );
+  });
+});

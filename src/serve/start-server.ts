@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import type { Logger } from "pino";
 import { unauthorized } from "../api/api-error.ts";
-import type { Authorize } from "../api/attributes.ts";
+import type { AdmissionRule, Authorize } from "../api/attributes.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
@@ -47,6 +47,8 @@ import { signetVersion } from "./version.ts";
 export interface StartOptions {
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Asked about every write besides the server's own rules, after them. */
+  readonly admission?: readonly AdmissionRule[];
   /** In place of the data directory's own store. The server closes it. */
   readonly store?: Store;
   /** Controllers and compaction: at once (default), or when `startLoops` is called, for one of several processes. */
@@ -86,6 +88,7 @@ export async function startServer(
   {
     log,
     clock = systemClock,
+    admission = [],
     store: givenStore,
     loops = "at once",
     isStoreShared = usesEtcd(options),
@@ -97,7 +100,7 @@ export async function startServer(
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const store = givenStore ?? (await openStore(options));
   try {
-    const server = await composeServer(options, { log, clock, names, store, isStoreShared, isPortShared });
+    const server = await composeServer(options, { log, clock, names, admission, store, isStoreShared, isPortShared });
     if (loops === "at once") server.startLoops();
     return server;
   } catch (error) {
@@ -110,6 +113,7 @@ interface Foundations {
   readonly log: Logger;
   readonly clock: Clock;
   readonly names: Names;
+  readonly admission: readonly AdmissionRule[];
   readonly store: Store;
   readonly isStoreShared: boolean;
   readonly isPortShared: boolean;
@@ -117,7 +121,7 @@ interface Foundations {
 
 async function composeServer(
   options: ServeOptions,
-  { log, clock, names, store, isStoreShared, isPortShared }: Foundations,
+  { log, clock, names, admission: moreRules, store, isStoreShared, isPortShared }: Foundations,
 ): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
   const authority = openClusterAuthority(dataDirectory, clock);
@@ -141,7 +145,7 @@ async function composeServer(
     return authorization.resolver;
   };
   const feed = new ChangeFeed({ store });
-  const admission = openAdmission({ names, authorize, registry, definitions, resolver });
+  const admission = [...openAdmission({ names, authorize, registry, definitions, resolver }), ...moreRules];
   const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
   await registries.start();
   authorization = openAuthorization(options, { names, registry });
@@ -172,7 +176,7 @@ async function composeServer(
     withoutIdentity: identityHeaderRemover(frontProxyHeaders(options)),
     identityWarnings: (request, user) =>
       user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
-    handleResource: createResourceHandler({ registries: registries.all, reviews, authorize, clock }),
+    handleResource: createResourceHandler({ registries: registries.all, reviews, admission, authorize, clock }),
     openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
     openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),
     healthChecks: [

@@ -145,7 +145,10 @@ async function composeServer(
     return authorization.resolver;
   };
   const feed = new ChangeFeed({ store });
-  const admission = [...openAdmission({ names, authorize, registry, definitions, resolver }), ...moreRules];
+  const admission = [
+    ...openAdmission({ names, authorize, apiAudiences: tokens.apiAudiences, registry, definitions, resolver }),
+    ...moreRules,
+  ];
   const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
   await registries.start();
   authorization = openAuthorization(options, { names, registry });

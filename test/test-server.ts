@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
+import type { AdmissionRule } from "../src/api/attributes.ts";
 import type { Profile } from "../src/api/names.ts";
 import { resolveFlags } from "../src/cli/flag.ts";
 import { serveFlags } from "../src/cli/serve-flags.ts";
@@ -19,6 +20,8 @@ export interface TestServerOptions {
   readonly profile?: Profile;
   /** More settings of `signet serve`, by the names of its flags. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Asked about every write besides the server's own rules. */
+  readonly admission?: readonly AdmissionRule[];
   /** Default: in memory. */
   readonly storage?: "memory" | "lmdb";
   /** One of the test's own, which `stop` leaves. */
@@ -31,6 +34,7 @@ export interface TestServerOptions {
 export async function startTestServer({
   profile = "platform",
   settings = {},
+  admission = [],
   storage = "memory",
   dataDirectory: givenDirectory,
   tokenFile: givenTokenFile,
@@ -47,6 +51,7 @@ export async function startTestServer({
   });
   const server = await startServer(options, {
     log: pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
+    admission,
     ...(storage === "memory" && { store: new MemoryStore() }),
   });
   return {

@@ -8,6 +8,7 @@ import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import type { NamespaceLifecycleOptions } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import type { NodeRestrictionOptions } from "./node-restriction.ts";
+import type { PodReferences } from "./pod-object.ts";
 import { ownerReferencesPermission } from "./owner-references-permission.ts";
 import type { OwnerReferencesPermissionOptions } from "./owner-references-permission.ts";
 import { serviceAccountRule } from "./service-account.ts";
@@ -17,6 +18,9 @@ import type { ServiceAccountRuleOptions } from "./service-account.ts";
 export interface AdmissionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
+  readonly apiAudiences: readonly string[];
+  readonly podReferences: PodReferences;
+  readonly generateName: ServiceAccountRuleOptions["generateName"];
   readonly findNamespace: NamespaceLifecycleOptions["findNamespace"];
   readonly findServiceAccount: ServiceAccountRuleOptions["findServiceAccount"];
   readonly findPod: NodeRestrictionOptions["findPod"];

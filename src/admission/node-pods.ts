@@ -1,26 +1,32 @@
 import type { Names } from "../api/names.ts";
-import { listOf, secretsOf } from "./pod-object.ts";
-import type { PodObject } from "./pod-object.ts";
+import type { Reference } from "../api/reference.ts";
+import { isMirrorPod } from "./pod-object.ts";
+import type { PodObject, PodReferences } from "./pod-object.ts";
 
 export interface NodeIdentity {
   readonly node: string;
-  /** The uid of the node's Node, where it is registered. */
-  readonly uid: string | undefined;
+  /** Of the node's Node. */
+  readonly uid: string;
   readonly names: Names;
+  readonly podReferences: PodReferences;
 }
 
 /**
  * Why a node may not create a Pod, or undefined. It may only mirror Pods that it runs from its own files: on itself, owned
  * by its Node, and without a reference to anything that it could not read otherwise (upstream: `admitPodCreate`).
  */
-export function nodePodFault(pod: PodObject, { node, uid, names }: NodeIdentity): string | undefined {
+export function nodePodFault(pod: PodObject, identity: NodeIdentity): string | undefined {
+  const { node, names, podReferences } = identity;
   const quoted = JSON.stringify(node);
-  const mirror = names.key("config.mirror");
-  if (!Object.hasOwn(pod.metadata.annotations ?? {}, mirror)) {
+  if (!isMirrorPod(pod, names)) {
+    const mirror = names.key("config.mirror");
     return `pod does not have ${JSON.stringify(mirror)} annotation, node ${quoted} can only create mirror pods`;
   }
   if (pod.spec.nodeName !== node) return `node ${quoted} can only create pods with spec.nodeName set to itself`;
-  return ownerFault(pod, { node, uid, names }) ?? referenceFault(pod, node);
+  if ((pod.spec.ephemeralContainers ?? []).length > 0) {
+    return `node ${quoted} can not create pods with ephemeral containers`;
+  }
+  return ownerFault(pod, identity) ?? referenceFault(podReferences(pod), node);
 }
 
 function ownerFault(pod: PodObject, { node, uid }: NodeIdentity): string | undefined {
@@ -36,51 +42,12 @@ function ownerFault(pod: PodObject, { node, uid }: NodeIdentity): string | undef
   if (owner.blockOwnerDeletion === true) {
     return `node ${quoted} must not set blockOwnerDeletion on an owner reference`;
   }
-  return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid ?? ""}`;
+  return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
 }
 
-/** Volumes that name no API object. Any other one might, in a field that is not known here. */
-const harmlessVolumes = new Set([
-  "name",
-  "hostPath",
-  "emptyDir",
-  "gcePersistentDisk",
-  "awsElasticBlockStore",
-  "gitRepo",
-  "nfs",
-  "glusterfs",
-  "flocker",
-  "downwardAPI",
-  "fc",
-  "azureDisk",
-  "vsphereVolume",
-  "quobyte",
-  "photonPersistentDisk",
-  "portworxVolume",
-  "image",
-]);
-
-function referenceFault(pod: PodObject, node: string): string | undefined {
-  const { spec } = pod;
-  const hasOpenVolumes = listOf(spec.volumes).some((volume) =>
-    Object.keys(volume).some((key) => !harmlessVolumes.has(key)),
-  );
-  const references = new Map([
-    ["serviceaccounts", (spec.serviceAccountName ?? "") !== "" || (spec.serviceAccount ?? "") !== ""],
-    ["secrets", secretsOf(pod).length > 0 || listOf(spec.imagePullSecrets).length > 0],
-    ["configmaps", readsConfigMaps(pod)],
-    ["resourceclaims", listOf(spec.resourceClaims).length > 0],
-    ["volumes of other objects", hasOpenVolumes],
-  ]);
-  for (const [resource, isReferenced] of references) {
-    if (isReferenced) return `node ${JSON.stringify(node)} can not create pods that reference ${resource}`;
-  }
-  return undefined;
+/** Whatever a mirror Pod referred to, its node could read. */
+function referenceFault([reference]: readonly Reference[], node: string): string | undefined {
+  if (reference === undefined) return undefined;
+  const resource = `${reference.kind.toLowerCase()}s`;
+  return `node ${JSON.stringify(node)} can not create pods that reference ${resource} (via ${reference.path})`;
 }
-
-const readsConfigMaps = ({ spec }: PodObject): boolean =>
-  [...listOf(spec.initContainers), ...listOf(spec.containers)].some(
-    ({ env, envFrom }) =>
-      listOf(env).some(({ valueFrom }) => valueFrom?.configMapKeyRef !== undefined) ||
-      listOf(envFrom).some(({ configMapRef }) => configMapRef !== undefined),
-  );

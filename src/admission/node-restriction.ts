@@ -1,5 +1,5 @@
 import { notFound } from "../api/api-error.ts";
-import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
+import type { AdmissionAttributes, AdmissionRule, Authorize } from "../api/attributes.ts";
 import { isSameJson } from "../api/json-equality.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
@@ -8,29 +8,25 @@ import { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";
+import { audienceFault } from "./token-audience.ts";
+import type { TokenRequestObject } from "./token-audience.ts";
 import { asPod } from "./pod-object.ts";
+import type { PodReferences } from "./pod-object.ts";
 import { refusal } from "./refusal.ts";
 import { asSigningRequest } from "./signing-request.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;
+  readonly authorize: Authorize;
+  /** Who tokens are for that name nobody. */
+  readonly apiAudiences: readonly string[];
+  readonly podReferences: PodReferences;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
 }
 
 interface NodeObject extends ApiObject {
   readonly spec: { readonly taints?: readonly unknown[]; readonly configSource?: unknown };
-}
-
-interface TokenRequestObject extends ApiObject {
-  readonly spec: {
-    readonly boundObjectRef?: {
-      readonly apiVersion?: string;
-      readonly kind?: string;
-      readonly name?: string;
-      readonly uid?: string;
-    } | null;
-  };
 }
 
 /**
@@ -80,6 +76,14 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     if (!isSameJson(object.metadata.labels, oldObject.metadata.labels)) {
       throw refusal(attributes, `node ${quoted} cannot update labels through pod status`);
     }
+    // Claims open devices to a Pod: they are the scheduler's to write.
+    for (const [field, words] of [
+      ["resourceClaimStatuses", "resource claim statuses"],
+      ["extendedResourceClaimStatus", "extended resource claim status"],
+    ] as const) {
+      if (isSameJson(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
+      throw refusal(attributes, `node ${quoted} cannot update ${words}`);
+    }
     return;
   }
   if (subresource !== "") {
@@ -92,7 +96,9 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     case "CREATE": {
       if (object === undefined) return;
       const owner = await options.findNode(node);
-      const fault = nodePodFault(asPod(object), { node, uid: owner?.metadata.uid, names: options.names });
+      if (owner === undefined) throw notFound({ group: "", resource: "nodes" }, node);
+      const { names, podReferences } = options;
+      const fault = nodePodFault(asPod(object), { node, uid: owner.metadata.uid ?? "", names, podReferences });
       if (fault !== undefined) throw refusal(attributes, fault);
       return;
     }
@@ -126,6 +132,9 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
     if (labels.length > 0) {
       throw refusal(attributes, `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`);
     }
+    if ((object.metadata.ownerReferences ?? []).length > 0) {
+      throw refusal(attributes, `node ${quoted} is not allowed to set ownerReferences`);
+    }
     return;
   }
   const previous = (oldObject as NodeObject).spec; // an update has one
@@ -141,16 +150,17 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   if (labels.length > 0) throw refusal(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);
 }
 
-async function checkToken(attributes: NodeAttributes, { findPod }: NodeRestrictionOptions): Promise<void> {
+async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
   const { operation, subresource, namespace, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "token" || object === undefined) return;
-  const reference = (object as TokenRequestObject).spec.boundObjectRef ?? {}; // the path tells the type
+  const { spec } = object as TokenRequestObject; // the path tells the type
+  const reference = spec.boundObjectRef ?? {};
   const { apiVersion, kind, name = "", uid = "" } = reference;
   if (apiVersion !== "v1" || kind !== "Pod" || name === "") {
     throw refusal(attributes, "node requested token not bound to a pod");
   }
   if (uid === "") throw refusal(attributes, "node requested token with a pod binding without a uid");
-  const pod = await findPod(namespace, name);
+  const pod = await options.findPod(namespace, name);
   if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
   if (pod.metadata.uid !== uid) {
     throw refusal(
@@ -161,6 +171,8 @@ async function checkToken(attributes: NodeAttributes, { findPod }: NodeRestricti
   if (asPod(pod).spec.nodeName !== node) {
     throw refusal(attributes, "node requested token bound to a pod scheduled on a different node");
   }
+  const fault = await audienceFault(attributes, { options, pod: asPod(pod), audiences: spec.audiences ?? [] });
+  if (fault !== undefined) throw refusal(attributes, fault);
 }
 
 function checkLease(attributes: NodeAttributes, names: Names): void {

@@ -1,83 +1,54 @@
+import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { Reference } from "../api/reference.ts";
 
-interface SecretName {
-  readonly name?: string;
-}
+/** Every object that a Pod gets the content of. */
+export type PodReferences = (pod: ApiObject) => readonly Reference[];
 
-interface PodContainer {
+export interface PodContainer {
   readonly name: string;
-  readonly env?: readonly {
-    readonly name?: string;
-    readonly valueFrom?: { readonly secretKeyRef?: SecretName; readonly configMapKeyRef?: SecretName };
-  }[];
-  readonly envFrom?: readonly { readonly secretRef?: SecretName; readonly configMapRef?: SecretName }[];
+  readonly env?: readonly { readonly name: string }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string; readonly readOnly?: boolean }[];
 }
 
-interface PodVolume {
-  readonly name?: string;
-  readonly secret?: { readonly secretName?: string };
+export interface PodVolume {
+  readonly name: string;
   readonly projected?: {
-    readonly sources?: readonly { readonly serviceAccountToken?: { readonly audience?: string } }[];
+    readonly defaultMode?: number;
+    readonly sources: readonly ProjectedSource[] | null;
   };
 }
 
-/** What admission reads of a Pod. Of the open parts everything may be missing. */
+export interface ProjectedSource {
+  readonly serviceAccountToken?: {
+    readonly audience?: string;
+    readonly expirationSeconds?: number;
+    readonly path: string;
+  };
+  readonly configMap?: object;
+  readonly downwardAPI?: object;
+}
+
+/** What admission reads of a Pod besides its references. */
 export interface PodObject extends ApiObject {
   readonly spec: {
     readonly nodeName?: string;
     readonly serviceAccountName?: string;
+    /** The old name of the field; always the same. */
     readonly serviceAccount?: string;
+    readonly automountServiceAccountToken?: boolean;
     readonly containers: readonly PodContainer[] | null;
     readonly initContainers?: readonly PodContainer[];
+    readonly ephemeralContainers?: readonly PodContainer[];
     readonly volumes?: readonly PodVolume[];
-    readonly imagePullSecrets?: readonly SecretName[];
-    readonly resourceClaims?: readonly unknown[];
+    readonly imagePullSecrets?: readonly { readonly name?: string }[];
   };
+  readonly status?: { readonly resourceClaimStatuses?: unknown; readonly extendedResourceClaimStatus?: unknown };
 }
 
 // The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
 export const asPod = (object: ApiObject): PodObject => object as PodObject;
 
-/** A secret that a Pod reads, and where, as refusals describe it. */
-export interface SecretUse {
-  readonly secretName: string;
-  readonly description: string;
-}
-
-/** Every secret that a Pod mounts or reads into its environment; the secrets for pulling images are not among them. */
-export function secretsOf({ spec }: PodObject): SecretUse[] {
-  const uses = listOf(spec.volumes).flatMap(({ secret }) =>
-    secret === undefined ? [] : [{ secretName: secret.secretName ?? "", description: "volume with" }],
-  );
-  for (const [kind, containers] of [
-    ["init container", spec.initContainers],
-    ["container", spec.containers],
-  ] as const) {
-    for (const container of listOf(containers)) uses.push(...environmentSecrets(kind, container));
-  }
-  return uses;
-}
-
-function environmentSecrets(kind: string, { name, env, envFrom }: PodContainer): SecretUse[] {
-  return [
-    ...listOf(env).flatMap(({ name: variable = "", valueFrom }) =>
-      valueFrom?.secretKeyRef === undefined
-        ? []
-        : [
-            {
-              secretName: valueFrom.secretKeyRef.name ?? "",
-              description: `${kind} ${name} with envVar ${variable} referencing`,
-            },
-          ],
-    ),
-    ...listOf(envFrom).flatMap(({ secretRef }) =>
-      secretRef === undefined
-        ? []
-        : [{ secretName: secretRef.name ?? "", description: `${kind} ${name} with envFrom referencing` }],
-    ),
-  ];
-}
-
-/** Open parts are whatever the client sent: anything but a list counts as an empty one, and so does what is no object. */
-export const listOf = <T>(value: readonly T[] | null | undefined): readonly T[] =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : [];
+/** Whether a Pod only shows what a node runs from a file of its own. */
+export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
+  Object.hasOwn(metadata.annotations ?? {}, names.key("config.mirror"));

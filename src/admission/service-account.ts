@@ -1,18 +1,24 @@
 import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { asPod, listOf, secretsOf } from "./pod-object.ts";
-import type { PodObject } from "./pod-object.ts";
+import type { Reference } from "../api/reference.ts";
+import { asPod, isMirrorPod } from "./pod-object.ts";
+import type { PodObject, PodReferences } from "./pod-object.ts";
 import { refusal } from "./refusal.ts";
+import { withTokenVolume } from "./token-volume.ts";
 
 interface ServiceAccountObject {
   readonly metadata: ApiObject["metadata"];
   readonly secrets?: readonly { readonly name?: string }[];
   readonly imagePullSecrets?: readonly { readonly name?: string }[];
+  readonly automountServiceAccountToken?: boolean;
 }
 
 export interface ServiceAccountRuleOptions {
   readonly names: Names;
+  readonly podReferences: PodReferences;
+  /** Puts a few random letters after a prefix. */
+  generateName(prefix: string): string;
   /** As every acknowledged write left it. */
   findServiceAccount(
     namespace: string,
@@ -22,11 +28,12 @@ export interface ServiceAccountRuleOptions {
 
 /**
  * A Pod runs as a service account that exists, `default` when it names none, takes its secrets for pulling images from
- * there, and where the account is annotated so it uses no other secrets than those the account lists. Pods that mirror a
- * node's own files name no account at all (upstream: ServiceAccount; tokens are not mounted, since Pods are not run here).
+ * there, and where the account is annotated so it uses no other secrets than those the account lists. Its containers find a
+ * token of the account, unless the Pod or else the account says that they must not. Pods that mirror a node's own files name
+ * no account at all (upstream: ServiceAccount).
  */
-export function serviceAccountRule({ names, findServiceAccount }: ServiceAccountRuleOptions): AdmissionRule {
-  const mirrorAnnotation = names.key("config.mirror");
+export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
+  const { names, podReferences, findServiceAccount } = options;
   const enforceAnnotation = names.key("enforce-mountable-secrets");
 
   async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {
@@ -42,15 +49,15 @@ export function serviceAccountRule({ names, findServiceAccount }: ServiceAccount
     async admit(attributes) {
       const pod = createdPod(attributes);
       if (pod === undefined) return undefined;
-      if (Object.hasOwn(pod.metadata.annotations ?? {}, mirrorAnnotation)) {
-        checkMirrorPod(attributes, pod);
+      if (isMirrorPod(pod, names)) {
+        checkMirrorPod(attributes, podReferences(pod));
         return pod;
       }
       const name = pod.spec.serviceAccountName || "default";
       const account = await accountOf(attributes, name);
-      const hasPullSecrets = listOf(pod.spec.imagePullSecrets).length > 0;
+      const hasPullSecrets = (pod.spec.imagePullSecrets ?? []).length > 0;
       const pullSecrets = account.imagePullSecrets ?? [];
-      const admitted: PodObject = {
+      const placed: PodObject = {
         ...pod,
         spec: {
           ...pod.spec,
@@ -59,8 +66,11 @@ export function serviceAccountRule({ names, findServiceAccount }: ServiceAccount
           ...(!hasPullSecrets && pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
         },
       };
-      if (isTrue(account.metadata.annotations?.[enforceAnnotation]))
-        checkSecrets(attributes, { pod: admitted, account });
+      const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+      const admitted = getsToken ? withTokenVolume(placed, options) : placed;
+      if (isTrue(account.metadata.annotations?.[enforceAnnotation])) {
+        checkSecrets(attributes, { pod: admitted, account, references: podReferences(admitted) });
+      }
       return admitted;
     },
   };
@@ -71,42 +81,60 @@ function createdPod({ operation, group, resource, subresource, object }: Admissi
   return isCreated && object !== undefined ? asPod(object) : undefined;
 }
 
-function checkMirrorPod(attributes: AdmissionAttributes, pod: PodObject): void {
-  if ((pod.spec.serviceAccountName ?? "") !== "") {
+function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Reference[]): void {
+  if (references.some(({ kind, name }) => kind === "ServiceAccount" && name !== "")) {
     throw refusal(attributes, "a mirror pod may not reference service accounts");
   }
-  if (secretsOf(pod).length > 0 || listOf(pod.spec.imagePullSecrets).length > 0) {
+  if (references.some(({ kind }) => kind === "Secret")) {
     throw refusal(attributes, "a mirror pod may not reference secrets");
   }
-  const tokens = listOf(pod.spec.volumes)
-    .flatMap(({ projected }) => listOf(projected?.sources))
-    .filter(({ serviceAccountToken }) => serviceAccountToken !== undefined);
-  if (tokens.length > 0) {
+  if (references.some(({ kind }) => kind === "ServiceAccount")) {
     throw refusal(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
   }
 }
 
-function checkSecrets(
-  attributes: AdmissionAttributes,
-  { pod, account }: { readonly pod: PodObject; readonly account: ServiceAccountObject },
-): void {
+interface SecretsCheck {
+  readonly pod: PodObject;
+  readonly account: ServiceAccountObject;
+  readonly references: readonly Reference[];
+}
+
+/** Every Secret that the Pod gets must be in the account's lists: those for pulling images in a list of their own. */
+function checkSecrets(attributes: AdmissionAttributes, { pod, account, references }: SecretsCheck): void {
   const accountName = account.metadata.name ?? "";
   const listed = new Set((account.secrets ?? []).map(({ name = "" }) => name));
-  for (const { secretName, description } of secretsOf(pod)) {
-    if (listed.has(secretName)) continue;
-    throw refusal(
-      attributes,
-      `${description} secret.secretName="${secretName}" is not allowed because service account ${accountName} does not reference that secret`,
-    );
-  }
   const pulling = new Set((account.imagePullSecrets ?? []).map(({ name = "" }) => name));
-  for (const [index, { name = "" }] of listOf(pod.spec.imagePullSecrets).entries()) {
-    if (pulling.has(name)) continue;
+  const secrets = references.filter(({ kind }) => kind === "Secret");
+  const isForPulling = ({ path }: Reference): boolean => path.startsWith("spec.imagePullSecrets[");
+  const mounted = secrets.find((one) => !isForPulling(one) && !listed.has(one.name));
+  if (mounted !== undefined) {
     throw refusal(
       attributes,
-      `imagePullSecrets[${index}].name="${name}" is not allowed because service account ${accountName} does not reference that imagePullSecret`,
+      `${useOf(pod, mounted)} secret.secretName="${mounted.name}" is not allowed because service account ${accountName} does not reference that secret`,
     );
   }
+  const pulled = secrets.find((one) => isForPulling(one) && !pulling.has(one.name));
+  if (pulled === undefined) return;
+  throw refusal(
+    attributes,
+    `${pulled.path.slice("spec.".length)}.name="${pulled.name}" is not allowed because service account ${accountName} does not reference that imagePullSecret`,
+  );
+}
+
+const containerWords = {
+  initContainers: "init container",
+  containers: "container",
+  ephemeralContainers: "ephemeral container",
+} as const;
+
+/** How a Pod uses a Secret, in upstream's words. */
+function useOf({ spec }: PodObject, { path }: Reference): string {
+  const found = /^spec\.(initContainers|containers|ephemeralContainers)\[(\d+)\]\.(env|envFrom)\[(\d+)\]/.exec(path);
+  if (found === null) return "volume with";
+  const field = found[1] as keyof typeof containerWords; // as the pattern says
+  const container = spec[field]?.[Number(found[2])];
+  const source = found[3] === "env" ? `envVar ${container?.env?.[Number(found[4])]?.name ?? ""}` : "envFrom";
+  return `${containerWords[field]} ${container?.name ?? ""} with ${source} referencing`;
 }
 
 /** The words that Go's `strconv.ParseBool` takes for true. */

@@ -32,6 +32,8 @@ export interface Names {
     readonly legacyUnknown: string;
   };
   readonly namespaces: { readonly system: string; readonly public: string; readonly nodeLease: string };
+  /** Where the containers of a Pod find the token of its account. */
+  readonly tokenVolume: { readonly namePrefix: string; readonly mountPath: string };
   /** The ConfigMap with the cluster's CA that every namespace gets. */
   readonly rootCaConfigMap: string;
 }
@@ -57,6 +59,10 @@ function namesOf(profile: Profile): Names {
       legacyUnknown: `${domain}/legacy-unknown`,
     },
     namespaces: { system: `${reserved}-system`, public: `${reserved}-public`, nodeLease: `${reserved}-node-lease` },
+    tokenVolume: {
+      namePrefix: `${reserved}-api-access-`,
+      mountPath: `/var/run/secrets/${domain}/serviceaccount`,
+    },
     rootCaConfigMap: `${reserved}-root-ca.crt`,
   };
 }

@@ -128,7 +128,7 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     toGroups("system:basic-user", authenticatedGroup),
     toGroups("system:public-info-viewer", authenticatedGroup, unauthenticatedGroup),
     toGroups("system:service-account-issuer-discovery", serviceAccountsGroup),
-    toGroups("system:cluster-trust-bundle-discovery", serviceAccountsGroup),
+    toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
     clusterRoleBinding("system:node", "system:node", []),
   ];
 

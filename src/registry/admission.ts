@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { ResourceRegistry } from "./resource-registry.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** Who asks for what: the part of every write that hooks and admission see. */
 export interface Caller {
@@ -9,6 +9,13 @@ export interface Caller {
   readonly isDryRun: boolean;
   /** Takes a sentence for the Warning header. */
   warn(warning: string): void;
+}
+
+/** What a write goes to, and the rules that it must pass: a registry is one. */
+export interface AdmissionTarget {
+  readonly definition: Pick<ResourceDefinition, "group" | "version" | "plural" | "kind">;
+  /** In order: every `admit`, and after validation every `validate`. */
+  readonly admission: readonly AdmissionRule[];
 }
 
 export interface AdmissionSubject<T extends ApiObject> {
@@ -23,11 +30,11 @@ export interface AdmissionSubject<T extends ApiObject> {
 
 /** Runs every rule's `admit` in order. Returns the object as they leave it. */
 export async function admit<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
+  target: AdmissionTarget,
   subject: AdmissionSubject<T>,
 ): Promise<T | undefined> {
-  let attributes = attributesOf(registry, subject);
-  for (const rule of registry.admission) {
+  let attributes = attributesOf(target, subject);
+  for (const rule of target.admission) {
     if (rule.admit === undefined) continue;
     const object = await rule.admit(attributes);
     // A deletion has no object to go on with.
@@ -36,21 +43,43 @@ export async function admit<T extends ApiObject>(
   return attributes.object as T | undefined; // rules keep the kind
 }
 
-/** Runs every rule's `validate` in order. */
+/**
+ * Runs every rule's `validate` in order. What it returns is the only key to the store and to the answer of a review: a verb
+ * that forgets admission does not compile.
+ */
 export async function validateAdmission<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
+  target: AdmissionTarget,
   subject: AdmissionSubject<T>,
-): Promise<void> {
-  const rules = registry.admission.filter((rule: AdmissionRule) => rule.validate !== undefined);
-  if (rules.length === 0) return;
-  const attributes = attributesOf(registry, subject);
-  for (const rule of rules) await rule.validate?.(attributes);
+): Promise<Admitted> {
+  const attributes = attributesOf(target, subject);
+  for (const rule of target.admission) {
+    if (rule.validate !== undefined) await rule.validate(attributes);
+  }
+  return new AdmittedWrite(attributes);
+}
+
+/** Proof that every rule was asked about a write. Only `validateAdmission` makes one. */
+export type Admitted = AdmittedWrite;
+
+class AdmittedWrite {
+  /** Private, so that no other object passes for one. */
+  readonly #attributes: AdmissionAttributes;
+
+  constructor(attributes: AdmissionAttributes) {
+    this.#attributes = attributes;
+  }
+
+  /** A dry run must not reach the store. */
+  get isDryRun(): boolean {
+    return this.#attributes.isDryRun;
+  }
 }
 
 function attributesOf<T extends ApiObject>(
-  { definition: { group, version, plural, kind } }: ResourceRegistry<T>,
+  { definition: { group, version, plural, kind } }: AdmissionTarget,
   { operation, caller, subresource, namespace, name, object, oldObject }: AdmissionSubject<T>,
 ): AdmissionAttributes {
+  const isNamespace = group === "" && plural === "namespaces";
   return {
     operation,
     user: caller.user,
@@ -59,7 +88,8 @@ function attributesOf<T extends ApiObject>(
     resource: plural,
     subresource,
     kind,
-    namespace,
+    // The path of a Namespace carries its name as the namespace too: so it is where the path is that of the collection.
+    namespace: isNamespace ? name : namespace,
     name,
     ...(object !== undefined && { object }),
     ...(oldObject !== undefined && { oldObject }),

@@ -75,19 +75,19 @@ export async function createTracked<T extends ApiObject>(
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
-  const admitted = withoutRepeatedOwners(
+  const mutated = withoutRepeatedOwners(
     (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
     { when: "after admission", warn: caller.warn },
   );
 
   const now = clock.now();
   const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };
-  const initialized = { ...admitted, metadata: initialMetadata(admitted.metadata, now) };
+  const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
   validateNew(registry, prepared, context);
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
   const name = prepared.metadata.name ?? "";
-  await validateAdmission(registry, { ...subject, name, object: prepared });
+  const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
 
   const key = storageKey(definition, { namespace: prepared.metadata.namespace ?? "", name });
   if (key === undefined) throw badRequest(`an object cannot be named ${JSON.stringify(name)}`);
@@ -98,7 +98,7 @@ export async function createTracked<T extends ApiObject>(
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: 0 });
   }
-  const result = await registry.write({ key, value, expectedRevision: 0 });
+  const result = await registry.write(admitted, { key, value, expectedRevision: 0 });
   if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });
   throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
 }

@@ -3,7 +3,7 @@ import { conflict } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
-import type { Caller } from "./admission.ts";
+import type { Admitted, Caller } from "./admission.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import type { DeleteContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
@@ -41,10 +41,10 @@ export async function deleteObject<T extends ApiObject>(
   for (;;) {
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
-    await validateAdmission(registry, { ...subject, oldObject: previous.object });
+    const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
     const kept = keptByDeletion(registry, { previous: previous.object, request });
     if (kept === undefined) {
-      const removal = await removeObject(registry, { previous, isDryRun: caller.isDryRun });
+      const removal = await removeObject(registry, { previous, admitted });
       if (removal.isRemoved) {
         const object = caller.isDryRun ? previous : previous.at(removal.revision);
         return { object, isRemoved: true };
@@ -57,7 +57,7 @@ export async function deleteObject<T extends ApiObject>(
     if (caller.isDryRun) {
       return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
     }
-    const result = await registry.write({ key, value, expectedRevision: previous.revision });
+    const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision });
     if (result.isWritten) {
       return { object: registry.written({ key, value, modRevision: result.revision }), isRemoved: false };
     }
@@ -73,11 +73,11 @@ export type Removal<T extends ApiObject> =
 /** Removes a version of an object from the store; a dry run only says so. */
 export async function removeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { previous, isDryRun }: { readonly previous: StoredObject<T>; readonly isDryRun: boolean },
+  { previous, admitted }: { readonly previous: StoredObject<T>; readonly admitted: Admitted },
 ): Promise<Removal<T>> {
-  if (isDryRun) return { isRemoved: true, revision: previous.revision };
+  if (admitted.isDryRun) return { isRemoved: true, revision: previous.revision };
   const { key, revision } = previous;
-  const result = await registry.write({ key, value: undefined, expectedRevision: revision });
+  const result = await registry.write(admitted, { key, value: undefined, expectedRevision: revision });
   return result.isWritten
     ? { isRemoved: true, revision: result.revision }
     : { isRemoved: false, current: result.current && registry.fromEntry(result.current) };

@@ -8,6 +8,7 @@ import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
+import type { Admitted } from "./admission.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix, storageKey } from "./storage-key.ts";
@@ -130,10 +131,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * Writes to the store. Rejects with a 503 while that takes no writes, with a 504 when it is not known whether it has
+   * Writes to the store what every admission rule has let pass. Rejects with a 503 while that takes no writes, with a 504 when it is not known whether it has
    * written (clients repeat after a 503 by themselves), with a 413 for what it can't hold.
    */
-  async write(request: WriteRequest): Promise<WriteResult> {
+  async write(admitted: Admitted, request: WriteRequest): Promise<WriteResult> {
+    if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
     try {
       return await this.store.write(request);
     } catch (error) {

@@ -4,7 +4,7 @@ import { invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
 import { admit, validateAdmission } from "./admission.ts";
-import type { Caller } from "./admission.ts";
+import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
 import type { FieldWrite } from "./apply/field-manager.ts";
 import { createTracked } from "./create-object.ts";
@@ -110,8 +110,8 @@ export async function changeObject<T extends ApiObject>(
       const { namespace, caller } = change;
       return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
     }
-    const next = await nextVersion(registry, { change, previous });
-    const attempt = await writeVersion(registry, { change, previous, next });
+    const version = await nextVersion(registry, { change, previous });
+    const attempt = await writeVersion(registry, { change, previous, ...version });
     if (attempt.isWritten) return { object: attempt.object, isCreated: false };
     previous = attempt.current;
   }
@@ -122,23 +122,28 @@ interface Step<T extends ApiObject> {
   readonly previous: StoredObject<T>;
 }
 
+interface NextVersion<T extends ApiObject> {
+  readonly next: T;
+  readonly admitted: Admitted;
+}
+
 /** The whole way from the wanted object to the one to store, admission and validation included. */
 async function nextVersion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { change, previous }: Step<T>,
-): Promise<T> {
+): Promise<NextVersion<T>> {
   const { definition } = registry;
   const { caller, namespace, name, subresource } = change;
   const oldObject = previous.object;
   const subject = { operation: "UPDATE", caller, subresource, namespace, name, oldObject } as const;
   const wanted = change.wanted(oldObject);
-  const admitted = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
+  const mutated = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
     when: "after admission",
     warn: caller.warn,
   });
 
-  checkVersion(registry, { wanted: admitted, previous });
-  const placed = inRequestNamespace(admitted, { scope: definition.scope, namespace });
+  checkVersion(registry, { wanted: mutated, previous });
+  const placed = inRequestNamespace(mutated, { scope: definition.scope, namespace });
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
   const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now: registry.clock.now() };
   const strategy = updateStrategy(registry, subresource);
@@ -153,8 +158,7 @@ async function nextVersion<T extends ApiObject>(
   ];
   if (faults.length > 0) throw invalid(registry.kind, next.metadata.name ?? "", faults);
   for (const warning of strategy.warningsOnUpdate?.(next, oldObject) ?? []) caller.warn(warning);
-  await validateAdmission(registry, { ...subject, object: next });
-  return next;
+  return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
 
 type UpdateStrategy<T extends ApiObject> = Partial<
@@ -213,13 +217,13 @@ type Attempt<T extends ApiObject> =
 
 async function writeVersion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { change, previous, next }: Step<T> & { readonly next: T },
+  { change, previous, next, admitted }: Step<T> & NextVersion<T>,
 ): Promise<Attempt<T>> {
   const { caller } = change;
   const { key } = previous;
   const finished = finishedDeletion(registry, { next, previous: previous.object, caller });
   if (finished === "remove") {
-    const removal = await removeObject(registry, { previous, isDryRun: caller.isDryRun });
+    const removal = await removeObject(registry, { previous, admitted });
     if (!removal.isRemoved) return { isWritten: false, current: removal.current };
     const value = encodeStored(next);
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
@@ -230,7 +234,7 @@ async function writeVersion<T extends ApiObject>(
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
-  const result = await registry.write({ key, value, expectedRevision: previous.revision });
+  const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision });
   return result.isWritten
     ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
     : { isWritten: false, current: result.current && registry.fromEntry(result.current) };

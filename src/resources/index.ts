@@ -25,7 +25,7 @@ export const storedResources = (names: Names): ResourceDefinition[] =>
     forAnyObject(events(names)),
     forAnyObject(namespaces(names)),
     forAnyObject(nodes(names)),
-    forAnyObject(pods()),
+    forAnyObject(pods(names)),
     forAnyObject(secrets(names)),
     forAnyObject(serviceAccounts(names)),
     forAnyObject(certificateSigningRequests(names)),

@@ -4,8 +4,42 @@ import { isSameJson } from "../api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 
-/** The faults of what tokens, nodes and kubectl read; the open rest of a Pod is not looked at. */
-export function validatePod({ spec }: Pod): FieldError[] {
+/** What is asked of a new Pod only (upstream: `ValidatePodCreate`). */
+export function validateNewPod(pod: Pod, mirrorAnnotation: string): FieldError[] {
+  const { ephemeralContainers = [], nodeName = "" } = pod.spec;
+  const value = annotationOf(pod, mirrorAnnotation);
+  return [
+    ...(value === undefined || nodeName !== ""
+      ? []
+      : [
+          invalidValue(
+            `metadata.annotations[${mirrorAnnotation}]`,
+            value,
+            "must set spec.nodeName if mirror pod annotation is set",
+          ),
+        ]),
+    ...validatePod(pod),
+    ...(ephemeralContainers.length === 0
+      ? []
+      : [forbiddenField("spec.ephemeralContainers", "cannot be set on create")]),
+  ];
+}
+
+/** Whether a Pod is a mirror is decided when it is created (upstream: `ValidatePodSpecificAnnotationUpdates`). */
+export function validateMirrorAnnotation(next: Pod, previous: Pod, mirrorAnnotation: string): FieldError[] {
+  const before = annotationOf(previous, mirrorAnnotation);
+  if (annotationOf(next, mirrorAnnotation) === before) return [];
+  const detail =
+    before === undefined ? "may not add mirror pod annotation" : "may not remove or update mirror pod annotation";
+  return [forbiddenField(`metadata.annotations[${mirrorAnnotation}]`, detail)];
+}
+
+function annotationOf({ metadata: { annotations = {} } }: Pod, key: string): string | undefined {
+  return Object.hasOwn(annotations, key) ? annotations[key] : undefined;
+}
+
+/** The faults of what tokens, nodes and kubectl read; the rest of a Pod is not looked at. */
+function validatePod({ spec }: Pod): FieldError[] {
   const { containers, initContainers = [], serviceAccountName = "", nodeName = "" } = spec;
   return [
     ...((containers ?? []).length === 0 ? [required("spec.containers", "")] : []),

@@ -1,14 +1,16 @@
 import { timestamp } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
 import { validateDnsSubdomainName } from "../api/name-validation.ts";
 import { defineResource } from "../registry/resource-definition.ts";
 import type { DeleteContext, ResourceDefinition } from "../registry/resource-definition.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podSchema } from "./pod-schema.ts";
 import type { Container, Pod } from "./pod-schema.ts";
-import { validatePod, validatePodUpdate } from "./pod-validation.ts";
+import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./pod-validation.ts";
 
-export const pods = (): ResourceDefinition<Pod> =>
-  defineResource({
+export function pods(names: Names): ResourceDefinition<Pod> {
+  const mirrorAnnotation = names.key("config.mirror");
+  return defineResource({
     group: "",
     version: "v1",
     kind: "Pod",
@@ -23,14 +25,18 @@ export const pods = (): ResourceDefinition<Pod> =>
     setDefaults,
     prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
     prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
-    validate: validatePod,
-    validateUpdate: validatePodUpdate,
+    validate: (pod) => validateNewPod(pod, mirrorAnnotation),
+    validateUpdate: (next, previous) => [
+      ...validatePodUpdate(next, previous),
+      ...validateMirrorAnnotation(next, previous, mirrorAnnotation),
+    ],
     prepareForDelete,
     resetFields: [["status"]],
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec }),
+        prepareForUpdate: (next, previous) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
+        validateUpdate: (next, previous) => validateMirrorAnnotation(next, previous, mirrorAnnotation),
         resetFields: [["spec"]],
       },
     },
@@ -46,6 +52,13 @@ export const pods = (): ResourceDefinition<Pod> =>
     },
     columns: podColumns,
   });
+}
+
+/** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as upstream). */
+function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
+  const { ownerReferences: _sent, ...metadata } = next.metadata;
+  return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };
+}
 
 function setDefaults(pod: Pod): Pod {
   const { spec } = pod;

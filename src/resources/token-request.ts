@@ -29,8 +29,6 @@ export interface TokenRequestOptions {
   readonly maxTokenExpirationSeconds?: number;
   /** Gives the tokens that node agents mount into Pods a year, because old clients never read them again. */
   readonly isExpirationExtended: boolean;
-  /** Left out: namespaces are not looked at, and one that is not there has no accounts. */
-  hasNamespace?(namespace: string): boolean;
   findServiceAccount(namespace: string, name: string): FoundObject | undefined;
   findPod(
     namespace: string,
@@ -60,7 +58,6 @@ export function tokenRequest(names: Names, options: TokenRequestOptions): Create
   const kind = { group, resource: "TokenRequest" };
 
   const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): ReviewAnswer => {
-    if (options.hasNamespace?.(namespace) === false) throw notFound({ group: "", resource: "namespaces" }, namespace);
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, name, nameFaults);
     const account = options.findServiceAccount(namespace, name);

@@ -93,6 +93,15 @@ export interface Field {
    * old value away, or it would stay for ever.
    */
   readonly isServerSet?: boolean;
+  /**
+   * The field refers to another object, whose content the holder of this one gets. A list refers to one with each item. A
+   * text is the name itself. `referencesOf` finds every such field.
+   */
+  readonly refersTo?: {
+    readonly kind: string;
+    /** The member with the name; absent: the name is not in the field. */
+    readonly nameIn?: string;
+  };
   /** Listed in OpenAPI as required. It does not validate: that is the kind's `validate`. */
   readonly isRequired?: boolean;
 }

@@ -23,7 +23,7 @@ export function openAuthorization(
 ): AuthorizationServices {
   const resolver = new RuleResolver(names, rbacObjects(registry));
   const modes: Readonly<Record<string, () => Authorizer>> = {
-    Node: () => nodeAuthorizer({ names, objects: nodeObjects(registry), rules: systemNodeRules(names) }),
+    Node: () => nodeAuthorizer({ names, objects: nodeObjects(names, registry), rules: systemNodeRules(names) }),
     RBAC: () => rbac(resolver),
     AlwaysAllow: () => alwaysAllow,
   };

@@ -13,15 +13,9 @@ const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
   ...(deletionTimestamp !== undefined && { deletionTimestamp }),
 });
 
-/** What token requests look at besides what tokens are checked against. */
-export interface TokenRequestObjects extends TokenObjects {
-  hasNamespace(name: string): boolean;
-}
-
 /** What tokens are checked against, from the copies in memory. */
-export function tokenObjects(registry: FindRegistry): TokenRequestObjects {
+export function tokenObjects(registry: FindRegistry): TokenObjects {
   return {
-    hasNamespace: (name) => registry("namespaces").peek({ namespace: "", name }) !== undefined,
     findServiceAccount(namespace, name) {
       const account = registry("serviceaccounts").peek({ namespace, name });
       return account && found(account.object.metadata);

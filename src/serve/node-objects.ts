@@ -1,83 +1,98 @@
+import { isMirrorPod } from "../admission/pod-object.ts";
+import type { Names } from "../api/names.ts";
 import type { NodeObjects } from "../authorization/node.ts";
 import { resourcePrefix } from "../registry/storage-key.ts";
+import { podReferences } from "../resources/pod-references.ts";
 import type { Pod } from "../resources/pod-schema.ts";
 import { prefixEnd } from "../storage/store.ts";
 import { followRegistry } from "./follow-registry.ts";
 import type { FindRegistry } from "./look-ups.ts";
 
-/** Which Pods are on which node, kept from the copy in memory. Call after the registries have started. */
-export function nodeObjects(registry: FindRegistry): NodeObjects {
+/** What Pods open to their node, by the kind of the reference. */
+const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
+
+interface OpenedObject {
+  readonly resource: (typeof opened)[keyof typeof opened];
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Which objects the Pods of which node refer to, kept from the copy in memory. Call after the registries have started. */
+export function nodeObjects(names: Names, registry: FindRegistry): NodeObjects {
   const pods = registry<Pod>("pods");
   const start = resourcePrefix(pods.definition);
   const range = { start, end: prefixEnd(start) };
-  const podsByNode = new Map<string, Map<string, Pod>>();
+  const openedByNode = new Map<string, OpenedObjects>();
 
-  const put = (key: string, pod: Pod): void => {
+  const put = (pod: Pod): void => {
     const { nodeName } = pod.spec;
     if (nodeName === undefined) return;
-    let onNode = podsByNode.get(nodeName);
-    if (onNode === undefined) podsByNode.set(nodeName, (onNode = new Map()));
-    onNode.set(key, pod);
+    let objects = openedByNode.get(nodeName);
+    if (objects === undefined) openedByNode.set(nodeName, (objects = new OpenedObjects()));
+    for (const object of openedBy(pod, names)) objects.add(object);
   };
-  const remove = (key: string, pod: Pod): void => {
+  const remove = (pod: Pod): void => {
     const { nodeName = "" } = pod.spec;
-    const onNode = podsByNode.get(nodeName);
-    onNode?.delete(key);
-    if (onNode?.size === 0) podsByNode.delete(nodeName);
+    const objects = openedByNode.get(nodeName);
+    if (objects === undefined) return;
+    for (const object of openedBy(pod, names)) objects.remove(object);
+    if (objects.isEmpty) openedByNode.delete(nodeName);
   };
   followRegistry(pods, {
     onLoaded() {
-      podsByNode.clear();
-      for (const { key, object } of pods.cache.range(range)) put(key, object);
+      openedByNode.clear();
+      for (const { object } of pods.cache.range(range)) put(object);
     },
     onEvent(event) {
-      if (event.previous !== undefined) remove(event.key, event.previous.object);
-      if (event.type === "put") put(event.key, event.object.object);
+      if (event.previous !== undefined) remove(event.previous.object);
+      if (event.type === "put") put(event.object.object);
     },
   });
 
   return {
-    isReferenced(node, { resource, namespace, name }) {
-      const onNode = [...(podsByNode.get(node)?.values() ?? [])];
-      return onNode.some(
-        (pod) => pod.metadata.namespace === namespace && referencedNames(pod)[resource].includes(name),
-      );
-    },
+    isReferenced: (node, object) => openedByNode.get(node)?.has(object) === true,
     nodeOfPod: (namespace, name) => pods.peek({ namespace, name })?.object.spec.nodeName,
   };
 }
 
-type Referenced = Readonly<Record<"secrets" | "configmaps" | "serviceaccounts", readonly string[]>>;
-
-/** What a Pod's spec refers to, wherever it may stand. */
-function referencedNames({ spec }: Pod): Referenced {
-  const secrets: string[] = [];
-  const configmaps: string[] = [];
-  const visit = (value: unknown, depth: number): void => {
-    if (typeof value !== "object" || value === null || depth > longestPath) return;
-    for (const [key, field] of Object.entries(value)) {
-      if (typeof field === "object" && field !== null) {
-        const named = field as { readonly name?: unknown; readonly secretName?: unknown };
-        if (secretFields.has(key)) pushName(secrets, named.name ?? named.secretName);
-        if (configMapFields.has(key)) pushName(configmaps, named.name);
-      }
-      visit(field, depth + 1);
-    }
-  };
-  visit(spec, 0);
-  for (const { name } of (spec.imagePullSecrets ?? []) as readonly { name?: string }[]) pushName(secrets, name);
-  return {
-    secrets,
-    configmaps,
-    serviceaccounts: spec.serviceAccountName === undefined ? [] : [spec.serviceAccountName],
-  };
+/**
+ * What a Pod opens to its node. A mirror Pod opens nothing: its node has made it, and could open anything to itself. Admission
+ * refuses references there already; this is the second lock (upstream: `Graph.AddPod`).
+ */
+function openedBy(pod: Pod, names: Names): OpenedObject[] {
+  if (isMirrorPod(pod, names)) return [];
+  const { namespace = "" } = pod.metadata;
+  return podReferences(pod).flatMap(({ kind, name }) =>
+    name !== "" && Object.hasOwn(opened, kind)
+      ? [{ resource: opened[kind as keyof typeof opened], namespace, name }] // it is one of its keys
+      : [],
+  );
 }
 
-/** Deep enough for every reference that a Pod can hold, and an end for those who nest without one. */
-const longestPath = 12;
-const secretFields = new Set(["secret", "secretRef", "secretKeyRef", "nodePublishSecretRef"]);
-const configMapFields = new Set(["configMap", "configMapRef", "configMapKeyRef"]);
+/** How often each object is referred to: it stays open until the last reference is gone. */
+class OpenedObjects {
+  readonly #counts = new Map<string, number>();
 
-function pushName(names: string[], name: unknown): void {
-  if (typeof name === "string") names.push(name);
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  has(object: OpenedObject): boolean {
+    return this.#counts.has(keyOf(object));
+  }
+
+  add(object: OpenedObject): void {
+    const key = keyOf(object);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  remove(object: OpenedObject): void {
+    const key = keyOf(object);
+    const count = this.#counts.get(key) ?? 0;
+    if (count > 1) this.#counts.set(key, count - 1);
+    else this.#counts.delete(key);
+  }
 }
+
+/** Neither resources nor namespaces have a slash. */
+const keyOf = ({ resource, namespace, name }: OpenedObject): string => `${resource}/${namespace}/${name}`;

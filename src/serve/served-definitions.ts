@@ -12,13 +12,13 @@ import { selfSubjectRulesReviews } from "../resources/self-subject-rules-reviews
 import { subjectAccessReviews } from "../resources/subject-access-reviews.ts";
 import { tokenRequest } from "../resources/token-request.ts";
 import { tokenReviews } from "../resources/token-reviews.ts";
-import type { TokenRequestObjects } from "./look-ups.ts";
+import type { TokenObjects } from "../tokens/index.ts";
 import type { TokenServices } from "./token-services.ts";
 
 export interface IssuingServices {
   readonly options: ServeOptions;
   readonly tokens: TokenServices;
-  readonly objects: TokenRequestObjects;
+  readonly objects: TokenObjects;
 }
 
 /** What is stored; accounts have the subresource that issues their tokens. */

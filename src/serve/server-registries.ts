@@ -2,6 +2,7 @@ import type { AdmissionRule, Authorize } from "../api/attributes.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { podReferences } from "../resources/pod-references.ts";
 import type { Namespace } from "../resources/namespaces.ts";
 import type { ServiceAccount } from "../resources/service-accounts.ts";
 import { admissionRules } from "../admission/index.ts";
@@ -10,6 +11,7 @@ import type { EscalationOptions } from "../admission/escalation.ts";
 import { roleEscalation } from "../admission/role-escalation.ts";
 import { uncoveredRules } from "../authorization/index.ts";
 import type { RuleResolver } from "../authorization/index.ts";
+import { generateName } from "../registry/generate-name.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
@@ -59,6 +61,7 @@ export class ServerRegistries {
 export interface AdmissionServices {
   readonly names: Names;
   readonly authorize: Authorize;
+  readonly apiAudiences: readonly string[];
   readonly registry: FindRegistry;
   readonly definitions: readonly ResourceDefinition[];
   readonly resolver: () => RuleResolver;
@@ -68,6 +71,7 @@ export interface AdmissionServices {
 export function openAdmission({
   names,
   authorize,
+  apiAudiences,
   registry,
   definitions,
   resolver,
@@ -90,6 +94,9 @@ export function openAdmission({
     ...admissionRules({
       names,
       authorize,
+      apiAudiences,
+      podReferences,
+      generateName,
       findNamespace: (name) => current<Namespace>("namespaces", "", name),
       findServiceAccount: (namespace, name) => current<ServiceAccount>("serviceaccounts", namespace, name),
       findPod: (namespace, name) => current("pods", namespace, name),

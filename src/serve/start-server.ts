@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { unauthorized } from "../api/api-error.ts";
-import type { Authorize } from "../api/attributes.ts";
+import type { AdmissionRule, Authorize } from "../api/attributes.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Handler } from "../api/http-message.ts";
@@ -50,6 +50,8 @@ import { signetVersion } from "./version.ts";
 export interface StartOptions {
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Asked about every write besides the server's own rules, after them. */
+  readonly admission?: readonly AdmissionRule[];
   /** In place of the data directory's own store. The server closes it. */
   readonly store?: Store;
   /** The data directory, as a process that its owner has started. Default: this process becomes the owner. */
@@ -91,6 +93,7 @@ export async function startServer(
   {
     log,
     clock = systemClock,
+    admission = [],
     store: givenStore,
     folder: givenFolder,
     loops = "at once",
@@ -105,7 +108,8 @@ export async function startServer(
   let store = givenStore;
   try {
     store ??= await openStore(options);
-    const server = await composeServer(options, { log, clock, names, folder, store, isStoreShared, isPortShared });
+    const foundations = { log, clock, names, admission, folder, store, isStoreShared, isPortShared };
+    const server = await composeServer(options, foundations);
     if (loops === "at once") server.startLoops();
     return server;
   } catch (error) {
@@ -119,6 +123,7 @@ interface Foundations {
   readonly log: Logger;
   readonly clock: Clock;
   readonly names: Names;
+  readonly admission: readonly AdmissionRule[];
   readonly store: Store;
   readonly folder: OwnedFolder;
   readonly isStoreShared: boolean;
@@ -127,7 +132,7 @@ interface Foundations {
 
 async function composeServer(
   options: ServeOptions,
-  { log, clock, names, folder, store, isStoreShared, isPortShared }: Foundations,
+  { log, clock, names, admission: moreRules, folder, store, isStoreShared, isPortShared }: Foundations,
 ): Promise<RunningServer> {
   const dataDirectory = options["data-dir"];
   const authorities = openClusterAuthorities(dataDirectory, clock);
@@ -151,7 +156,10 @@ async function composeServer(
     return authorization.resolver;
   };
   const feed = new ChangeFeed({ store });
-  const admission = openAdmission({ names, authorize, registry, definitions, resolver });
+  const admission = [
+    ...openAdmission({ names, authorize, apiAudiences: tokens.apiAudiences, registry, definitions, resolver }),
+    ...moreRules,
+  ];
   const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
   await registries.start();
   authorization = openAuthorization(options, { names, registry });
@@ -183,7 +191,7 @@ async function composeServer(
     withoutIdentity: identityHeaderRemover(frontProxyHeaders(options)),
     identityWarnings: (request, user) =>
       user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
-    handleResource: createResourceHandler({ registries: registries.all, reviews, authorize, clock }),
+    handleResource: createResourceHandler({ registries: registries.all, reviews, admission, authorize, clock }),
     openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
     openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),
     healthChecks: [

@@ -4,16 +4,27 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { nodeRestriction } from "../../src/admission/node-restriction.ts";
 import type { AdmissionAttributes } from "../../src/api/attributes.ts";
-import { alice, apiObject, certificates, names, node, refusalOf } from "./admission-scene.ts";
+import { podReferences } from "../../src/resources/pod-references.ts";
+import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "./admission-scene.ts";
 
-const pod = (nodeName: string, metadata: object = {}) =>
-  apiObject({ metadata: { name: "p", uid: "pu", ...metadata }, spec: { nodeName, containers: [] } });
+const mountedToken = (audience?: string) => ({
+  name: "token",
+  projected: { sources: [{ serviceAccountToken: { path: "token", ...(audience !== undefined && { audience }) } }] },
+});
+const pod = (nodeName: string, metadata: object = {}, spec: object = {}) =>
+  apiObject({
+    metadata: { name: "p", uid: "pu", ...metadata },
+    spec: { nodeName, containers: [], ...spec },
+  });
 const pods = new Map([
-  ["mine", pod("n1")],
+  ["mine", pod("n1", {}, { volumes: [mountedToken(), mountedToken("vault")] })],
   ["other", pod("n2")],
 ]);
 const rule = nodeRestriction({
   names,
+  authorize: allowing("request-serviceaccounts-token-audience granted a"),
+  apiAudiences: ["api"],
+  podReferences,
   findPod: (_namespace, name) => pods.get(name),
   findNode: (name) => (name === "n1" ? apiObject({ metadata: { name, uid: "nu" } }) : undefined),
 });
@@ -57,6 +68,8 @@ describe("a node's Node", () => {
     await refuses(update(own({}, { taints: [{ key: "k", effect: "NoSchedule" }] })), /not allowed to modify taints$/);
     const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "gone", uid: "x" }];
     await refuses(update(own({ ownerReferences })), /not allowed to modify ownerReferences$/);
+    const create = { resource: "nodes", name: "n1", object: own({ ownerReferences }) };
+    await refuses(create, /not allowed to set ownerReferences$/);
   });
 
   it("has labels of the machine, and none that draw pods to it", async () => {
@@ -78,6 +91,13 @@ describe("a node's pods", () => {
       { ...status, object: pod("n1", { labels: { a: "b" } }), oldObject: pod("n1") },
       /cannot update labels/,
     );
+    for (const claims of [
+      { resourceClaimStatuses: [{ name: "c", resourceClaimName: "x" }] },
+      { extendedResourceClaimStatus: { resourceClaimName: "x", requestMappings: [] } },
+    ]) {
+      const object = { ...pod("n1"), status: claims };
+      await refuses({ ...status, object, oldObject: pod("n1") }, /cannot update (extended )?resource claim status/);
+    }
     await allows({ operation: "DELETE", resource: "pods", name: "mine" });
     await refuses(
       { operation: "DELETE", resource: "pods", name: "other" },
@@ -99,22 +119,27 @@ describe("a node's pods", () => {
     for (const [spec, resource] of [
       [{ serviceAccountName: "bot" }, "serviceaccounts"],
       [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "secrets"],
-      [{ volumes: [{ name: "v", projected: { sources: [] } }] }, "volumes of other objects"],
+      [{ volumes: [mountedToken()] }, "serviceaccounts"],
       [{ containers: [{ name: "c", envFrom: [{ configMapRef: { name: "m" } }] }] }, "configmaps"],
     ] as const) {
       const object = apiObject({
         metadata: { name: "p", ...mirror },
         spec: { nodeName: "n1", containers: [], ...spec },
       });
-      await refuses(create(object), new RegExp(`can not create pods that reference ${resource}$`));
+      await refuses(create(object), new RegExp(`can not create pods that reference ${resource} \\(via spec\\..*\\)$`));
     }
+    const ephemeral = { nodeName: "n1", containers: [], ephemeralContainers: [{ name: "c" }] };
+    const object = apiObject({ metadata: { name: "p", ...mirror }, spec: ephemeral });
+    await refuses(create(object), /can not create pods with ephemeral containers$/);
+    const unregistered = { ...node, username: "system:node:new" };
+    await refuses({ ...create(pod("new", mirror)), user: unregistered }, /^404 nodes "new" not found$/);
   });
 
   it("are what it may request tokens for", async () => {
-    const token = (boundObjectRef: object | null) => ({
+    const token = (boundObjectRef: object | null, ...audiences: string[]) => ({
       resource: "serviceaccounts",
       subresource: "token",
-      object: apiObject({ spec: { boundObjectRef } }),
+      object: apiObject({ spec: { boundObjectRef, audiences } }),
     });
     const bound = { apiVersion: "v1", kind: "Pod", name: "mine", uid: "pu" };
     await allows(token(bound));
@@ -123,6 +148,12 @@ describe("a node's pods", () => {
     await refuses(token({ ...bound, uid: "" }), /without a uid$/);
     await refuses(token({ ...bound, uid: "x" }), /does not match the UID in record/);
     await refuses(token({ ...bound, name: "other" }), /a pod scheduled on a different node$/);
+    for (const audience of ["api", "vault", "granted"]) await allows(token(bound, audience));
+    await refuses(
+      token(bound, "bank"),
+      /audience "bank" not found in pod spec volume, system:node:n1 is not authorized/,
+    );
+    await refuses(token(bound, "vault", "api"), /node may only request 0 or 1 audiences$/);
   });
 });
 

@@ -161,7 +161,7 @@ for (const names of [platformNames, kubernetesNames]) {
       assert.ok(!may(asks({ resource: "serviceaccounts" }), "system:authenticated"));
     });
 
-    it("lets service accounts read trust bundles and the issuer's documents", () => {
+    it("lets whoever is authenticated read trust bundles, and service accounts the issuer's documents", () => {
       const bundles = asks({
         verb: "list",
         group: names.group("certificates"),
@@ -169,7 +169,8 @@ for (const names of [platformNames, kubernetesNames]) {
         namespace: "",
       });
       assert.ok(may(bundles, "system:serviceaccounts"));
-      assert.ok(!may(bundles, "system:authenticated"));
+      assert.ok(may(bundles, "system:authenticated"));
+      assert.ok(!may(bundles, "system:unauthenticated"));
       assert.ok(may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
     });
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Pod } from "../../src/resources/pod-schema.ts";
+import { platformNames } from "../../src/api/names.ts";
 import { pods } from "../../src/resources/pods.ts";
 import { cells, context, faultsOfChange, faultsOfNew, prepared } from "./resource-scene.ts";
 
-const definition = pods();
+const definition = pods(platformNames);
 const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
   apiVersion: "v1",
   kind: "Pod",

@@ -87,13 +87,6 @@ describe("a token request", () => {
     });
   });
 
-  it("in a namespace that is not there is a 404 of the namespace", async () => {
-    await assert.rejects(requests({ hasNamespace: () => false }).of(), {
-      code: 404,
-      details: { name: "ns", kind: "namespaces" },
-    });
-  });
-
   it("must name the account of the path, if any", async () => {
     const test = requests();
     await test.send({ metadata: { name: "bob", namespace: "ns" } });

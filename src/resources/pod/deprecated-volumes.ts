@@ -67,6 +67,7 @@ export const rbdVolumeSource = object({
     keyring: { number: 6, schema: string, default: "/etc/ceph/keyring", description: "The file with the user's key." },
     secretRef: {
       number: 7,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",
@@ -83,6 +84,7 @@ export const flexVolumeSource = object({
     fsType: { number: 2, schema: string, description: "The type of its file system." },
     secretRef: {
       number: 3,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",
@@ -101,6 +103,7 @@ export const cinderVolumeSource = object({
     readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
     secretRef: {
       number: 4,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",
@@ -124,6 +127,7 @@ export const cephFSVolumeSource = object({
     secretFile: { number: 4, schema: string, description: "The file with the user's key." },
     secretRef: {
       number: 5,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",
@@ -257,6 +261,7 @@ export const scaleIOVolumeSource = object({
     },
     secretRef: {
       number: 3,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "nullable",
       description: "The Secret with the user's name and password.",
@@ -286,6 +291,7 @@ export const storageOSVolumeSource = object({
     readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
     secretRef: {
       number: 5,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",

@@ -97,11 +97,18 @@ const envVarSource = object({
     },
     configMapKeyRef: {
       number: 3,
+      refersTo: { kind: "ConfigMap", nameIn: "name" },
       schema: configMapKeySelector,
       presence: "pointer",
       description: "A key of a ConfigMap.",
     },
-    secretKeyRef: { number: 4, schema: secretKeySelector, presence: "pointer", description: "A key of a Secret." },
+    secretKeyRef: {
+      number: 4,
+      refersTo: { kind: "Secret", nameIn: "name" },
+      schema: secretKeySelector,
+      presence: "pointer",
+      description: "A key of a Secret.",
+    },
     fileKeyRef: {
       number: 5,
       schema: fileKeySelector,
@@ -144,7 +151,19 @@ export const envFromSource = object({
   description: "A source of which all keys become environment variables.",
   fields: {
     prefix: { number: 1, schema: string, description: "Goes before each name." },
-    configMapRef: { number: 2, schema: configMapEnvSource, presence: "pointer", description: "The ConfigMap." },
-    secretRef: { number: 3, schema: secretEnvSource, presence: "pointer", description: "The Secret." },
+    configMapRef: {
+      number: 2,
+      refersTo: { kind: "ConfigMap", nameIn: "name" },
+      schema: configMapEnvSource,
+      presence: "pointer",
+      description: "The ConfigMap.",
+    },
+    secretRef: {
+      number: 3,
+      refersTo: { kind: "Secret", nameIn: "name" },
+      schema: secretEnvSource,
+      presence: "pointer",
+      description: "The Secret.",
+    },
   },
 });

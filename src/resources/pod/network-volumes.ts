@@ -38,6 +38,7 @@ export const iscsiVolumeSource = object({
     chapAuthSession: { number: 11, schema: boolean, description: "Whether sessions are authenticated by CHAP." },
     secretRef: {
       number: 10,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret with the credentials.",
@@ -72,6 +73,7 @@ export const csiVolumeSource = object({
     volumeAttributes: { number: 4, schema: mapOf(string), description: "Settings that the driver knows." },
     nodePublishSecretRef: {
       number: 5,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: localObjectReference,
       presence: "pointer",
       description: "The Secret that the driver gets.",

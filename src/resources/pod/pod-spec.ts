@@ -95,6 +95,7 @@ const podResourceClaim = object({
     },
     resourceClaimTemplateName: {
       number: 4,
+      refersTo: { kind: "ResourceClaimTemplate" },
       schema: string,
       presence: "pointer",
       description: "The template from which a claim is made for the Pod.",
@@ -188,10 +189,16 @@ export const podSpec = object({
     },
     serviceAccountName: {
       number: 8,
+      refersTo: { kind: "ServiceAccount" },
       schema: string,
       description: "The service account that the Pod runs as: `default` when none is named.",
     },
-    serviceAccount: { number: 9, schema: string, description: "Deprecated: the same as serviceAccountName." },
+    serviceAccount: {
+      number: 9,
+      refersTo: { kind: "ServiceAccount" },
+      schema: string,
+      description: "Deprecated: the same as serviceAccountName.",
+    },
     automountServiceAccountToken: {
       number: 21,
       schema: boolean,
@@ -216,6 +223,7 @@ export const podSpec = object({
     },
     imagePullSecrets: {
       number: 15,
+      refersTo: { kind: "Secret", nameIn: "name" },
       schema: mapList(localObjectReference, "name"),
       description: "Secrets with which images are pulled: the service account's when none are listed.",
     },
@@ -297,6 +305,7 @@ export const podSpec = object({
     },
     resourceClaims: {
       number: 39,
+      refersTo: { kind: "ResourceClaim", nameIn: "resourceClaimName" },
       schema: { ...mapList(podResourceClaim, "name"), patchMerge: { mergeKey: "name", retainsKeys: true } },
       description: "Claims on devices that must be met before the Pod starts.",
     },

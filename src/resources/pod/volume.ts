@@ -107,6 +107,7 @@ export const volume = object({
       },
       secret: {
         number: 6,
+        refersTo: { kind: "Secret", nameIn: "secretName" },
         schema: secretVolumeSource,
         presence: "pointer",
         description: "The keys of a Secret as files.",
@@ -115,12 +116,14 @@ export const volume = object({
       iscsi: { number: 8, schema: iscsiVolumeSource, presence: "pointer", description: "An iSCSI disk." },
       glusterfs: {
         number: 9,
+        refersTo: { kind: "Endpoints", nameIn: "endpoints" },
         schema: glusterfsVolumeSource,
         presence: "pointer",
         description: "Deprecated: a Glusterfs volume.",
       },
       persistentVolumeClaim: {
         number: 10,
+        refersTo: { kind: "PersistentVolumeClaim", nameIn: "claimName" },
         schema: persistentVolumeClaimVolumeSource,
         presence: "pointer",
         description: "The volume of a claim.",
@@ -164,12 +167,14 @@ export const volume = object({
       fc: { number: 17, schema: fcVolumeSource, presence: "pointer", description: "A Fibre Channel disk." },
       azureFile: {
         number: 18,
+        refersTo: { kind: "Secret", nameIn: "secretName" },
         schema: azureFileVolumeSource,
         presence: "pointer",
         description: "Deprecated: an Azure file share.",
       },
       configMap: {
         number: 19,
+        refersTo: { kind: "ConfigMap", nameIn: "name" },
         schema: configMapVolumeSource,
         presence: "pointer",
         description: "The keys of a ConfigMap as files.",
@@ -224,12 +229,14 @@ export const volume = object({
       },
       csi: {
         number: 28,
+        refersTo: { kind: "CSIDriver", nameIn: "driver" },
         schema: csiVolumeSource,
         presence: "pointer",
         description: "A volume of a CSI driver, made for the Pod.",
       },
       ephemeral: {
         number: 29,
+        refersTo: { kind: "PersistentVolumeClaim" },
         schema: ephemeralVolumeSource,
         presence: "pointer",
         description: "A volume whose claim is made for the Pod.",

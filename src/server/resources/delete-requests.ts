@@ -16,7 +16,7 @@ import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
-import { callerOf } from "./write-requests.ts";
+import { requestCaller } from "./request-caller.ts";
 
 /** DELETE of one object: answers it while it is kept, else the object that was or a Status, as the kind says. */
 export async function deleteRequest(
@@ -31,7 +31,7 @@ export async function deleteRequest(
     namespace,
     name,
     options,
-    caller: callerOf(resourceRequest, options),
+    caller: requestCaller(resourceRequest, options),
   });
   // Upstream's rule, which covers no other case of an object that is kept, for the sake of old clients.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
@@ -51,7 +51,7 @@ export async function deleteCollectionRequest(
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
   const options = await readDeleteOptions(request);
-  const deleted = await deleteCollection(registry, { list, options, caller: callerOf(resourceRequest, options) });
+  const deleted = await deleteCollection(registry, { list, options, caller: requestCaller(resourceRequest, options) });
   const representation = { request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
   if (!answersStatusOfDeletedCollection) return representList(registry, deleted, representation);

@@ -1,5 +1,5 @@
 import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
-import type { Authorize, Verb } from "../../api/attributes.ts";
+import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
@@ -19,6 +19,8 @@ import { createRequest, patchRequest, updateRequest } from "./write-requests.ts"
 export interface ResourceHandlerOptions {
   readonly registries: readonly ResourceRegistry[];
   readonly reviews: readonly ReviewDefinition[];
+  /** What reviews and created subresources must pass; writes to a registry pass the registry's own. */
+  readonly admission: readonly AdmissionRule[];
   /** Asked besides the request's own verb when an update or an apply would create an object. */
   readonly authorize: Authorize;
   readonly clock?: Clock;
@@ -32,6 +34,7 @@ export interface ResourceRequest {
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
   readonly warnings: Warnings;
+  readonly admission: readonly AdmissionRule[];
   readonly authorize: Authorize;
   readonly clock: Clock;
   readonly schedule: Schedule;
@@ -50,6 +53,7 @@ export type HandleResource = (
 export function createResourceHandler({
   registries,
   reviews,
+  admission,
   authorize,
   clock = systemClock,
   schedule = systemSchedule,
@@ -62,7 +66,7 @@ export function createResourceHandler({
     if (registry !== undefined && info.verb === "get" && registry.definition.deprecationWarning === undefined) {
       return getRequest(registry, { request, info });
     }
-    const resourceRequest = { request, info, user, warnings: new Warnings(), authorize, clock, schedule };
+    const resourceRequest = { request, info, user, warnings: new Warnings(), admission, authorize, clock, schedule };
     if (registry !== undefined) {
       const { deprecationWarning } = registry.definition;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
@@ -70,7 +74,7 @@ export function createResourceHandler({
     }
     const review = reviewOf.get(key);
     if (review === undefined) throw pathNotFound();
-    return withWarnings(resourceRequest, () => answerReview({ review, resourceRequest, name: "" }));
+    return withWarnings(resourceRequest, () => answerReview(review, resourceRequest));
   };
 }
 

@@ -2,7 +2,6 @@ import { accessDenied } from "../../api/access-denied.ts";
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import type { Caller } from "../../registry/admission.ts";
 import { createObject } from "../../registry/create-object.ts";
 import { decodeObject } from "../../registry/decode-object.ts";
 import { patchObject } from "../../registry/patch-object.ts";
@@ -20,6 +19,7 @@ import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
+import { requestCaller } from "./request-caller.ts";
 import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
@@ -29,10 +29,9 @@ export async function createRequest(
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
   const { request, info } = resourceRequest;
-  const caller = (options: WriteOptions): Caller => callerOf(resourceRequest, options);
   const subresource = info.subresource === "" ? undefined : registry.definition.subresources?.[info.subresource];
   if (subresource?.type === "create") {
-    return answerReview({ review: subresource, resourceRequest, name: info.name });
+    return answerReview(subresource, resourceRequest);
   }
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(request);
@@ -41,7 +40,7 @@ export async function createRequest(
     object: decodedObject(registry, { body, options, resourceRequest }),
     namespace: info.namespace,
     manager: requestManager(request, options),
-    caller: caller(options),
+    caller: requestCaller(resourceRequest, options),
   });
   return representStored(registry, created, { request, status: 201, mediaType });
 }
@@ -62,7 +61,7 @@ export async function updateRequest(
     name,
     subresource,
     manager: requestManager(request, options),
-    caller: callerOf(resourceRequest, options),
+    caller: requestCaller(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
   return representChanged(registry, { changed, request, mediaType });
@@ -88,7 +87,7 @@ export async function patchRequest(
     name,
     subresource,
     manager: requestManager(request, options),
-    caller: callerOf(resourceRequest, options),
+    caller: requestCaller(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
   return representChanged(registry, { changed, request, mediaType });
@@ -140,17 +139,6 @@ const representChanged = (
   }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
 ): HttpResponse =>
   representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType });
-
-const warner =
-  ({ warnings }: ResourceRequest) =>
-  (warning: string): void =>
-    warnings.add(warning);
-
-export const callerOf = (resourceRequest: ResourceRequest, { isDryRun }: { readonly isDryRun: boolean }): Caller => ({
-  user: resourceRequest.user,
-  isDryRun,
-  warn: warner(resourceRequest),
-});
 
 /** An update that would create an object needs the right to create it. */
 async function authorizeCreate({ authorize, info, user }: ResourceRequest): Promise<void> {

@@ -39,6 +39,7 @@ async function scene({
   const handle = createResourceHandler({
     registries: [box.registry],
     reviews: [],
+    admission: [],
     authorize: () => ({ decision, reason: "" }),
     clock: toyClock,
     schedule,

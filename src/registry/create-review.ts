@@ -1,0 +1,49 @@
+import type { AdmissionRule } from "../api/attributes.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import { admit, validateAdmission } from "./admission.ts";
+import type { AdmissionTarget, Caller } from "./admission.ts";
+import { trackReview } from "./apply/track-review.ts";
+import { withoutSystemFields } from "./create-object.ts";
+import { inRequestNamespace } from "./object-namespace.ts";
+import type { CreateSubresource, ReviewAnswer, ReviewDefinition } from "./resource-definition.ts";
+
+export interface CreateReviewRequest {
+  readonly review: ReviewDefinition | CreateSubresource;
+  /** Of the path: for a subresource the resource that it belongs to. */
+  readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
+  readonly subresource: string;
+  readonly namespace: string;
+  /** Of the object that a subresource belongs to, else "". */
+  readonly name: string;
+  readonly admission: readonly AdmissionRule[];
+  /** Decoded. */
+  readonly object: ApiObject;
+  readonly manager: string;
+  readonly caller: Caller;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Answers a kind that is never stored: reviews, and subresources that are only created. They pass admission as every other
+ * create does: what they issue (tokens) can be worth more than what is stored. Throws what admission and the kind throw.
+ */
+export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
+  const { review, resource, subresource, namespace, admission, caller, now } = request;
+  const tracked = trackedReview(request);
+  const name = request.name || (tracked.metadata.name ?? "");
+  const target = { definition: { ...resource, kind: review.kind }, admission };
+  const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
+  const object = (await admit(target, { ...subject, object: tracked })) ?? tracked;
+  const { isDryRun } = await validateAdmission(target, { ...subject, object });
+  return review.create(object, { user: caller.user, namespace, name: request.name, isDryRun, now });
+}
+
+function trackedReview({ review, object, namespace, subresource, manager, now }: CreateReviewRequest): ApiObject {
+  const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
+  const scope = namespace === "" ? "Cluster" : "Namespaced";
+  const sent = withoutSystemFields({ ...object, kind: review.kind, apiVersion });
+  const placed = inRequestNamespace(sent, { scope, namespace });
+  if ("dropsMetadata" in review && review.dropsMetadata) return placed;
+  return trackReview({ schema: review.schema, manager, apiVersion, subresource, now }, placed);
+}

@@ -7,6 +7,8 @@ import type { ResourceRegistry } from "./resource-registry.ts";
 export interface Caller {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
+  /** Aborted when the request's deadline is over or the client is gone: what has not begun then is not written. */
+  readonly signal: AbortSignal;
   /** Takes a sentence for the Warning header. */
   warn(warning: string): void;
 }

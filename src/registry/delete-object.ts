@@ -6,6 +6,7 @@ import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import type { DeleteContext } from "./resource-definition.ts";
+import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -34,17 +35,17 @@ export async function deleteObject<T extends ApiObject>(
   const { namespace, name, options, caller } = request;
   const key = storageKey(registry.definition, request);
   if (key === undefined) throw registry.notFound(name);
-  await registry.catchUp();
+  await registry.catchUp(caller);
   let previous = registry.cache.get(key);
   const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
   await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
-  for (;;) {
+  for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
     await validateAdmission(registry, { ...subject, oldObject: previous.object });
     const kept = keptByDeletion(registry, { previous: previous.object, request });
     if (kept === undefined) {
-      const removal = await removeObject(registry, { previous, isDryRun: caller.isDryRun });
+      const removal = await removeObject(registry, { previous, caller });
       if (removal.isRemoved) {
         const object = caller.isDryRun ? previous : previous.at(removal.revision);
         return { object, isRemoved: true };
@@ -53,16 +54,19 @@ export async function deleteObject<T extends ApiObject>(
       continue;
     }
     if (isDeepStrictEqual(kept, previous.object)) return { object: previous, isRemoved: false };
+    // A mark of some bytes: an object of the largest size must be deletable too.
     const value = encodeStored(kept);
     if (caller.isDryRun) {
       return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
     }
-    const result = await registry.write({ key, value, expectedRevision: previous.revision });
+    const { revision } = previous;
+    const result = await registry.write({ key, value, expectedRevision: revision, signal: caller.signal });
     if (result.isWritten) {
       return { object: registry.written({ key, value, modRevision: result.revision }), isRemoved: false };
     }
     previous = result.current && registry.fromEntry(result.current);
   }
+  throw registry.contended(name);
 }
 
 export type Removal<T extends ApiObject> =
@@ -73,11 +77,16 @@ export type Removal<T extends ApiObject> =
 /** Removes a version of an object from the store; a dry run only says so. */
 export async function removeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { previous, isDryRun }: { readonly previous: StoredObject<T>; readonly isDryRun: boolean },
+  { previous, caller }: { readonly previous: StoredObject<T>; readonly caller: Caller },
 ): Promise<Removal<T>> {
-  if (isDryRun) return { isRemoved: true, revision: previous.revision };
+  if (caller.isDryRun) return { isRemoved: true, revision: previous.revision };
   const { key, revision } = previous;
-  const result = await registry.write({ key, value: undefined, expectedRevision: revision });
+  const result = await registry.write({
+    key,
+    value: undefined,
+    expectedRevision: revision,
+    signal: caller.signal,
+  });
   return result.isWritten
     ? { isRemoved: true, revision: result.revision }
     : { isRemoved: false, current: result.current && registry.fromEntry(result.current) };

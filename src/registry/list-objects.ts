@@ -1,12 +1,13 @@
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { isTooLongKey } from "../storage/check-key.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
-import type { ResourceRegistry } from "./resource-registry.ts";
+import type { Asker, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -28,15 +29,16 @@ export interface ObjectList<T extends ApiObject> {
 export async function listObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
+  asker?: Asker,
 ): Promise<ObjectList<T>> {
   const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
-  if (options.continueToken !== "") return nextPage(registry, options);
+  if (options.continueToken !== "") return nextPage(registry, options, asker);
   const revision = parseResourceVersion(resourceVersion);
   // A limit with a version has meant that very version since before there was a match parameter.
   const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
-  if (resourceVersion === "") await registry.catchUp();
+  if (resourceVersion === "") await registry.catchUp(asker);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
   return listCached(registry, { range: selector.range, options });
 }
@@ -49,6 +51,7 @@ interface PageRequest<T extends ApiObject> {
 async function nextPage<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
+  asker: Asker | undefined,
 ): Promise<ObjectList<T>> {
   const point = decodeContinue(options.continueToken);
   if (options.resourceVersion !== "" && options.resourceVersion !== "0") {
@@ -56,10 +59,11 @@ async function nextPage<T extends ApiObject>(
   }
   const { start, end } = options.selector.range;
   const next = resourcePrefix(registry.definition) + point.start;
+  if (isTooLongKey(next)) throw badRequest("invalid continue token: the start key is longer than any key");
   // A token of another list must not lead out of this one.
   const range = { start: next > start ? next : start, end };
   if (point.revision === -1) {
-    await registry.catchUp();
+    await registry.catchUp(asker);
     return listCached(registry, { range, options });
   }
   try {

@@ -142,7 +142,14 @@ async function composeServer(
   };
   const feed = new ChangeFeed({ store });
   const admission = openAdmission({ names, authorize, registry, definitions, resolver });
-  const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
+  const registries = new ServerRegistries({
+    definitions,
+    store,
+    feed,
+    admission,
+    clock,
+    maximumObjectBytes: options["max-request-bytes"],
+  });
   await registries.start();
   authorization = openAuthorization(options, { names, registry });
 

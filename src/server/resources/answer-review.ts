@@ -10,6 +10,12 @@ import { decodeBody, decodeWith, readBody } from "./request-object.ts";
 import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
+/**
+ * A review holds a token, or a user with groups and extras: no header that brings them is half as large. Everybody may
+ * send one, and it is answered with what it says.
+ */
+const maximumReviewBytes = 256 * 1024;
+
 export interface ReviewRequest {
   readonly review: ReviewDefinition | CreateSubresource;
   readonly resourceRequest: ResourceRequest;
@@ -21,7 +27,7 @@ export interface ReviewRequest {
 export async function answerReview({ review, resourceRequest, name }: ReviewRequest): Promise<HttpResponse> {
   const { request, info, user, warnings, clock } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
-  const body = await readBody(request);
+  const body = await readBody(request, maximumReviewBytes);
   const { isDryRun, fieldValidation, fieldManager } = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const decoded = decodeBody(body, { expected: review, fieldValidation, warnings, decode: decodeWith(review.schema) });
   const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;

@@ -1,3 +1,4 @@
+import { shortened } from "../../api/shown-value.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { warningValue } from "../warning-value.ts";
 
@@ -7,9 +8,14 @@ const maximumTotalBytes = 4096;
 /** Collects the sentences for an answer's Warning headers; each is sent once. */
 export class Warnings {
   readonly #texts = new Set<string>();
+  #length = 0;
 
+  /** What comes after as much as an answer may carry is not kept. */
   add(text: string): void {
-    this.#texts.add(text);
+    if (this.#length > maximumTotalBytes || this.#texts.has(text)) return;
+    const shown = shortened(text);
+    this.#texts.add(shown);
+    this.#length += shown.length;
   }
 
   /** The answer with the warnings that fit. */

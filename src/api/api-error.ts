@@ -1,5 +1,18 @@
 import type { FieldError } from "./field-error.ts";
+import { maximumFaults } from "./first-faults.ts";
+import { shortened } from "./shown-value.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
+
+/**
+ * What a Status may hold of what a caller sent, in UTF-16 units: its message, its causes together, and each name. JSON
+ * takes at most six bytes for one, so that no Status is larger than 1 MiB.
+ */
+const maximumMessageLength = 64 * 1024;
+const maximumCausesLength = 64 * 1024;
+/** Less than a message, so that its end is not cut off. */
+const maximumSentenceLength = 48 * 1024;
+const maximumNameLength = 2048;
+const maximumShownCauseLength = 8192;
 
 /** The resource, or kind, that an error speaks of. */
 export interface Named {
@@ -41,18 +54,38 @@ export class ApiError extends Error {
 /** A refusal that upstream's router makes, before a handler sees the request. */
 export class RouteError extends ApiError {}
 
-/** The one place that renders an error as a Status. */
+/** The one place that renders an error as a Status, cut to what an answer may hold. */
 export function statusOf(error: ApiError): Status {
   return {
     kind: "Status",
     apiVersion: "v1",
     metadata: error.continueToken === undefined ? {} : { continue: error.continueToken },
     status: "Failure",
-    message: error.message,
+    message: shortened(error.message, maximumMessageLength),
     ...(error.reason !== undefined && { reason: error.reason }),
-    ...(error.details !== undefined && { details: error.details }),
+    ...(error.details !== undefined && { details: boundedDetails(error.details) }),
     code: error.code,
   };
+}
+
+function boundedDetails({ name, causes, ...details }: StatusDetails): StatusDetails {
+  return {
+    ...(name !== undefined && { name: shortened(name, maximumNameLength) }),
+    ...details,
+    ...(causes !== undefined && { causes: boundedCauses(causes) }),
+  };
+}
+
+function boundedCauses(causes: readonly StatusCause[]): StatusCause[] {
+  const bounded: StatusCause[] = [];
+  let length = 0;
+  for (const { message = "", field = "", reason = "" } of causes.slice(0, maximumFaults)) {
+    const shown = { reason, message: shortened(message, maximumShownCauseLength), field: shortened(field) };
+    length += shown.message.length + shown.field.length;
+    if (length > maximumCausesLength) break;
+    bounded.push(shown);
+  }
+  return bounded;
 }
 
 /** `certificatesigningrequests.certificates.platform.io`, or the bare resource in the core group. */
@@ -155,24 +188,35 @@ export const unsupportedMediaType = (message: string): ApiError =>
 export const routeUnsupportedMediaType = (): ApiError =>
   new RouteError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
 
-const joined = (faults: readonly string[]): string =>
-  faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;
+/** Each different fault once, in one text. */
+function sentenceOf(faults: readonly FieldError[]): string {
+  const sentences = new Set<string>();
+  let length = 0;
+  for (const { field, message } of faults.slice(0, maximumFaults)) {
+    if (length > maximumSentenceLength) break;
+    sentences.add(`${field}: ${message}`);
+    length += field.length + message.length;
+  }
+  if (faults.length > maximumFaults) sentences.add(`too many faults: only the first ${maximumFaults} are shown`);
+  const [first = ""] = sentences;
+  return sentences.size === 1 ? first : `[${[...sentences].join(", ")}]`;
+}
 
-/** Every fault of an object at once. `kind` carries the kind's name in `resource` (upstream: `errors.NewInvalid`). */
-export const invalid = (kind: Named, name: string, faults: readonly FieldError[]): ApiError =>
-  new ApiError({
+/**
+ * The faults of an object at once, the first hundred of them: `firstFaults` finds no more. `kind` carries the kind's
+ * name in `resource` (upstream: `errors.NewInvalid`).
+ */
+export function invalid(kind: Named, name: string, faults: readonly FieldError[]): ApiError {
+  const causes = faults.slice(0, maximumFaults).map(({ reason, message, field }) => ({ reason, message, field }));
+  return new ApiError({
     code: 422,
     reason: "Invalid",
-    message: `${qualified(kind)} ${JSON.stringify(name)} is invalid${
-      faults.length === 0 ? "" : `: ${joined([...new Set(faults.map((fault) => `${fault.field}: ${fault.message}`))])}`
+    message: `${qualified(kind)} ${JSON.stringify(shortened(name))} is invalid${
+      causes.length === 0 ? "" : `: ${sentenceOf(faults)}`
     }`,
-    details: {
-      ...detailsOf(kind, name),
-      ...(faults.length > 0 && {
-        causes: faults.map(({ reason, message, field }) => ({ reason, message, field })),
-      }),
-    },
+    details: { ...detailsOf(kind, name), ...(causes.length > 0 && { causes }) },
   });
+}
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
   new ApiError({
@@ -195,6 +239,10 @@ export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiE
     details: { retryAfterSeconds },
     retryAfterSeconds,
   });
+
+/** The deadline is over or the client is gone, and nothing was written for it. */
+export const requestOver = (): ApiError =>
+  timeout("Timeout: the request ended before it could be done, and nothing was written for it");
 
 export const timeout = (message: string, details: StatusDetails = {}): ApiError =>
   new ApiError({ code: 504, reason: "Timeout", message, details });

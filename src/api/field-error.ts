@@ -1,3 +1,6 @@
+import { noteFault } from "./first-faults.ts";
+import { maximumShownLength, shortened, shownValue } from "./shown-value.ts";
+
 /** Why a field was refused: the reason words of a Status cause. */
 export type FieldErrorReason =
   | "FieldValueRequired"
@@ -22,48 +25,48 @@ export interface FieldError {
   readonly message: string;
 }
 
-const detailOf = (detail: string): string => (detail === "" ? "" : `: ${detail}`);
+/** How long a list of allowed values may be before it is cut. */
+const maximumSupportedLength = 4096;
 
-/** The offending value as Go prints it in field errors: strings quoted, structures as JSON, the rest plain. */
-export function quoteValue(value: unknown): string {
-  if (value === undefined || value === null) return "null";
-  return typeof value === "number" || typeof value === "boolean" ? String(value) : JSON.stringify(value);
+/** Makes a fault. What a caller sent is cut to its beginning: `field` holds keys of maps, `detail` names and values. */
+const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sentence): FieldError =>
+  noteFault({
+    reason,
+    field: shortened(field),
+    message: `${summary}${detail === "" ? "" : `: ${shortened(detail, 2 * maximumShownLength)}`}`,
+  });
+
+interface Sentence {
+  /** `Invalid value: "x"`. */
+  readonly summary: string;
+  /** "" when the summary says it all. */
+  readonly detail: string;
 }
 
-export const required = (field: string, detail: string): FieldError => ({
-  reason: "FieldValueRequired",
-  field,
-  message: `Required value${detailOf(detail)}`,
-});
+export const required = (field: string, detail: string): FieldError =>
+  fault("FieldValueRequired", field, { summary: "Required value", detail });
 
-export const invalidValue = (field: string, value: unknown, detail: string): FieldError => ({
-  reason: "FieldValueInvalid",
-  field,
-  message: `Invalid value: ${quoteValue(value)}${detailOf(detail)}`,
-});
+export const invalidValue = (field: string, value: unknown, detail: string): FieldError =>
+  fault("FieldValueInvalid", field, { summary: `Invalid value: ${shownValue(value)}`, detail });
 
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  reason: "FieldValueNotSupported",
-  field,
-  message: `Unsupported value: ${quoteValue(value)}${
-    supported.length === 0 ? "" : `: supported values: ${supported.map((one) => JSON.stringify(one)).join(", ")}`
-  }`,
-});
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => {
+  const values = supported.map((one) => JSON.stringify(one)).join(", ");
+  return fault("FieldValueNotSupported", field, {
+    summary: `Unsupported value: ${shownValue(value)}${
+      values === "" ? "" : `: supported values: ${shortened(values, maximumSupportedLength)}`
+    }`,
+    detail: "",
+  });
+};
 
-export const forbiddenField = (field: string, detail: string): FieldError => ({
-  reason: "FieldValueForbidden",
-  field,
-  message: `Forbidden${detailOf(detail)}`,
-});
+export const forbiddenField = (field: string, detail: string): FieldError =>
+  fault("FieldValueForbidden", field, { summary: "Forbidden", detail });
 
-export const duplicate = (field: string, value: unknown): FieldError => ({
-  reason: "FieldValueDuplicate",
-  field,
-  message: `Duplicate value: ${quoteValue(value)}`,
-});
+export const duplicate = (field: string, value: unknown): FieldError =>
+  fault("FieldValueDuplicate", field, { summary: `Duplicate value: ${shownValue(value)}`, detail: "" });
 
-export const tooLong = (field: string, maximumBytes: number): FieldError => ({
-  reason: "FieldValueTooLong",
-  field,
-  message: `Too long: may not be more than ${maximumBytes} bytes`,
-});
+export const tooLong = (field: string, maximumBytes: number): FieldError =>
+  fault("FieldValueTooLong", field, {
+    summary: `Too long: may not be more than ${maximumBytes} bytes`,
+    detail: "",
+  });

@@ -13,9 +13,6 @@ const keyExamples = ["MyName", "my.name", "123-abc"];
 /** Keys and values of all annotations of an object together, in bytes. */
 const maximumAnnotationBytes = 256 * 1024;
 
-/** Faults that one map may report: bodies with a hundred thousand bad keys must not make an answer of their size. */
-const maximumFaults = 100;
-
 const maximumBytes = (bytes: number): string => `must be no more than ${bytes} bytes`;
 
 /** The key of a label, an annotation or a finalizer: `[prefix/]name` (upstream: `IsQualifiedName`). */
@@ -60,13 +57,12 @@ export function labelValueFaults(value: string): string[] {
   return faults;
 }
 
-/** At most the first hundred faults of keys and values, in the map's order. */
+/** Faults of keys and values, in the map's order. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const faults: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
     faults.push(...qualifiedNameFaults(key).map((fault) => invalidValue(field, key, fault)));
     faults.push(...labelValueFaults(value).map((fault) => invalidValue(field, value, fault)));
-    if (faults.length >= maximumFaults) break;
   }
   return faults;
 }
@@ -80,7 +76,6 @@ export function validateAnnotations(
   let size = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
-    if (faults.length >= maximumFaults) continue;
     faults.push(...qualifiedNameFaults(key.toLowerCase()).map((fault) => invalidValue(field, key, fault)));
   }
   if (size > maximumAnnotationBytes) faults.push(tooLong(field, maximumAnnotationBytes));

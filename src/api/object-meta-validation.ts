@@ -18,8 +18,8 @@ const standardFinalizers = new Set(["kubernetes", orphanFinalizer, foregroundFin
 /** In bytes, as upstream counts. */
 const maximumManagerLength = 128;
 const maximumSubresourceLength = 256;
-/** What one list may report. */
-const maximumFaults = 100;
+/** More would not be shown. */
+const maximumShownReferences = 100;
 
 /**
  * Every fault of a new object's metadata, its name made and its namespace set (upstream: `ValidateObjectMeta` of the
@@ -126,11 +126,8 @@ function validateOwnerReferences(references: readonly OwnerReference[]): FieldEr
     if (firstController === undefined) firstController = controller;
     else {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${firstController} and ${controller}`;
-      // Every such fault repeats the whole list: one says it all when there are many.
-      faults.push(invalidValue(field, references.slice(0, maximumFaults).map(inFieldOrder), detail));
-      if (references.length > maximumFaults) break;
+      faults.push(invalidValue(field, references.slice(0, maximumShownReferences).map(inFieldOrder), detail));
     }
-    if (faults.length >= maximumFaults) break;
   }
   return faults;
 }
@@ -170,9 +167,9 @@ const inFieldOrder = ({
 
 function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   const field = "metadata.finalizers";
-  const faults = finalizers
-    .flatMap((finalizer) => qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, finalizer, fault)))
-    .slice(0, maximumFaults);
+  const faults = finalizers.flatMap((finalizer) =>
+    qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, finalizer, fault)),
+  );
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
     faults.push(invalidValue(field, finalizers, detail));
@@ -187,9 +184,7 @@ export const validateQualifiedFinalizer = (finalizer: string, field: string): Fi
     : [invalidValue(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")];
 
 const validateQualifiedFinalizers = (finalizers: readonly string[]): FieldError[] =>
-  finalizers
-    .flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`))
-    .slice(0, maximumFaults);
+  finalizers.flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`));
 
 function validateNoNewFinalizers(next: readonly string[], previous: readonly string[]): FieldError[] {
   const kept = new Set(previous);
@@ -205,24 +200,22 @@ function validateNoNewFinalizers(next: readonly string[], previous: readonly str
 }
 
 function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldError[] {
-  return entries
-    .flatMap((entry, index): FieldError[] => {
-      const field = `metadata.managedFields[${index}]`;
-      const { operation = "", fieldsType = "", manager = "", subresource = "" } = entry;
-      return [
-        ...(operation === "Apply" || operation === "Update"
-          ? []
-          : [invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`")]),
-        ...(fieldsType === "" || fieldsType === "FieldsV1"
-          ? []
-          : [invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`")]),
-        ...validateFieldManager(manager, `${field}.manager`),
-        ...(Buffer.byteLength(subresource) > maximumSubresourceLength
-          ? [tooLong(`${field}.subresource`, maximumSubresourceLength)]
-          : []),
-      ];
-    })
-    .slice(0, maximumFaults);
+  return entries.flatMap((entry, index): FieldError[] => {
+    const field = `metadata.managedFields[${index}]`;
+    const { operation = "", fieldsType = "", manager = "", subresource = "" } = entry;
+    return [
+      ...(operation === "Apply" || operation === "Update"
+        ? []
+        : [invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`")]),
+      ...(fieldsType === "" || fieldsType === "FieldsV1"
+        ? []
+        : [invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`")]),
+      ...validateFieldManager(manager, `${field}.manager`),
+      ...(Buffer.byteLength(subresource) > maximumSubresourceLength
+        ? [tooLong(`${field}.subresource`, maximumSubresourceLength)]
+        : []),
+    ];
+  });
 }
 
 /** A manager's name: at most 128 bytes, printable (upstream: `ValidateFieldManager`). */
@@ -234,7 +227,6 @@ export function validateFieldManager(manager: string, field: string): FieldError
     if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character)) {
       const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
       faults.push(invalidValue(field, manager, `invalid character U+${code} (at position ${position})`));
-      if (faults.length >= maximumFaults) break;
     }
     position += Buffer.byteLength(character);
   }

@@ -137,6 +137,13 @@ export const serveFlags = {
     maximum: 100_000,
     help: "Writing requests that are worked on at once; more wait by user.",
   },
+  "max-request-bytes": {
+    type: "integer",
+    default: 1_572_864,
+    minimum: 65_536,
+    maximum: 3_145_728,
+    help: "The largest object that is stored, in bytes; larger ones are refused (413). As etcd's flag of this name.",
+  },
   workers: {
     type: "string",
     default: "1",

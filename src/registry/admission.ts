@@ -7,6 +7,8 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 export interface Caller {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
+  /** Aborted when the request's deadline is over or the client is gone: what has not begun then is not written. */
+  readonly signal: AbortSignal;
   /** Takes a sentence for the Warning header. */
   warn(warning: string): void;
 }
@@ -55,7 +57,7 @@ export async function validateAdmission<T extends ApiObject>(
   for (const rule of target.admission) {
     if (rule.validate !== undefined) await rule.validate(attributes);
   }
-  return new AdmittedWrite(attributes);
+  return new AdmittedWrite(subject.caller);
 }
 
 /** Proof that every rule was asked about a write. Only `validateAdmission` makes one. */
@@ -63,15 +65,20 @@ export type Admitted = AdmittedWrite;
 
 class AdmittedWrite {
   /** Private, so that no other object passes for one. */
-  readonly #attributes: AdmissionAttributes;
+  readonly #caller: Caller;
 
-  constructor(attributes: AdmissionAttributes) {
-    this.#attributes = attributes;
+  constructor(caller: Caller) {
+    this.#caller = caller;
   }
 
   /** A dry run must not reach the store. */
   get isDryRun(): boolean {
-    return this.#attributes.isDryRun;
+    return this.#caller.isDryRun;
+  }
+
+  /** Aborts when the caller's request has ended. */
+  get signal(): AbortSignal {
+    return this.#caller.signal;
   }
 }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
+import { tooLong } from "../api/field-error.ts";
+import { firstFaults } from "../api/first-faults.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
 import { admit, validateAdmission } from "./admission.ts";
@@ -12,8 +14,7 @@ import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
-import { storageKey } from "./storage-key.ts";
-import { encodeStored } from "./stored-object.ts";
+import { maximumNameBytes, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 
 export interface CreateRequest<T extends ApiObject> {
@@ -89,11 +90,14 @@ export async function createTracked<T extends ApiObject>(
   const name = prepared.metadata.name ?? "";
   const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
 
-  const key = storageKey(definition, { namespace: prepared.metadata.namespace ?? "", name });
-  if (key === undefined) throw badRequest(`an object cannot be named ${JSON.stringify(name)}`);
-  const value = encodeStored(prepared);
+  const where = { namespace: prepared.metadata.namespace ?? "", name };
+  const key = storageKey(definition, where);
+  if (key === undefined) {
+    throw invalid(registry.kind, name, [tooLong("metadata.name", maximumNameBytes(definition, where.namespace))]);
+  }
+  const value = registry.encode(prepared);
   if (caller.isDryRun) {
-    await registry.catchUp();
+    await registry.catchUp(caller);
     const taken = registry.cache.get(key);
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: 0 });
@@ -132,13 +136,13 @@ function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
 
 function validateNew<T extends ApiObject>(registry: ResourceRegistry<T>, object: T, context: HookContext): void {
   const { definition } = registry;
-  const faults = [
+  const faults = firstFaults(() => [
     ...validateObjectMeta(object.metadata, {
       isNamespaced: definition.scope === "Namespaced",
       validateName: (name, options) => definition.validateName(name, { ...options, object }),
     }),
     ...(definition.validate?.(object, context) ?? []),
-  ];
+  ]);
   const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
   if (found.length > 0) throw invalid(registry.kind, object.metadata.name ?? "", found);
 }

@@ -1,4 +1,4 @@
-import { ApiError } from "../api/api-error.ts";
+import { ApiError, requestOver } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { Caller } from "./admission.ts";
 import { deleteObject } from "./delete-object.ts";
@@ -26,7 +26,7 @@ export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { list, options, caller }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
-  const deleted = await listObjects(registry, list);
+  const deleted = await listObjects(registry, list, caller);
   const { items } = deleted;
   const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
     const { namespace = "", name = "" } = metadata;
@@ -37,6 +37,7 @@ export async function deleteCollection<T extends ApiObject>(
     }
   };
   for (let start = 0; start < items.length; start += parallelDeletions) {
+    if (caller.signal.aborted) throw requestOver();
     const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;

@@ -6,6 +6,7 @@ import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import type { DeleteContext } from "./resource-definition.ts";
+import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -34,11 +35,11 @@ export async function deleteObject<T extends ApiObject>(
   const { namespace, name, options, caller } = request;
   const key = storageKey(registry.definition, request);
   if (key === undefined) throw registry.notFound(name);
-  await registry.catchUp();
+  await registry.catchUp(caller);
   let previous = registry.cache.get(key);
   const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
   await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
-  for (;;) {
+  for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
@@ -53,6 +54,7 @@ export async function deleteObject<T extends ApiObject>(
       continue;
     }
     if (isDeepStrictEqual(kept, previous.object)) return { object: previous, isRemoved: false };
+    // A mark of some bytes: an object of the largest size must be deletable too.
     const value = encodeStored(kept);
     if (caller.isDryRun) {
       return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
@@ -63,6 +65,7 @@ export async function deleteObject<T extends ApiObject>(
     }
     previous = result.current && registry.fromEntry(result.current);
   }
+  throw registry.contended(name);
 }
 
 export type Removal<T extends ApiObject> =

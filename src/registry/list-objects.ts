@@ -1,13 +1,14 @@
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { byteOrdered } from "../storage/byte-order.ts";
+import { isTooLongKey } from "../storage/check-key.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import { decodeContinue, encodeContinue, foreignToken } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
-import type { ResourceRegistry } from "./resource-registry.ts";
+import type { Asker, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -29,15 +30,16 @@ export interface ObjectList<T extends ApiObject> {
 export async function listObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
+  asker?: Asker,
 ): Promise<ObjectList<T>> {
   const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
-  if (options.continueToken !== "") return nextPage(registry, options);
+  if (options.continueToken !== "") return nextPage(registry, options, asker);
   const revision = parseResourceVersion(resourceVersion);
   // A limit with a version has meant that very version since before there was a match parameter.
   const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
-  if (resourceVersion === "") await registry.catchUp();
+  if (resourceVersion === "") await registry.catchUp(asker);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
   return listCached(registry, { range: selector.range, options });
 }
@@ -50,6 +52,7 @@ interface PageRequest<T extends ApiObject> {
 async function nextPage<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
+  asker: Asker | undefined,
 ): Promise<ObjectList<T>> {
   const point = decodeContinue(options.continueToken);
   if (options.resourceVersion !== "" && options.resourceVersion !== "0") {
@@ -57,13 +60,14 @@ async function nextPage<T extends ApiObject>(
   }
   const { start, end } = options.selector.range;
   const next = resourcePrefix(registry.definition) + point.start;
+  if (isTooLongKey(next)) throw badRequest("invalid continue token: the start key is longer than any key");
   // A token of another list must not lead out of this one, nor skip what this one would show.
   const at = byteOrdered(next);
   const isOfRange = at >= byteOrdered(start) && at < byteOrdered(end);
   if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw foreignToken();
   const range = { start: next, end };
   if (point.revision === -1) {
-    await registry.catchUp();
+    await registry.catchUp(asker);
     return listCached(registry, { range, options });
   }
   try {

@@ -1,19 +1,19 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { notFound, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
+import { conflict, notFound, requestOver, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
 import type { Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
-import { StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../storage/store.ts";
+import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import type { Admitted } from "./admission.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
-import { kindPrefix, StoredObject } from "./stored-object.ts";
+import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
 
 export interface RegistryOptions<T extends ApiObject> {
@@ -26,9 +26,22 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly clock?: Clock;
   /** Versions that are kept in memory for watches that start in the past. */
   readonly historyLength?: number;
+  /** The largest stored form of an object (etcd: `--max-request-bytes`). Default 1.5 MiB. */
+  readonly maximumObjectBytes?: number;
   /** How long a read waits for a revision that does not exist yet. */
   readonly futureWaitMilliseconds?: number;
 }
+
+/** Whoever waits for an answer. The signal is looked at only where there is something to wait for: it is made then. */
+export interface Asker {
+  readonly signal: AbortSignal;
+}
+
+/** As often is a change made anew because others write the same object: more than requests run at once. */
+export const maximumWriteAttempts = 256;
+
+/** As etcd's. */
+export const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
  * The objects of one resource: its definition, its place in the store and its copy in memory. The verbs are functions
@@ -49,6 +62,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   /** The kind as validation errors name it. */
   readonly kind: Named;
   readonly #prefix: KindPrefix;
+  readonly #maximumObjectBytes: number;
 
   constructor({
     definition,
@@ -57,6 +71,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     admission = [],
     clock = systemClock,
     historyLength = 10_000,
+    maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
   }: RegistryOptions<T>) {
     const { group, version, kind, plural } = definition;
@@ -68,12 +83,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.apiVersion = group === "" ? version : `${group}/${version}`;
     this.resource = { group, resource: plural };
     this.kind = { group, resource: kind };
+    this.#maximumObjectBytes = maximumObjectBytes;
     this.#prefix = kindPrefix({ kind, apiVersion: this.apiVersion });
     this.cache = new WatchCache({
       feed,
       prefix: resourcePrefix(definition),
       decode: (entry) => this.fromEntry(entry),
       historyLength,
+      bytesOf: (object) => object.textLength,
     });
   }
 
@@ -86,8 +103,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    * The object as every acknowledged write left it. Throws or rejects with 404. It answers at once, without a promise,
    * when the copy in memory is current.
    */
-  get(where: ObjectName, resourceVersion = ""): StoredObject<T> | Promise<StoredObject<T>> {
-    const waiting = resourceVersion === "" ? this.catchUp() : this.#waitForVersion(resourceVersion);
+  get(
+    where: ObjectName,
+    { resourceVersion = "", asker }: { readonly resourceVersion?: string; readonly asker?: Asker } = {},
+  ): StoredObject<T> | Promise<StoredObject<T>> {
+    const waiting = resourceVersion === "" ? this.catchUp(asker) : this.#waitForVersion(resourceVersion);
     return waiting === undefined ? this.#existing(where) : waiting.then(() => this.#existing(where));
   }
 
@@ -97,17 +117,22 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return key === undefined ? undefined : this.cache.get(key);
   }
 
-  /** Undefined when the copy in memory shows every acknowledged write already. */
-  catchUp(): Promise<void> | undefined {
+  /**
+   * Undefined when the copy in memory shows every acknowledged write already. Rejects with a 503 when the store can't be
+   * asked, with a 504 when nobody waits any longer.
+   */
+  catchUp(asker?: Asker): Promise<void> | undefined {
     const latest = this.store.latestRevision();
-    return typeof latest === "number" ? this.cache.waitFor(latest) : this.#catchUpWith(latest);
+    const isCurrent = typeof latest === "number" && latest <= this.cache.revision;
+    return isCurrent ? undefined : this.#catchUpWith(latest, asker);
   }
 
-  /** Rejects with a 503 when the store can't be asked. */
-  async #catchUpWith(latest: Promise<number>): Promise<void> {
+  async #catchUpWith(latest: number | Promise<number>, asker: Asker | undefined): Promise<void> {
+    const signal = asker?.signal;
     try {
-      await this.cache.waitFor(await latest);
+      await this.cache.waitFor(await latest, signal);
     } catch (error) {
+      if (signal?.aborted === true) throw requestOver();
       if (error instanceof StoreUnavailable) throw serviceUnavailable(`the store can't be read now: ${error.message}`);
       throw error;
     }
@@ -131,14 +156,31 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * Writes to the store what every admission rule has let pass. Rejects with a 503 while that takes no writes, with a 504 when it is not known whether it has
-   * written (clients repeat after a 503 by themselves), with a 413 for what it can't hold.
+   * The stored form of an object. Throws a 413 when it is too large, unless it is smaller than the version before it:
+   * what was stored under a larger bound can still be made smaller.
    */
-  async write(admitted: Admitted, request: WriteRequest): Promise<WriteResult> {
+  encode(object: T, previous?: StoredObject<T>): Buffer {
+    const value = encodeStored(object);
+    const isTooLarge = value.length > this.#maximumObjectBytes;
+    if (isTooLarge && (previous === undefined || value.length >= previous.storedBytes())) {
+      throw tooLarge(
+        `the object would take ${value.length} bytes, more than the ${this.#maximumObjectBytes} that one may take: make it smaller`,
+      );
+    }
+    return value;
+  }
+
+  /**
+   * Writes to the store what every admission rule has let pass. Rejects with a 503 while the store takes no writes, with a
+   * 504 when it is not known whether it has written (clients repeat after a 503 by themselves) or when the caller's request
+   * had ended before, with a 413 for what it can't hold.
+   */
+  async write(admitted: Admitted, request: Omit<WriteRequest, "signal">): Promise<WriteResult> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
     try {
-      return await this.store.write(request);
+      return await this.store.write({ ...request, signal: admitted.signal });
     } catch (error) {
+      if (error instanceof WriteAbandoned) throw requestOver();
       if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
       if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
       if (error instanceof StoreUnavailable)
@@ -151,6 +193,13 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   written(entry: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
     const cached = this.cache.get(entry.key);
     return cached?.revision === entry.modRevision ? cached : this.fromEntry(entry);
+  }
+
+  /** Others wrote the object whenever this change was tried. */
+  contended(name: string): Error {
+    return conflict(this.resource, name, {
+      message: "others change the object all the time; please try again later",
+    });
   }
 
   notFound(name: string): Error {

@@ -1,5 +1,6 @@
 import { qualified } from "../api/api-error.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import { isTooLongKey, MAX_KEY_BYTES } from "../storage/check-key.ts";
 import { prefixEnd } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 
@@ -19,17 +20,28 @@ export interface ObjectName {
 export function storageKey(location: Location, { namespace, name }: ObjectName): string | undefined {
   // A slash in a name would reach into another namespace.
   if (name === "" || name.includes("/")) return undefined;
-  if (location.scope === "Cluster") return resourcePrefix(location) + name;
-  return namespace === "" || namespace.includes("/") ? undefined : `${resourcePrefix(location)}${namespace}/${name}`;
+  if (location.scope === "Namespaced" && (namespace === "" || namespace.includes("/"))) return undefined;
+  const key = `${collectionPrefix(location, namespace)}${name}`;
+  return isTooLongKey(keyAfter(key)) ? undefined : key;
 }
+
+/** How many bytes a name may have in a namespace, so that every backend can hold its key. */
+export const maximumNameBytes = (location: Location, namespace: string): number =>
+  Math.max(0, MAX_KEY_BYTES - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));
+
+const collectionPrefix = (location: Location, namespace: string): string =>
+  location.scope === "Cluster" ? resourcePrefix(location) : `${resourcePrefix(location)}${namespace}/`;
 
 /** The keys of a namespace, or of all when `namespace` is "". */
 export function collectionRange(location: Location, namespace: string): KeyRange {
   const prefix = resourcePrefix(location);
   if (location.scope === "Cluster" || namespace === "") return { start: prefix, end: prefixEnd(prefix) };
-  if (namespace.includes("/")) return { start: prefix, end: prefix };
+  if (namespace.includes("/") || isTooLongKey(`${prefix}${namespace}/`)) return { start: prefix, end: prefix };
   return { start: `${prefix}${namespace}/`, end: prefixEnd(`${prefix}${namespace}/`) };
 }
 
 /** The range that holds one key only. */
-export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: `${key}\0` });
+export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
+
+/** What comes next in key order; ranges and pages begin and end there, so that backends must take it too. */
+const keyAfter = (key: string): string => `${key}\0`;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict, invalid } from "../api/api-error.ts";
 import { invalidValue } from "../api/field-error.ts";
+import { firstFaults } from "../api/first-faults.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
 import { admit, validateAdmission } from "./admission.ts";
@@ -12,6 +13,7 @@ import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext, UpdateSubresource } from "./resource-definition.ts";
+import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { encodeStored } from "./stored-object.ts";
@@ -91,8 +93,8 @@ export function fieldWrite<T extends ApiObject>(
 }
 
 /**
- * Reads, changes and writes an object until nobody else has written in between (upstream: `Store.Update`). A change
- * that names a resourceVersion fails with 409 instead of being made again.
+ * Reads, changes and writes an object until nobody else has written in between (upstream: `Store.Update`), a bounded
+ * number of times. A change that names a resourceVersion fails with 409 instead of being made again.
  */
 export async function changeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -100,9 +102,9 @@ export async function changeObject<T extends ApiObject>(
 ): Promise<Changed<T>> {
   const key = storageKey(registry.definition, change);
   if (key === undefined) throw registry.notFound(change.name);
-  await registry.catchUp();
+  await registry.catchUp(change.caller);
   let previous = registry.cache.get(key);
-  for (;;) {
+  for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) {
       if (change.authorizeCreate === undefined) throw registry.notFound(change.name);
       const wanted = change.wanted(undefined);
@@ -111,10 +113,11 @@ export async function changeObject<T extends ApiObject>(
       return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
     }
     const version = await nextVersion(registry, { change, previous });
-    const attempt = await writeVersion(registry, { change, previous, ...version });
-    if (attempt.isWritten) return { object: attempt.object, isCreated: false };
-    previous = attempt.current;
+    const written = await writeVersion(registry, { change, previous, ...version });
+    if (written.isWritten) return { object: written.object, isCreated: false };
+    previous = written.current;
   }
+  throw registry.contended(change.name);
 }
 
 interface Step<T extends ApiObject> {
@@ -149,13 +152,13 @@ async function nextVersion<T extends ApiObject>(
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, oldObject, context) ?? merged;
 
-  const faults = [
+  const faults = firstFaults(() => [
     ...validateObjectMetaUpdate(next.metadata, oldObject.metadata, {
       isNamespaced: definition.scope === "Namespaced",
       validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
     }),
     ...(strategy.validateUpdate?.(next, oldObject, context) ?? []),
-  ];
+  ]);
   if (faults.length > 0) throw invalid(registry.kind, next.metadata.name ?? "", faults);
   for (const warning of strategy.warningsOnUpdate?.(next, oldObject) ?? []) caller.warn(warning);
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
@@ -230,7 +233,7 @@ async function writeVersion<T extends ApiObject>(
   }
   const kept = finished ?? next;
   if (isUnchanged(kept, previous.object)) return { isWritten: true, object: previous };
-  const value = encodeStored(kept);
+  const value = registry.encode(kept, previous);
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }

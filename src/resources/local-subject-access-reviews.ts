@@ -2,6 +2,7 @@ import { badRequest, invalid } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
 import { invalidValue } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
+import { firstFaults } from "../api/first-faults.ts";
 import type { Names } from "../api/names.ts";
 import { defineReview } from "../registry/resource-definition.ts";
 import type { ReviewDefinition } from "../registry/resource-definition.ts";
@@ -60,11 +61,11 @@ export function localSubjectAccessReviews(
     create: async (review, { namespace }) => {
       const { namespace: ownNamespace = namespace, ...metadata } = review.metadata;
       const { spec } = review;
-      const faults = [
+      const faults = firstFaults(() => [
         ...validateAccessReviewSpec(spec),
         ...validateEmptyMetadata(metadata, "must be empty except for namespace"),
         ...validateLocality(spec, ownNamespace),
-      ];
+      ]);
       if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
       if (ownNamespace !== namespace) {
         throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);

@@ -1,5 +1,6 @@
 import { invalid } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
+import { firstFaults } from "../api/first-faults.ts";
 import type { Names } from "../api/names.ts";
 import { defineReview } from "../registry/resource-definition.ts";
 import type { ReviewDefinition } from "../registry/resource-definition.ts";
@@ -50,7 +51,10 @@ export function selfSubjectAccessReviews(
     schema: selfSubjectAccessReviewSchema,
     create: async (review, { user }) => {
       const { metadata, spec } = review;
-      const faults = [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata, "must be empty")];
+      const faults = firstFaults(() => [
+        ...validateAccessRequest(spec),
+        ...validateEmptyMetadata(metadata, "must be empty"),
+      ]);
       // Upstream names no kind in the refusal of an access review.
       if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };

@@ -1,5 +1,6 @@
 import { invalid } from "../api/api-error.ts";
 import type { Authorize } from "../api/attributes.ts";
+import { firstFaults } from "../api/first-faults.ts";
 import type { Names } from "../api/names.ts";
 import { defineReview } from "../registry/resource-definition.ts";
 import type { ReviewDefinition } from "../registry/resource-definition.ts";
@@ -51,7 +52,10 @@ export function subjectAccessReviews(
     schema: subjectAccessReviewSchema,
     create: async (review) => {
       const { metadata, spec } = review;
-      const faults = [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata, "must be empty")];
+      const faults = firstFaults(() => [
+        ...validateAccessReviewSpec(spec),
+        ...validateEmptyMetadata(metadata, "must be empty"),
+      ]);
       if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
       return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
     },

@@ -1,3 +1,4 @@
+import { maximumShownLength, shortened } from "../api/shown-value.ts";
 import type { ScalarType, Schema } from "./schema.ts";
 import { TypeMismatch } from "./type-mismatch.ts";
 
@@ -31,7 +32,7 @@ export class DecodeContext {
   mismatch(found: string, schema: Schema): TypeMismatch {
     const fields = this.path.filter((element) => typeof element === "string");
     const target = this.struct === "" ? "Go value" : `Go struct field ${this.struct}.${fields.join(".")}`;
-    return new TypeMismatch(`json: cannot unmarshal ${found} into ${target} of type ${goTypeOf(schema)}`);
+    return new TypeMismatch(`json: cannot unmarshal ${shortened(found)} into ${target} of type ${goTypeOf(schema)}`);
   }
 }
 
@@ -39,10 +40,11 @@ export class DecodeContext {
 function strictPath(path: readonly PathElement[]): string {
   let text = "";
   for (const element of path) {
+    if (text.length > maximumShownLength) break;
     if (typeof element === "number") text += `[${element}]`;
     else text += `${text === "" ? "" : "."}${typeof element === "string" ? element : element.key}`;
   }
-  return text;
+  return shortened(text);
 }
 
 const goScalarTypes: Readonly<Record<ScalarType, string>> = {

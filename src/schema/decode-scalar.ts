@@ -28,11 +28,15 @@ const integerDecoder =
     const literal = literalOf(context);
     if (literal === undefined && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value === 0 ? 0 : value;
     const text = literal ?? (Number.isInteger(value) ? BigInt(value).toString() : String(value));
-    if (!/^-?\d+$/.test(text) || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
+    const isInteger = text.length <= maximumIntegerLength && /^-?\d+$/.test(text);
+    if (!isInteger || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
       throw context.mismatch(`number ${text}`, schema);
     }
     return value;
   };
+
+/** The digits of 2^63 and a sign: a literal of a megabyte is not worked out. */
+const maximumIntegerLength = 20;
 
 const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decoder>> = {
   string: textDecoder((text) => text),

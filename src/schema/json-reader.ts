@@ -1,3 +1,5 @@
+import { maximumShownLength, shortened } from "../api/shown-value.ts";
+
 /** Text that is not JSON. The message is worded as Go's encoding/json does. */
 export class JsonSyntaxError extends Error {
   constructor(message: string) {
@@ -38,6 +40,8 @@ export class JsonReader {
   readonly #path: string[] = [];
   readonly #duplicateFields = new Set<string>();
   readonly #repeatedKeys: RepeatedKey[] = [];
+  #line = 1;
+  #lineStart = 0;
 
   readonly #isLatin1: boolean;
 
@@ -114,9 +118,29 @@ export class JsonReader {
   }
 
   #addRepeated(key: string, start: number): void {
-    if (this.#duplicateFields.size < maximumDuplicateFields) this.#duplicateFields.add(this.#path.join(""));
+    if (this.#duplicateFields.size < maximumDuplicateFields) this.#duplicateFields.add(this.#pathText());
     if (this.#repeatedKeys.length < maximumDuplicateFields) {
-      this.#repeatedKeys.push({ key, line: this.#text.slice(0, start).split("\n").length });
+      this.#repeatedKeys.push({ key: shortened(key), line: this.#lineAt(start) });
+    }
+  }
+
+  /** Where the reader is, as far as a fault shows it. */
+  #pathText(): string {
+    let text = "";
+    for (const element of this.#path) {
+      if (text.length > maximumShownLength) break;
+      text += shortened(element);
+    }
+    return shortened(text);
+  }
+
+  /** Positions come in order: each line feed is counted once. */
+  #lineAt(position: number): number {
+    for (;;) {
+      const next = this.#text.indexOf("\n", this.#lineStart);
+      if (next < 0 || next >= position) return this.#line;
+      this.#line += 1;
+      this.#lineStart = next + 1;
     }
   }
 
@@ -145,7 +169,9 @@ export class JsonReader {
       if (code === 0x22) break;
       if (code === 0x5c) this.#skipEscape();
     }
-    return JSON.parse(this.#text.slice(start, this.#position)) as string; // a checked string literal
+    const value = JSON.parse(this.#text.slice(start, this.#position)) as string; // a checked string literal
+    // As Go: half of a surrogate pair is no character, and strict readers refuse a text that has one.
+    return value.toWellFormed();
   }
 
   #skipEscape(): void {

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { textOf } from "./go-utf8.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 import type { RepeatedKey } from "./json-reader.ts";
 
@@ -22,10 +23,11 @@ export function parseJson(text: string): ParsedJson {
   return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
 
-/** As `parseJson`. What is not UTF-8 in strings is replaced by U+FFFD, as in Go; a fault names the byte that is there. */
+/** As `parseJson`. Each byte that is not UTF-8 in strings becomes U+FFFD, as in Go; a fault names the byte that is there. */
 export function parseJsonBytes(bytes: Buffer): ParsedJson {
-  if (!isUtf8(bytes)) new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
-  return parseJson(bytes.toString("utf8"));
+  if (isUtf8(bytes)) return parseJson(bytes.toString("utf8"));
+  new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
+  return parseJson(textOf(bytes));
 }
 
 /** The value when the text is JSON without duplicate members, unusual numbers or deep nesting; else undefined. */
@@ -34,8 +36,11 @@ function parsePlainJson(text: string): unknown {
   if (memberCount === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
+    // Half of a surrogate pair can only be an escape.
+    const reading: Reading = { members: 0, hasSurrogates: /\\u[dD][89a-fA-F]/.test(text), isWellFormed: true };
+    read(value, reading);
     // Duplicate members are more in the text than in the value.
-    return countMembers(value) === memberCount ? value : undefined;
+    return reading.members === memberCount && reading.isWellFormed ? value : undefined;
   } catch {
     return undefined;
   }
@@ -85,13 +90,23 @@ function endOfString(text: string, start: number): number {
   return -1;
 }
 
-function countMembers(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let members = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) members += countMembers(item);
-    return members;
+/** What is found out about a parsed value. */
+interface Reading {
+  members: number;
+  readonly hasSurrogates: boolean;
+  isWellFormed: boolean;
+}
+
+function read(value: unknown, reading: Reading): void {
+  if (typeof value === "string") {
+    if (reading.hasSurrogates) reading.isWellFormed &&= value.isWellFormed();
+  } else if (Array.isArray(value)) {
+    for (const item of value) read(item, reading);
+  } else if (typeof value === "object" && value !== null) {
+    for (const key in value) {
+      reading.members += 1;
+      if (reading.hasSurrogates) reading.isWellFormed &&= key.isWellFormed();
+      read((value as Record<string, unknown>)[key], reading); // own keys only
+    }
   }
-  for (const key in value) members += 1 + countMembers((value as Record<string, unknown>)[key]); // own keys only
-  return members;
 }

@@ -1,3 +1,5 @@
+import { textOf } from "./go-utf8.ts";
+
 /** Bytes that are not the protobuf message that they should be. */
 export class ProtobufError extends Error {
   constructor(message: string) {
@@ -157,7 +159,7 @@ export class ProtobufReader {
   }
 
   string(): string {
-    return this.bytes().toString("utf8");
+    return textOf(this.bytes());
   }
 
   message(): ProtobufReader {

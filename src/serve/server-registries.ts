@@ -29,9 +29,10 @@ export class ServerRegistries {
     readonly feed: ChangeFeed;
     readonly admission: readonly AdmissionRule[];
     readonly clock: Clock;
+    readonly maximumObjectBytes: number;
   }) {
-    const { definitions, store, feed, admission, clock } = options;
-    this.all = definitions.map((definition) => new ResourceRegistry({ definition, store, feed, admission, clock }));
+    const { definitions, ...shared } = options;
+    this.all = definitions.map((definition) => new ResourceRegistry({ definition, ...shared }));
     this.#byPlural = new Map(this.all.map((registry) => [registry.definition.plural, registry]));
   }
 

@@ -160,7 +160,8 @@ async function composeServer(
     ...openAdmission({ names, authorize, apiAudiences: tokens.apiAudiences, registry, definitions, resolver }),
     ...moreRules,
   ];
-  const registries = new ServerRegistries({ definitions, store, feed, admission, clock });
+  const maximumObjectBytes = options["max-request-bytes"];
+  const registries = new ServerRegistries({ definitions, store, feed, admission, clock, maximumObjectBytes });
   await registries.start();
   authorization = openAuthorization(options, { names, registry });
 

@@ -45,6 +45,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   protected readonly context: ExchangeContext;
   #abortController: AbortController | undefined;
   #isClosed = false;
+  #isExpired = false;
   #hasAnswered = false;
   /** Set while a body is written over time. */
   #stopStream: (() => void) | undefined;
@@ -74,7 +75,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Made only for those who look at it: most requests never do. */
   get signal(): AbortSignal {
     this.#abortController ??= new AbortController();
-    if (this.#isClosed) this.#abortController.abort();
+    if (this.#isClosed || this.#isExpired) this.#abortController.abort();
     return this.#abortController.signal;
   }
 
@@ -85,7 +86,20 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   run(): void {
     this.context.open.add(this);
-    void this.context.handler(this).then((response) => this.#answer(response));
+    this.context.handler(this).then(
+      (response) => this.#tryToAnswer(response),
+      // A handler never rejects. Were it to, its client would wait in vain, and the process would end.
+      () => this.destroy(),
+    );
+  }
+
+  /** An answer that cannot be sent ends its exchange, not the process. */
+  #tryToAnswer(response: HttpResponse): void {
+    try {
+      this.#answer(response);
+    } catch {
+      this.destroy();
+    }
   }
 
   #answer(response: HttpResponse): void {
@@ -111,9 +125,10 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   /** The deadline has passed: whoever works on it is told, the client gets a 504 if it had no answer. */
   expire(): void {
+    this.#isExpired = true;
     this.#abortController?.abort();
     if (this.#hasAnswered) return this.destroy();
-    this.#answer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
+    this.#tryToAnswer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
   }
 
   /** The wire is done with it. */

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { constants, gzip } from "node:zlib";
-import { statusOf } from "../api/api-error.ts";
+import { internalError, statusOf } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
@@ -31,8 +31,21 @@ export function textResponse(
       };
 }
 
-/** A failure as a Status in the format that the request accepts, else in JSON. */
+/** A failure as a Status in the format that the request accepts, else in JSON. Never throws. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
+  try {
+    return statusResponse(error, request);
+  } catch {
+    // Whatever is wrong with this error, the client learns that there was one.
+    return {
+      status: 500,
+      headers: { "content-type": contentTypes.json },
+      body: `${JSON.stringify(statusOf(internalError()))}\n`,
+    };
+  }
+}
+
+function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
   const mediaType = negotiateStatus(request);
   const response: HttpResponse =
     mediaType.format === "protobuf"

@@ -2,7 +2,7 @@ import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 
 /** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
-const maximumTotalBytes = 4096;
+export const maximumWarningBytes = 4096;
 
 /** Adds sentences to an answer's Warning headers: after those that it has, each once, as many as fit. */
 export function addWarnings(response: HttpResponse, texts: Iterable<string>): void {
@@ -14,7 +14,7 @@ export function addWarnings(response: HttpResponse, texts: Iterable<string>): vo
     const value = warningValue(text);
     if (values.has(value)) continue;
     totalBytes += value.length;
-    if (totalBytes > maximumTotalBytes) break;
+    if (totalBytes > maximumWarningBytes) break;
     values.add(value);
   }
   if (values.size > countBefore) response.headers["warning"] = [...values];

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from "yaml";
-import type { Document, ParsedNode, Tags } from "yaml";
+import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
 import { ApiError, badRequest } from "../api/api-error.ts";
 
 /** YAML is parsed a hundred times slower than JSON, so less of it is taken. JSON inside YAML's name has its own way. */
@@ -9,6 +9,8 @@ const maximumAliases = 100;
 const maximumOpenBrackets = 1024;
 /** What aliases may blow a document up to. */
 const maximumJsonLength = 3 * 1024 * 1024;
+/** What a merged member counts for besides its text: the work of copying it. */
+const mergedMemberLength = 16;
 
 /** Types of YAML 1.1 that upstream's parser (which has its booleans and octal numbers) has not. */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);
@@ -33,7 +35,8 @@ export function toYaml(value: unknown): string {
 
 /**
  * A YAML document as the JSON text that means the same, in the order of the keys, with repeated keys repeated and every key
- * on its line: what reads JSON then sees the same faults. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
+ * on its line: what reads JSON then sees the same faults. Keys that are no strings, and `<<`, are read as
+ * sigs.k8s.io/yaml does. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
   if (/^\s*[{[]/.test(text) && isJson(text)) return text;
@@ -53,16 +56,15 @@ export function yamlToJson(text: string): string {
       customTags: upstreamTags,
       uniqueKeys: false,
       merge: false,
-      stringKeys: true,
       prettyErrors: false,
       logLevel: "silent",
     });
     const [fault] = document.errors;
-    if (fault) throw badRequest(`error converting YAML to JSON: yaml: ${fault.message}`);
+    if (fault) throw refusal(fault.message);
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
     // The parser recurses: nesting that is too deep for the stack ends here.
-    if (error instanceof RangeError) throw badRequest("error converting YAML to JSON: yaml: nested too deeply");
+    if (error instanceof RangeError) throw refusal("nested too deeply");
     throw error;
   }
 }
@@ -83,8 +85,14 @@ function refuseDeepFlow(text: string): void {
     const code = text.charCodeAt(at);
     if (code === 91 || code === 123) open++;
     else if (code === 93 || code === 125) open--;
-    if (open > maximumOpenBrackets) throw badRequest("error converting YAML to JSON: yaml: nested too deeply");
+    if (open > maximumOpenBrackets) throw refusal("nested too deeply");
   }
+}
+
+interface Member {
+  readonly key: ParsedNode;
+  readonly name: string;
+  readonly value: ParsedNode | null;
 }
 
 class JsonWriter {
@@ -105,22 +113,55 @@ class JsonWriter {
   }
 
   #value(node: ParsedNode | null | undefined, depth: number): string {
-    if (depth > maximumDepth) throw badRequest("error converting YAML to JSON: yaml: nested too deeply");
-    if (isMap(node)) {
-      const members = node.items.map(({ key, value }) => `${this.#key(key)}:${this.#value(value, depth + 1)}`);
-      return `{${members.join(",")}}`;
-    }
+    if (depth > maximumDepth) throw refusal("nested too deeply");
+    if (isMap(node)) return `{${this.#members(node, depth)}}`;
     if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
-    if (isAlias(node)) {
-      if (++this.#aliases > maximumAliases) throw badRequest("error converting YAML to JSON: yaml: too many aliases");
-      // An alias to a node that holds it ends at the depth bound.
-      return this.#value(node.resolve(this.#document) as ParsedNode | undefined, depth + 1);
-    }
+    // An alias to a node that holds it ends at the depth bound.
+    if (isAlias(node)) return this.#value(this.#target(node), depth + 1);
     return this.#counted(isScalar(node) ? scalarJson(node.value) : "null");
   }
 
-  #key(node: ParsedNode): string {
-    return this.#counted(this.#toLineOf(node) + JSON.stringify(isScalar(node) ? String(node.value) : ""));
+  /** Of a key that is repeated, the last value stands alone: readers of JSON would merge objects. */
+  #members(map: YAMLMap.Parsed, depth: number): string {
+    const members = this.#membersOf(map, depth);
+    const last = new Map(members.map(({ name }, index) => [name, index]));
+    return members
+      .map(({ key, name, value }, index) => {
+        const written = this.#counted(this.#toLineOf(key) + JSON.stringify(name));
+        return `${written}:${last.get(name) === index ? this.#value(value, depth + 1) : "null"}`;
+      })
+      .join(",");
+  }
+
+  /** The members of a map with those that `<<` merges into it in its place: what follows overrides them (as go-yaml). */
+  #membersOf(map: YAMLMap.Parsed, depth: number): Member[] {
+    if (depth > maximumDepth) throw refusal("nested too deeply");
+    const members: Member[] = [];
+    for (const { key, value } of map.items) {
+      if (isMergeKey(key)) for (const merged of this.#mergedMembers(value, depth)) members.push(merged);
+      else members.push({ key, name: keyName(isAlias(key) ? this.#target(key) : key), value });
+    }
+    return members;
+  }
+
+  #mergedMembers(value: ParsedNode | null, depth: number): Member[] {
+    const node = isAlias(value) ? this.#target(value) : value;
+    const maps = isSeq(node) ? node.items.map((item) => (isAlias(item) ? this.#target(item) : item)) : [node];
+    const members: Member[] = [];
+    // Of several maps the first has the word: it comes last.
+    for (const map of maps.reverse()) {
+      if (!isMap(map)) throw refusal("map merge requires map or sequence of maps as the value");
+      for (const member of this.#membersOf(map as YAMLMap.Parsed, depth + 1)) members.push(member);
+    }
+    this.#count(members.length * mergedMemberLength);
+    return members;
+  }
+
+  #target(alias: Alias.Parsed): ParsedNode {
+    if (++this.#aliases > maximumAliases) throw refusal("too many aliases");
+    const target = alias.resolve(this.#document);
+    if (target === undefined) throw refusal(`unknown anchor '${alias.source}' referenced`);
+    return target as ParsedNode; // the document was parsed
   }
 
   /** Keys stay on their lines, so that who reads the JSON can name those of the YAML. */
@@ -132,17 +173,52 @@ class JsonWriter {
   }
 
   #counted(json: string): string {
-    this.#length += json.length;
-    if (this.#length > maximumJsonLength)
-      throw badRequest("error converting YAML to JSON: yaml: too large when expanded");
+    this.#count(json.length);
     return json;
   }
+
+  #count(length: number): void {
+    this.#length += length;
+    if (this.#length > maximumJsonLength) throw refusal("too large when expanded");
+  }
+}
+
+const refusal = (fault: string): Error => badRequest(`error converting YAML to JSON: yaml: ${fault}`);
+
+/** Quoted, it is a key like another. */
+const isMergeKey = (node: ParsedNode): boolean =>
+  isScalar(node) && node.value === "<<" && node.type === "PLAIN" && node.tag === undefined;
+
+/** The name of a member for a key of any scalar type (upstream: sigs.k8s.io/yaml's `convertToJSONableObject`). */
+function keyName(node: ParsedNode): string {
+  const value = isScalar(node) ? node.value : undefined;
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (typeof value !== "number") throw refusal("a map's key must be a string, a number or a boolean");
+  const { source = "" } = node as { readonly source?: string }; // as the document spells the number
+  const isFloat = !Number.isInteger(value) || /^[^xX]*[.eE]/.test(source);
+  return isFloat ? goFloat(value) : String(value);
+}
+
+/** A number as Go's `strconv.FormatFloat(value, 'g', -1, 32)` writes it: as few digits as tell 32-bit numbers apart. */
+function goFloat(value: number): string {
+  if (Number.isNaN(value)) return ".nan";
+  const single = Math.fround(value);
+  if (!Number.isFinite(single)) return single > 0 ? ".inf" : "-.inf";
+  if (single === 0) return Object.is(value, -0) ? "-0" : "0";
+  let digits = 1;
+  while (Math.fround(Number(single.toExponential(digits - 1))) !== single) digits += 1;
+  const [mantissa = "", exponent = ""] = single.toExponential(digits - 1).split("e");
+  const power = Number(exponent);
+  // Between these no exponent is written, and JavaScript writes none either.
+  if (power >= -4 && power < 6) return single.toFixed(Math.max(0, digits - 1 - power));
+  return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 function scalarJson(value: unknown): string {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number" && !Number.isFinite(value)) {
-    throw badRequest("error converting YAML to JSON: yaml: a number that JSON has not");
+    throw refusal("a number that JSON has not");
   }
   return JSON.stringify(value) ?? "null";
 }

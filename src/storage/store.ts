@@ -13,7 +13,7 @@ export interface Store {
   /**
    * Writes by compare-and-swap. Resolves once the write is durable and has been given to those of this process's watches
    * that are up to date. Deleting a key that does not exist is answered as not written. Rejects with StoreUnavailable
-   * (WriteOutcomeUnknown when that may have written) or ValueTooLarge.
+   * (WriteOutcomeUnknown when that may have written), ValueTooLarge or WriteAbandoned.
    */
   write(request: WriteRequest): Promise<WriteResult>;
 
@@ -51,6 +51,8 @@ export interface WriteRequest {
   readonly value: Buffer | undefined;
   /** The modRevision that the key must have now; 0: it must not exist. */
   readonly expectedRevision: number;
+  /** A write that has not begun when this is aborted is not done. */
+  readonly signal?: AbortSignal;
 }
 
 export type WriteResult =
@@ -144,6 +146,14 @@ export class ValueTooLarge extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "ValueTooLarge";
+  }
+}
+
+/** A write that had not begun when its signal was aborted; nothing was written. */
+export class WriteAbandoned extends Error {
+  constructor() {
+    super("nobody waits for the write any longer: nothing was written");
+    this.name = "WriteAbandoned";
   }
 }
 

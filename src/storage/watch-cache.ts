@@ -15,7 +15,14 @@ export interface WatchCacheOptions<T> {
   decode(entry: Entry): T;
   /** How many events are kept for watches that start in the past. */
   readonly historyLength: number;
+  /** What an object takes in memory, about. Absent: the history is bounded by its length alone. */
+  bytesOf?(object: T): number;
 }
+
+const nothing = (): number => 0;
+
+/** What the kept events of a cache may take, about. */
+const MAX_HISTORY_BYTES = 16 * 2 ** 20;
 
 export type CacheEvent<T> =
   | {
@@ -65,7 +72,7 @@ export class WatchCache<T> {
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
-    this.#history = new EventHistory({ capacity: options.historyLength, oldestRevision: 0 });
+    this.#history = this.#historyFrom(0);
   }
 
   /**
@@ -155,7 +162,17 @@ export class WatchCache<T> {
     }
     this.#objects.clear();
     for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
-    this.#history = new EventHistory({ capacity: this.#options.historyLength, oldestRevision: revision });
+    this.#history = this.#historyFrom(revision);
+  }
+
+  #historyFrom(oldestRevision: number): EventHistory<CacheEvent<T>> {
+    const { historyLength, bytesOf = nothing } = this.#options;
+    return new EventHistory({
+      capacity: historyLength,
+      maximumBytes: MAX_HISTORY_BYTES,
+      bytesOf: (event) => bytesOf(event.type === "put" ? event.object : event.previous),
+      oldestRevision,
+    });
   }
 
   #apply({ key, value, revision, createRevision }: Change): void {

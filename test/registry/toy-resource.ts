@@ -91,6 +91,7 @@ export async function toyBox({
   const caller: Caller = {
     user: { username: "child", groups: [], extra: {} },
     isDryRun: false,
+    signal: new AbortController().signal,
     warn: (warning) => warnings.push(warning),
   };
   const decoded = (value: object): Toy =>

@@ -1,4 +1,6 @@
 import type { FieldError } from "../../api/field-error.ts";
+import { maximumFaults } from "../../api/first-faults.ts";
+import { shortened } from "../../api/shown-value.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
@@ -6,17 +8,22 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 /**
  * Everything in an applied configuration that the schema does not know or allow: unknown fields, values of another type,
  * entries without their key, duplicates. Apply refuses them whatever field validation says: who owns a field that does
- * not exist? Values are not shown.
+ * not exist? Values are not shown. Looked for until there is one more than an error shows.
  */
 export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
   if (isDeeperThan(maximumDepth, configuration)) return [fault("", "exceeded max depth")];
-  return [...faultsOf(schema, configuration, "")];
+  const faults: FieldError[] = [];
+  for (const fault of faultsOf(schema, configuration, "")) {
+    faults.push(fault);
+    if (faults.length > maximumFaults) break;
+  }
+  return faults;
 }
 
 const fault = (path: string, message: string): FieldError => ({
   reason: "FieldValueInvalid",
-  field: path.startsWith(".") ? path.slice(1) : path,
-  message: `Invalid value: ${message}`,
+  field: shortened(path.startsWith(".") ? path.slice(1) : path),
+  message: `Invalid value: ${shortened(message)}`,
 });
 
 const typeFault = (path: string, expected: string, value: unknown): FieldError =>

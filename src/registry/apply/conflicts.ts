@@ -1,4 +1,6 @@
 import { ApiError } from "../../api/api-error.ts";
+import { maximumFaults } from "../../api/first-faults.ts";
+import { shortened } from "../../api/shown-value.ts";
 import { pathsOf } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import type { FieldManager } from "./managed-fields.ts";
@@ -15,20 +17,23 @@ function printManager({ manager, operation, apiVersion, subresource }: FieldMana
   return `${JSON.stringify(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }
 
-/** The 409 of an apply: every field of every conflict, with its manager. */
+/** The 409 of an apply: the first hundred fields of all conflicts, each with its manager. */
 export function applyConflict(conflicts: readonly Conflict[]): ApiError {
-  const found = conflicts.map(({ manager, fields }) => ({
-    manager: printManager(manager),
-    paths: [...pathsOf(fields)].map(printPath),
-  }));
+  const found: { readonly manager: string; readonly paths: string[] }[] = [];
+  let count = 0;
+  for (const { manager, fields } of conflicts) {
+    const paths: string[] = [];
+    for (const path of pathsOf(fields)) if (++count <= maximumFaults) paths.push(shortened(printPath(path)));
+    if (paths.length > 0) found.push({ manager: printManager(manager), paths });
+  }
   const causes = found.flatMap(({ manager, paths }) =>
     paths.map((field) => ({ reason: "FieldManagerConflict", message: `conflict with ${manager}`, field })),
   );
   const [first] = found;
   const summary =
-    causes.length === 1 && first !== undefined
+    count === 1 && first !== undefined
       ? `1 conflict: conflict with ${first.manager}: ${first.paths[0] ?? ""}`
-      : `${causes.length} conflicts: ${found
+      : `${count} conflicts: ${found
           .map(({ manager, paths }) => [`conflicts with ${manager}:`, ...paths.map((path) => `- ${path}`)].join("\n"))
           .join("\n")}`;
   return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });

@@ -1,4 +1,6 @@
 import { tooLarge } from "../../api/api-error.ts";
+import { maximumFaults } from "../../api/first-faults.ts";
+import { shortened } from "../../api/shown-value.ts";
 import { PatchedDocument } from "./patched-document.ts";
 import { isDeeperThan, isJsonObject, isSameJson, jsonTypeName, maximumDepth, memberOf } from "./json-value.ts";
 import { parseJsonPointer } from "./json-pointer.ts";
@@ -63,13 +65,16 @@ const knownMembers = new Set(["op", "path", "from", "value"]);
 /** What strict field validation finds in the operations; upstream says `json patch ` before each. */
 export function unknownOperationFields(body: unknown): string[] {
   if (!Array.isArray(body)) return [];
-  return body.flatMap((operation, index) =>
-    isJsonObject(operation)
-      ? Object.keys(operation)
-          .filter((key) => !knownMembers.has(key))
-          .map((key) => `unknown field "[${index}].${key}"`)
-      : [],
-  );
+  const faults: string[] = [];
+  for (const [index, operation] of body.entries()) {
+    if (!isJsonObject(operation)) continue;
+    for (const key in operation) {
+      if (knownMembers.has(key)) continue;
+      faults.push(`unknown field "[${index}].${shortened(key)}"`);
+      if (faults.length === maximumFaults) return faults;
+    }
+  }
+  return faults;
 }
 
 const tokensOf = (pointer: string | undefined): string[] => {

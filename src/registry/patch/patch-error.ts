@@ -1,5 +1,9 @@
 import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { invalidValue } from "../../api/field-error.ts";
+import { shortened } from "../../api/shown-value.ts";
+
+/** Strict decoding puts a hundred faults into one sentence. */
+const maximumFaultLength = 8192;
 
 /** The answer to a JSON or merge patch that cannot be decoded; `fault` is the parser's sentence. */
 export const undecodablePatch = (fault: string): ApiError => badRequest(`error decoding patch: ${fault}`);
@@ -20,6 +24,10 @@ export const operationFailed = (): ApiError =>
 export const unfitPatch = (fault: string, shown?: string): ApiError =>
   invalid({ group: "", resource: "" }, "", [
     shown === undefined
-      ? { reason: "FieldValueInvalid", field: "patch", message: `Invalid value: ${fault}` }
+      ? {
+          reason: "FieldValueInvalid",
+          field: "patch",
+          message: `Invalid value: ${shortened(fault, maximumFaultLength)}`,
+        }
       : invalidValue("patch", shown, fault),
   ]);

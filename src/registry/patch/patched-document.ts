@@ -1,19 +1,24 @@
+import { tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf, setMember } from "./json-value.ts";
 import type { JsonObject } from "./json-value.ts";
 import { parseArrayIndex } from "./json-pointer.ts";
 import { operationFailed } from "./patch-error.ts";
+
+/** Whatever is put into or taken out of a list moves what is behind it: ten thousand operations could do so for seconds. */
+const maximumMovedItems = 20_000_000;
 
 type Container = JsonObject | unknown[];
 
 /**
  * A JSON document under change. The original stays as it is: a container is copied before its first change and changed
  * in place from then on, so that thousands of operations on one big container copy it once. Throws a 422 ApiError for a
- * place that does not exist.
+ * place that does not exist, a 413 for too much work.
  */
 export class PatchedDocument {
   root: unknown;
   /** Containers that this document made and nobody else sees. */
   readonly #own = new WeakSet<object>();
+  #movedItems = 0;
 
   constructor(original: unknown) {
     this.root = original;
@@ -41,6 +46,7 @@ export class PatchedDocument {
       // A new entry's place: -1 is the one after the last.
       const index = last === "-" ? container.length : parseArrayIndex(last, container.length + 1);
       if (index === undefined || index > container.length) throw operationFailed();
+      this.#countMoves(container.length - index);
       container.splice(index, 0, value);
     } else {
       setMember(container, last, value);
@@ -50,7 +56,11 @@ export class PatchedDocument {
   /** Returns the removed value. */
   remove(tokens: readonly string[]): unknown {
     const { container, last } = this.#writable(tokens);
-    if (Array.isArray(container)) return container.splice(existingIndex(container, last), 1)[0];
+    if (Array.isArray(container)) {
+      const index = existingIndex(container, last);
+      this.#countMoves(container.length - index);
+      return container.splice(index, 1)[0];
+    }
     if (!Object.hasOwn(container, last)) throw operationFailed();
     const removed = container[last];
     delete container[last];
@@ -66,6 +76,13 @@ export class PatchedDocument {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) container[existingIndex(container, last)] = value;
     else setMember(container, last, value);
+  }
+
+  #countMoves(items: number): void {
+    this.#movedItems += items;
+    if (this.#movedItems > maximumMovedItems) {
+      throw tooLarge("the operations of the JSON patch move too many items of long lists: send fewer of them");
+    }
   }
 
   /** The container that the last token is in, ready to be changed. */

@@ -9,6 +9,12 @@ import { requestCaller } from "./request-caller.ts";
 import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
+/**
+ * A review holds a token, or a user with groups and extras: no header that brings them is half as large. Everybody may
+ * send one, and it is answered with what it says.
+ */
+const maximumReviewBytes = 256 * 1024;
+
 /** Answers a kind that is never stored: reviews and token requests. */
 export async function answerReview(
   review: ReviewDefinition | CreateSubresource,
@@ -16,7 +22,7 @@ export async function answerReview(
 ): Promise<HttpResponse> {
   const { request, info, warnings, admission, clock } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
-  const body = await readBody(request);
+  const body = await readBody(request, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
   const answer = await createReview({

@@ -1,4 +1,4 @@
-import { badRequest } from "../../api/api-error.ts";
+import { badRequest, tooLarge } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
@@ -17,6 +17,9 @@ import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 import { requestCaller } from "./request-caller.ts";
+
+/** Options are a handful of words. */
+const maximumOptionsBytes = 64 * 1024;
 
 /** DELETE of one object: answers it while it is kept, else the object that was or a Status, as the kind says. */
 export async function deleteRequest(
@@ -68,6 +71,7 @@ export async function deleteCollectionRequest(
 /** A body, when there is one, has the word; the query counts only without. */
 async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
   const bytes = await request.readBody();
+  if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: deleteOptionsSchema, refuse: badRequest });

@@ -23,7 +23,7 @@ export function getRequest(
 ): HttpResponse | Promise<HttpResponse> {
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
   const representation = { request, status: 200, mediaType: negotiate(request, endpoint) };
-  const found = registry.get(info, resourceVersionOf(request.query));
+  const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), asker: request });
   return found instanceof Promise
     ? found.then((stored) => representStored(registry, stored, representation))
     : representStored(registry, found, representation);
@@ -39,7 +39,7 @@ export async function listRequest(
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
-  return representList(registry, await listObjects(registry, options), { request, status: 200, mediaType });
+  return representList(registry, await listObjects(registry, options, request), { request, status: 200, mediaType });
 }
 
 export function watchRequest(registry: ResourceRegistry, { request, info, schedule }: ResourceRequest): HttpResponse {

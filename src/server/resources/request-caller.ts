@@ -3,6 +3,14 @@ import type { ResourceRequest } from "./resource-handler.ts";
 
 /** Who writes, as the registry and its rules see it. */
 export const requestCaller = (
-  { user, warnings }: ResourceRequest,
+  { request, user, warnings }: ResourceRequest,
   { isDryRun }: { readonly isDryRun: boolean },
-): Caller => ({ user, isDryRun, warn: (warning) => warnings.add(warning) });
+): Caller => ({
+  user,
+  isDryRun,
+  // A getter: a request makes its signal when it is first asked for.
+  get signal() {
+    return request.signal;
+  },
+  warn: (warning) => warnings.add(warning),
+});

@@ -1,5 +1,6 @@
-import { badRequest } from "../../api/api-error.ts";
+import { badRequest, tooLarge } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
+import { textOf } from "../../schema/go-utf8.ts";
 import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
 import { decodeProtobuf, ProtobufError } from "../../schema/protobuf.ts";
@@ -29,10 +30,12 @@ export interface RequestBody {
   readonly bytes: Buffer;
 }
 
-/** Reads the whole body. Throws 413, 415. */
-export async function readBody(request: HttpRequest): Promise<RequestBody> {
+/** Reads the whole body, of at most `maximumBytes` where that is less than any request may have. Throws 413, 415. */
+export async function readBody(request: HttpRequest, maximumBytes = Infinity): Promise<RequestBody> {
   const format = bodyFormat(request.headers);
-  return { format, bytes: await request.readBody() };
+  const bytes = await request.readBody();
+  if (bytes.length > maximumBytes) throw tooLarge(`Request entity too large: limit is ${maximumBytes}`);
+  return { format, bytes };
 }
 
 export interface DecodeOptions<T> {
@@ -120,7 +123,7 @@ export function parseValue(
 ): ReturnType<typeof parseJson> {
   try {
     if (format === "json") return parseJsonBytes(bytes);
-    if (format === "yaml") return parseJson(yamlToJson(bytes.toString("utf8")));
+    if (format === "yaml") return parseJson(yamlToJson(textOf(bytes)));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);
     return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {

@@ -8,6 +8,7 @@ import { patchObject } from "../../registry/patch-object.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
+import { textOf } from "../../schema/go-utf8.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import { patchType } from "../content-type.ts";
@@ -77,7 +78,7 @@ export async function patchRequest(
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await request.readBody();
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
-  const text = bytes.toString("utf8");
+  const text = textOf(bytes);
   const { namespace, name, subresource } = info;
   const changed = await patchObject(registry, {
     type,

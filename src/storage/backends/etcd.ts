@@ -17,7 +17,14 @@ import type { TlsFiles } from "../etcd/grpc-channel.ts";
 import { GrpcError, grpcStatus } from "../etcd/grpc-error.ts";
 import { KeySpace } from "../etcd/key-space.ts";
 import { SharedReading } from "../etcd/shared-reading.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
+import {
+  RevisionCompacted,
+  RevisionInFuture,
+  StoreUnavailable,
+  ValueTooLarge,
+  WriteAbandoned,
+  WriteOutcomeUnknown,
+} from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
 
 export interface EtcdStoreOptions {
@@ -35,6 +42,8 @@ export interface EtcdStoreOptions {
 const RANGE_PAGE_LENGTH = 1_000;
 /** How long a write waits for this process's watches to show it. */
 const DELIVERY_MILLISECONDS = 2_000;
+/** How often a create is tried while others create and delete the same key. */
+const MAX_CREATE_ATTEMPTS = 16;
 const FIRST_PROGRESS_MILLISECONDS = 10;
 const LAST_PROGRESS_MILLISECONDS = 500;
 
@@ -72,11 +81,12 @@ export class EtcdStore implements Store {
     return revision;
   }
 
-  async write({ key, value, expectedRevision }: WriteRequest): Promise<WriteResult> {
+  async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
     checkKey(key);
     const etcdKey = this.#keys.etcdKey(key);
     if (value === undefined && expectedRevision === 0) return { isWritten: false, current: await this.#read(key) };
-    for (;;) {
+    for (let attempt = 1; attempt <= MAX_CREATE_ATTEMPTS; attempt++) {
+      if (signal?.aborted === true) throw new WriteAbandoned();
       const message = encodeSwap({ key: etcdKey, value, expectedRevision });
       const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
       // kine calls the delete of a key that is gone a success.
@@ -90,6 +100,7 @@ export class EtcdStore implements Store {
       if (current !== undefined) return { isWritten: false, current };
       // It existed a moment ago and is gone now: the create is tried again.
     }
+    throw new StoreUnavailable("the key is created and deleted by others all the time");
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {

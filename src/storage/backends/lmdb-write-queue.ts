@@ -1,3 +1,4 @@
+import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
@@ -67,7 +68,9 @@ export class WriteQueue {
   async #run(): Promise<void> {
     await Promise.resolve(); // the writes of one event turn share a transaction
     while (this.#pending.length > 0) {
+      this.#removeAbandoned();
       const batch = this.#takeBatch();
+      if (batch.length === 0) break;
       try {
         const { results, changes } = await this.#commit(batch.map(({ request }) => request));
         this.#options.onCommitted(changes);
@@ -82,6 +85,13 @@ export class WriteQueue {
       }
     }
     this.#running = undefined;
+  }
+
+  /** Writes that nobody waits for any longer are looked for here, once, so that waiting costs them nothing. */
+  #removeAbandoned(): void {
+    if (!this.#pending.some(isAbandoned)) return;
+    for (const { reject } of this.#pending.filter(isAbandoned)) reject(new WriteAbandoned());
+    this.#pending = this.#pending.filter((write) => !isAbandoned(write));
   }
 
   #takeBatch(): PendingWrite[] {
@@ -169,6 +179,8 @@ export class WriteQueue {
     });
   }
 }
+
+const isAbandoned = ({ request: { signal } }: PendingWrite): boolean => signal?.aborted === true;
 
 const VALUE = Buffer.from([1]);
 const DELETE = Buffer.from([0]);

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { checkKey } from "../check-key.ts";
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -45,9 +45,10 @@ export class MemoryStore implements Store {
     return this.#compactedRevision;
   }
 
-  async write({ key, value, expectedRevision }: WriteRequest): Promise<WriteResult> {
+  async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
     checkKey(key);
     if (this.#isClosed) throw new StoreUnavailable("the store is closed");
+    if (signal?.aborted === true) throw new WriteAbandoned();
     const versions = this.#versions.get(key) ?? [];
     const newest = versions.at(-1);
     const current = newest && entryOf(newest);

@@ -3,6 +3,7 @@ import { enableCompileCache } from "node:module";
 
 // Starting takes half the time with the compiled code of the last start; it must be on before anything else is loaded.
 enableCompileCache();
+await import("./without-debugger.ts");
 const { runCommandLine } = await import("./cli/program.ts");
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.

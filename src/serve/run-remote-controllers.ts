@@ -1,8 +1,8 @@
-import pino from "pino";
 import { systemClock } from "../api/clock.ts";
 import { connect } from "../cli/connection.ts";
 import type { ConnectionFlags } from "../cli/connection.ts";
 import type { RemoteControllerOptions } from "../cli/controllers.ts";
+import { openProcessLog } from "../files/process-log.ts";
 import { storedResources } from "../resources/index.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
 import { everyController } from "./controller-list.ts";
@@ -11,7 +11,7 @@ import { openAuthorities } from "./signing-authorities.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
-  const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
+  const log = openProcessLog(options["log-level"]);
   const policy = openApprovalPolicy(options["approval-policy"], log);
   const { client, names, transport } = await connect(flags);
   const running = startElectedControllers({

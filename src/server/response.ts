@@ -43,7 +43,7 @@ export function errorResponse(error: ApiError, request: HttpRequest): HttpRespon
         }
       : textResponse(statusOf(error), { request, status: error.code, mediaType });
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
-  return response;
+  return error.reason === undefined ? response : { ...response, audited: { reason: error.reason } };
 }
 
 export const plainText = (status: number, text: string): HttpResponse => ({
@@ -67,7 +67,7 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
     return response;
   const packed = await compress(body, { level: constants.Z_BEST_SPEED });
   return {
-    status: response.status,
+    ...response,
     headers: {
       ...response.headers,
       "content-encoding": "gzip",

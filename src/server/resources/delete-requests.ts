@@ -15,7 +15,7 @@ import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
-import { callerOf } from "./write-requests.ts";
+import { audited, callerOf } from "./write-requests.ts";
 
 /** DELETE of one object: answers it while it is kept, else the object that was or a Status, as the kind says. */
 export async function deleteRequest(
@@ -33,9 +33,11 @@ export async function deleteRequest(
     caller: callerOf(resourceRequest, options),
   });
   const representation = { request, status: 200, mediaType };
-  return deletion.isRemoved && registry.definition.answersDeletedObject !== true
-    ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
-    : representStored(registry, deletion.object, representation);
+  const response =
+    deletion.isRemoved && registry.definition.answersDeletedObject !== true
+      ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
+      : representStored(registry, deletion.object, representation);
+  return audited(response, deletion.object.object);
 }
 
 /** DELETE of a collection: answers what was deleted, or a Status, as the kind says. */

@@ -1,4 +1,6 @@
-import { runCommandLine } from "./cli/program.ts";
+// Before anything else is loaded: see there.
+await import("./without-debugger.ts");
+const { runCommandLine } = await import("./cli/program.ts");
 
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.

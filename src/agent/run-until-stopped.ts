@@ -1,4 +1,4 @@
-import pino from "pino";
+import { openProcessLog } from "../files/process-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { startAgent } from "./start-agent.ts";
 
@@ -7,7 +7,7 @@ import { startAgent } from "./start-agent.ts";
  * seen by others. Logs JSON lines on standard error.
  */
 export async function runAgentUntilStopped(settings: AgentSettings, version: string): Promise<void> {
-  const log = pino({ level: settings.logLevel, base: null }, pino.destination({ dest: 2, sync: false }));
+  const log = openProcessLog(settings.logLevel);
   const agent = await startAgent(settings, { log, version });
   const rotate = (): void => {
     log.info({}, "renewing both certificates, as asked by SIGUSR2");

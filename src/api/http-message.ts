@@ -40,6 +40,15 @@ export interface HttpResponse {
   /** Lower-case names. The listener adds content-length. */
   readonly headers: Record<string, string | string[]>;
   readonly body: ResponseBody;
+  /** What the audit log says of it besides the status. */
+  readonly audited?: AuditedAnswer;
+}
+
+export interface AuditedAnswer {
+  /** Of a failure. */
+  readonly reason?: string;
+  /** The object that was written. */
+  readonly object?: { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string };
 }
 
 /** A body that is written over time. */

@@ -1,30 +1,78 @@
-import pino from "pino";
+import type { Logger } from "pino";
 import type { Clock } from "../api/clock.ts";
-import type { ServeOptions } from "../cli/serve-flags.ts";
+import { occasionally } from "../api/occasionally.ts";
 import { UsageError } from "../cli/flag.ts";
+import type { ServeOptions } from "../cli/serve-flags.ts";
+import { LineWriter } from "../files/line-writer.ts";
+import { openLogFile, standardOutput } from "../files/log-output.ts";
+import type { LogOutput } from "../files/log-output.ts";
 import { createAuditLog } from "../server/audit.ts";
-import type { AnsweredRequest } from "../server/chain.ts";
+import type { AuditLog } from "../server/audit.ts";
+import type { AuditCounts } from "../server/metrics.ts";
 
-/** Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Undefined without the flag. */
-export function openAuditLog(
-  options: ServeOptions,
-  clock: Clock,
-): { readonly write: (answered: AnsweredRequest) => void; close(): Promise<void> } | undefined {
+/** Events that wait for a full disk or a slow reader. */
+const maximumBytes = 16 * 1024 * 1024;
+/** What a kill can lose. */
+const flushMilliseconds = 100;
+/** How long the server's end waits for a disk that takes nothing. */
+const closingMilliseconds = 2000;
+
+export interface AuditFile extends AuditLog {
+  counts(): AuditCounts;
+  close(): Promise<void>;
+}
+
+/**
+ * Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Requests never wait for it: events
+ * that cannot be written wait in memory, and are lost and counted when there are too many. Undefined without the flag.
+ * Throws UsageError for a path that cannot be written.
+ */
+export function openAuditFile(options: ServeOptions, { clock, log }: AuditFileOptions): AuditFile | undefined {
   const path = options["audit-log-path"];
   if (path === undefined) return undefined;
-  let destination: ReturnType<typeof pino.destination>;
-  try {
-    // Buffered: a disk that is slow for a moment must not hold up requests.
-    destination = pino.destination({ dest: path === "-" ? 1 : path, mode: 0o600, minLength: 4096, sync: false });
-  } catch (cause) {
-    throw new UsageError(`--audit-log-path: cannot write ${path}`, { cause });
+  const failed = occasionally<unknown>((error) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({ path, reason, lostEvents: writer.lostLines }, "cannot write audit events: they wait, and will be lost");
+  });
+  const writer = new LineWriter({
+    output: path === "-" ? standardOutput(1) : openOutput(path),
+    maximumBytes,
+    flushMilliseconds,
+    onFailure: failed,
+    onRecovered: (lostEvents) => log.warn({ path, lostEvents }, "audit events are written again"),
+  });
+  process.once("exit", flushAtExit);
+  function flushAtExit(): void {
+    writer.flushAtExit();
   }
+  let events = 0;
   return {
-    write: createAuditLog({ clock, write: (line) => destination.write(`${line}\n`) }),
-    close: () =>
-      new Promise((resolve) => {
-        destination.once("close", resolve);
-        destination.end();
-      }),
+    ...createAuditLog({
+      clock,
+      write(line) {
+        events++;
+        writer.write(line);
+      },
+    }),
+    counts: () => ({ events, errors: writer.lostLines }),
+    async close() {
+      const lostEvents = await writer.close({ withinMilliseconds: closingMilliseconds });
+      process.off("exit", flushAtExit);
+      if (lostEvents > 0) log.error({ path, lostEvents }, "the last audit events could not be written");
+    },
   };
+}
+
+interface AuditFileOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function openOutput(path: string): LogOutput {
+  try {
+    return openLogFile(path);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--audit-log-path: cannot write ${path}: ${reason}`, { cause });
+  }
 }

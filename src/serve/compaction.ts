@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock } from "../api/clock.ts";
+import { periodically } from "../api/periodically.ts";
 import type { Store } from "../storage/store.ts";
 
 /** As kube-apiserver: what is older than five minutes is forgotten, and looked at every five. */
@@ -14,14 +15,13 @@ export interface CompactionOptions {
 /** Forgets old revisions at intervals: those that were the newest at the interval before. */
 export function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
   let previous: number | undefined;
-  const compact = async (): Promise<void> => {
-    const latest = await store.latestRevision();
-    if (previous !== undefined && previous > 0) await store.compact(previous);
-    previous = latest;
-  };
-  const timer = setInterval(() => {
-    compact().catch((error: unknown) => log.error({ err: error }, "compaction failed, will retry"));
-  }, keptMilliseconds);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
+  return periodically({
+    milliseconds: keptMilliseconds,
+    async task() {
+      const latest = await store.latestRevision();
+      if (previous !== undefined && previous > 0) await store.compact(previous);
+      previous = latest;
+    },
+    onFailure: (error) => log.error({ err: error }, "compaction failed, will retry"),
+  });
 }

@@ -17,24 +17,33 @@ export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<
   // The version comes first: a change while the files are read is then seen at the next look.
   let seen = version();
   let value = load();
-  let failed: string | undefined;
+  let failed: { readonly version: string; readonly at: number } | undefined;
   return () => {
     const now = version();
-    if (now === seen || now === failed) return value;
+    if (now === seen) return value;
+    if (now === failed?.version && performance.now() - failed.at < retryMilliseconds) return value;
     try {
       value = load();
       seen = now;
       failed = undefined;
     } catch (error) {
-      failed = now;
-      onFailure?.(error);
+      if (now !== failed?.version) onFailure?.(error);
+      failed = { version: now, at: performance.now() };
     }
     return value;
   };
 }
 
-/** Changes with the file: times alone do not tell a file from another one that was copied over it with its times. */
+/** What could not be read is tried again after this long, though the files did not change: descriptors were short, say. */
+const retryMilliseconds = 10_000;
+
+/** Changes with the file, and with its rights: times alone do not tell a file from another one that was copied over it with its times. */
 function fileVersion(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats === undefined ? "absent" : `${stats.ino}/${stats.size}/${stats.mtimeMs}/${stats.ctimeMs}`;
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(file);
+    return `${ino}/${size}/${mtimeMs}/${ctimeMs}`;
+  } catch (error) {
+    // Absent, or in a folder that may not be looked into: reading it says so.
+    return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  }
 }

@@ -1,9 +1,9 @@
-import pino from "pino";
 import { systemClock } from "../api/clock.ts";
 import { connect } from "../cli/connection.ts";
 import type { ConnectionFlags } from "../cli/connection.ts";
 import type { RemoteControllerOptions } from "../cli/controllers.ts";
 import { UsageError } from "../cli/flag.ts";
+import { openProcessLog } from "../files/process-log.ts";
 import { storedResources } from "../resources/index.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
 import { controllerList } from "./controller-list.ts";
@@ -14,7 +14,7 @@ import { openAuthorities } from "./signing-authorities.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
-  const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
+  const log = openProcessLog(options["log-level"]);
   if (enabledControllers(options.controllers).size === 0) {
     throw new UsageError("--controllers switches every controller off: there is nothing to run");
   }

@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
-import pino from "pino";
 import type { Logger } from "pino";
 import type { ServeOptions } from "../cli/serve-flags.ts";
+import { openProcessLog } from "../files/process-log.ts";
 import { keepHeapSmall } from "./small-heap.ts";
 import { ownDataDirectory } from "./own-data-directory.ts";
 import { startServer } from "./start-server.ts";
@@ -23,7 +23,7 @@ interface Serving {
 /** Runs a server until SIGTERM or SIGINT, and says on standard output where it is and when it is ready. */
 export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   keepHeapSmall();
-  const log = pino({ level: options["log-level"], base: null }, pino.destination({ dest: 2, sync: false }));
+  const log = openProcessLog(options["log-level"]);
   const workers = workerCount(options.workers);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
   let serving: Serving;

@@ -20,7 +20,7 @@ import type { Store } from "../storage/store.ts";
 import { afterOthersWrites } from "./after-others-writes.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openApprovalPolicy } from "./approval-policy-file.ts";
-import { openAuditLog } from "./audit-file.ts";
+import { openAuditFile } from "./audit-file.ts";
 import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
@@ -138,7 +138,7 @@ async function composeServer(
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
   const policy = openApprovalPolicy(options["approval-policy"], log);
-  const certificate = openTlsCertificate(options, { authority: authorities.server, clock });
+  const certificate = openTlsCertificate(options, { authority: authorities.server, clock, log });
 
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
   const objects = tokenObjects(registry);
@@ -178,7 +178,7 @@ async function composeServer(
   });
   const impersonate = createImpersonation(names, authorize, impersonationOnlyCallers(options, names));
   const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });
-  const audit = openAuditLog(options, clock);
+  const audit = openAuditFile(options, { clock, log });
   const served = [...definitions, ...reviews];
   const health = { isStopping: false };
   let openStreams = (): number => 0;
@@ -206,7 +206,7 @@ async function composeServer(
       },
     ],
     log,
-    ...(audit !== undefined && { audit: audit.write }),
+    ...(audit !== undefined && { audit }),
     signetVersion,
     serverAddress: () => url.replace("https://", ""),
     openStreams: () => openStreams(),

@@ -1,4 +1,6 @@
+import type { Logger } from "pino";
 import type { Clock } from "../api/clock.ts";
+import { periodically } from "../api/periodically.ts";
 import { UsageError } from "../cli/flag.ts";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import type { ServingCertificate } from "../server/listener.ts";
@@ -24,10 +26,20 @@ export interface TlsCertificate {
 /** How often a certificate is looked at: files may have changed, or the end may have come near. */
 const intervalMilliseconds = 60_000;
 
-/** The given files' certificate, or the data directory's own. Throws UsageError for files that can't be read. */
+export interface TlsCertificateOptions {
+  readonly authority: ClusterAuthority;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly lookMilliseconds?: number;
+}
+
+/**
+ * The given files' certificate, or the data directory's own. Throws UsageError for files that can't be read; when they can't
+ * be read later, or do not fit each other, the last good certificate stays and the log says why at each look.
+ */
 export function openTlsCertificate(
   options: ServeOptions,
-  { authority, clock }: { readonly authority: ClusterAuthority; readonly clock: Clock },
+  { authority, clock, log, lookMilliseconds = intervalMilliseconds }: TlsCertificateOptions,
 ): TlsCertificate {
   const certificateFile = options["tls-cert-file"];
   const keyFile = options["tls-private-key-file"];
@@ -59,19 +71,25 @@ export function openTlsCertificate(
   let current = read();
   let identity = identify(current);
   let listener: (certificate: ServingCertificate) => void = () => {};
-  const timer = setInterval(() => {
-    const next = read();
-    if (next.cert === current.cert && next.key === current.key) return;
-    identity = identify(next);
-    current = next;
-    listener(next);
-  }, intervalMilliseconds);
-  timer.unref();
+  const looks = periodically({
+    milliseconds: lookMilliseconds,
+    task() {
+      const next = read();
+      if (next.cert === current.cert && next.key === current.key) return;
+      const nextIdentity = identify(next);
+      // Throws for a key of another certificate: then the next look tries again.
+      listener(next);
+      identity = nextIdentity;
+      current = next;
+    },
+    onFailure: (error) =>
+      log.error({ err: error }, "could not renew the serving certificate, the last one stays in use"),
+  });
   return {
     current: () => current,
     identity: () => identity,
     caCertificates: certificateFile === undefined ? authority.pem : current.cert,
     onRenewed: (next) => (listener = next),
-    stop: () => clearInterval(timer),
+    stop: () => looks.stop(),
   };
 }

@@ -1,12 +1,14 @@
 import type { Handler } from "../api/http-message.ts";
 import type { DiscoveryDocuments } from "../tokens/discovery-documents.ts";
+import type { AuditLog } from "./audit.ts";
 import { createRequestChain } from "./chain.ts";
-import type { AnsweredRequest, ChainLog, ChainOptions } from "./chain.ts";
+import type { ChainLog, ChainOptions } from "./chain.ts";
 import { discoveryRoutes } from "./discovery.ts";
 import { FairQueue } from "./fairness.ts";
 import { healthRoutes } from "./health.ts";
 import type { HealthCheck } from "./health.ts";
 import { Metrics } from "./metrics.ts";
+import type { AuditCounts } from "./metrics.ts";
 import { openApiRoutes } from "./openapi.ts";
 import type { OpenApiSource } from "./openapi.ts";
 import { openIdRoutes } from "./openid.ts";
@@ -26,7 +28,7 @@ export interface ApiServerOptions extends Pick<
   readonly openIdDocuments: () => DiscoveryDocuments;
   readonly healthChecks: readonly HealthCheck[];
   readonly log: ChainLog;
-  readonly audit?: (answered: AnsweredRequest) => void;
+  readonly audit?: AuditLog & { counts(): AuditCounts };
   readonly signetVersion: string;
   /** Host and port, known once the server listens. */
   serverAddress(): string;
@@ -45,6 +47,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   const metrics = new Metrics({
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
     longRunning: options.openStreams,
+    ...(options.audit !== undefined && { audit: options.audit.counts }),
   });
   const metricsRoute: PathRoute = { methods: "get", handle: () => metrics.scrape() };
   const pathRoutes = withIndex(
@@ -74,8 +77,9 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     log: options.log,
     onAnswered: (answered) => {
       metrics.observe(answered);
-      options.audit?.(answered);
+      options.audit?.answered(answered);
     },
+    ...(options.audit !== undefined && { onStreamEnded: options.audit.streamEnded }),
   });
   return { handler, metrics };
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import { accessDenied } from "../api/access-denied.ts";
-import type { Authorize } from "../api/attributes.ts";
-import type { Handler, HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { Authorize, Decision } from "../api/attributes.ts";
+import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -40,6 +40,8 @@ export interface ChainOptions {
   readonly log: ChainLog;
   /** Sees each request when its answer is made; on the request path. */
   readonly onAnswered?: (answered: AnsweredRequest) => void;
+  /** Sees a watch once more when it has ended. */
+  readonly onStreamEnded?: (answered: AnsweredRequest) => void;
 }
 
 /** pino's shape, as far as it is used. */
@@ -55,6 +57,8 @@ export interface AnsweredRequest {
   /** Who was authenticated, and who it was in the end; undefined when the request did not get so far. */
   readonly authenticatedUser: UserInfo | undefined;
   readonly user: UserInfo | undefined;
+  /** Whether it was allowed and why; undefined when the request did not get so far. */
+  readonly decision: Decision | undefined;
   readonly response: HttpResponse;
   /** Whether its resource and verb are served: only then are they words of a bounded set. */
   readonly isServed: boolean;
@@ -93,8 +97,9 @@ export function createRequestChain(options: ChainOptions): Handler {
 
       const attributes = attributesOf(info, user, request.query);
       const deciding = options.authorize(attributes);
-      const { decision, reason } = deciding instanceof Promise ? await deciding : deciding;
-      if (decision !== "allow") throw accessDenied(attributes, reason);
+      const decision = deciding instanceof Promise ? await deciding : deciding;
+      lifecycle.decision = decision;
+      if (decision.decision !== "allow") throw accessDenied(attributes, decision.reason);
 
       const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
       response = answering instanceof Promise ? await answering : answering;
@@ -109,7 +114,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
     options.onAnswered?.(lifecycle.answered(response));
-    return response;
+    return options.onStreamEnded === undefined ? response : withEnd(response, lifecycle, options.onStreamEnded);
   };
 }
 
@@ -127,6 +132,7 @@ class Lifecycle {
   info: ParsedRequestInfo | undefined;
   authenticatedUser: UserInfo | undefined;
   user: UserInfo | undefined;
+  decision: Decision | undefined;
   isServed = false;
 
   constructor(request: HttpRequest) {
@@ -135,10 +141,28 @@ class Lifecycle {
   }
 
   answered(response: HttpResponse): AnsweredRequest {
-    const { auditId, request, info, authenticatedUser, user, isServed } = this;
+    const { auditId, request, info, authenticatedUser, user, decision, isServed } = this;
     const seconds = (performance.now() - this.#startedAt) / 1000;
-    return { auditId, request, info, authenticatedUser, user, isServed, response, seconds };
+    return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds };
   }
+}
+
+/** The same answer; when it is a stream, its end is told. */
+function withEnd(
+  response: HttpResponse,
+  lifecycle: Lifecycle,
+  onStreamEnded: (answered: AnsweredRequest) => void,
+): HttpResponse {
+  const { body } = response;
+  if (typeof body === "string" || Buffer.isBuffer(body)) return response;
+  const start: StreamBody["start"] = (sink) => {
+    const stop = body.start(sink);
+    return () => {
+      stop();
+      onStreamEnded(lifecycle.answered(response));
+    };
+  };
+  return { ...response, body: { start } };
 }
 
 /** After authorization: paths that are none, methods that are not served and then the answer itself. */

@@ -31,9 +31,16 @@ interface Inflight {
   readonly waiting: number;
 }
 
+export interface AuditCounts {
+  readonly events: number;
+  /** Events that were lost. */
+  readonly errors: number;
+}
+
 export interface MetricsOptions {
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   readonly longRunning: () => number;
+  readonly audit?: () => AuditCounts;
 }
 
 /** The server's own numbers in Prometheus' text format, under upstream's names. */
@@ -41,7 +48,7 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #series = new Map<string, Series>();
 
-  constructor({ inflight, longRunning }: MetricsOptions) {
+  constructor({ inflight, longRunning, audit }: MetricsOptions) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     const labelNames = ["verb", "group", "version", "resource", "subresource"];
@@ -85,6 +92,30 @@ export class Metrics {
       registers,
       collect: () => {
         watches.set(longRunning());
+      },
+    });
+    if (audit !== undefined) this.#countAudit(audit);
+  }
+
+  #countAudit(audit: () => AuditCounts): void {
+    const registers = [this.registry];
+    const events = new Counter({
+      name: "apiserver_audit_event_total",
+      help: "Audit events, lost ones included.",
+      registers,
+      collect: () => {
+        events.reset();
+        events.inc(audit().events);
+      },
+    });
+    const errors = new Counter({
+      name: "apiserver_audit_error_total",
+      help: "Audit events that were lost because they could not be written.",
+      labelNames: ["plugin"],
+      registers,
+      collect: () => {
+        errors.reset();
+        errors.inc({ plugin: "log" }, audit().errors);
       },
     });
   }

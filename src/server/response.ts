@@ -56,7 +56,7 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
         }
       : textResponse(statusOf(error), { request, status: error.code, mediaType });
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
-  return response;
+  return error.reason === undefined ? response : { ...response, audited: { reason: error.reason } };
 }
 
 export const plainText = (status: number, text: string): HttpResponse => ({
@@ -80,7 +80,7 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
     return response;
   const packed = await compress(body, { level: constants.Z_BEST_SPEED });
   return {
-    status: response.status,
+    ...response,
     headers: {
       ...response.headers,
       "content-encoding": "gzip",

@@ -17,6 +17,7 @@ import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 import { requestCaller } from "./request-caller.ts";
+import { audited } from "./write-requests.ts";
 
 /** Options are a handful of words. */
 const maximumOptionsBytes = 64 * 1024;
@@ -39,9 +40,11 @@ export async function deleteRequest(
   // Upstream's rule, which covers no other case of an object that is kept, for the sake of old clients.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
   const representation = { request, status, mediaType };
-  return deletion.isRemoved && registry.definition.answersDeletedObject !== true
-    ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
-    : representStored(registry, deletion.object, representation);
+  const response =
+    deletion.isRemoved && registry.definition.answersDeletedObject !== true
+      ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
+      : representStored(registry, deletion.object, representation);
+  return audited(response, deletion.object.object);
 }
 
 /** DELETE of a collection: answers what was deleted, or a Status, as the kind says. */

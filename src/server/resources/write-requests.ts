@@ -43,7 +43,7 @@ export async function createRequest(
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
   });
-  return representStored(registry, created, { request, status: 201, mediaType });
+  return audited(representStored(registry, created, { request, status: 201, mediaType }), created.object);
 }
 
 /** PUT. */
@@ -139,7 +139,25 @@ const representChanged = (
     mediaType,
   }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
 ): HttpResponse =>
-  representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType });
+  audited(
+    representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType }),
+    changed.object.object,
+  );
+
+/** The answer, with what the audit log wants to know of the object that was written. */
+export const audited = (
+  response: HttpResponse,
+  { metadata: { name, uid, resourceVersion } }: ApiObject,
+): HttpResponse => ({
+  ...response,
+  audited: {
+    object: {
+      ...(name !== undefined && { name }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    },
+  },
+});
 
 /** An update that would create an object needs the right to create it. */
 async function authorizeCreate({ authorize, info, user }: ResourceRequest): Promise<void> {

@@ -28,7 +28,9 @@ export async function minimise(
 
 function* smallerRequests(request: FuzzRequest): Generator<FuzzRequest> {
   const { headers, target, body } = request;
-  for (const index of headers.keys()) yield { ...request, headers: headers.toSpliced(index, 1) };
+  for (const { from, to } of partsOf(headers.length)) {
+    yield { ...request, headers: headers.toSpliced(from, to - from) };
+  }
   const [path = "", query = ""] = target.split(/\?(.*)/s);
   const options = query.split("&");
   if (query !== "") {

@@ -6,13 +6,15 @@ import type { FuzzAnswer, FuzzRequest } from "./fuzz-request.ts";
 const mebibyte = 1024 * 1024;
 /** What one object may be, as it is stored. */
 const objectBytes = 1.5 * mebibyte;
+/** The listener takes 512, of which clients add some. */
+const maximumHeaders = 500;
 /** Declared refusals for a while: a timeout, too many requests, no turn. */
 const declaredFailures: ReadonlySet<number> = new Set([503, 504]);
 
 /** What is wrong with the answer to an input, in words that are the same for the same fault; undefined: nothing. */
 export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | undefined {
   const { status, body, isStream } = answer;
-  if (status === 0) return request.framing === "length" ? "the connection was closed without an answer" : undefined;
+  if (status === 0) return isMalformed(request) ? undefined : "the connection was closed without an answer";
   if (status < 200 || status > 599) return `status ${status}`;
   if (status >= 500 && !declaredFailures.has(status)) return `status ${status}`;
   if (isStream || request.method === "HEAD") return undefined;
@@ -23,6 +25,13 @@ export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | unde
   if (containsLoneSurrogate(value)) return "an answer with a lone surrogate in it";
   return undefined;
 }
+
+/** Whether HTTP itself allows to end the connection or the stream (RFC 9112 2.2 and 6.3, RFC 9113 8.1.1 and 10.5.1). */
+export const isMalformed = ({ headers, framing }: FuzzRequest): boolean =>
+  framing !== "length" ||
+  headers.length > maximumHeaders ||
+  // oxlint-disable-next-line no-control-regex -- those are what is looked for
+  headers.some(([name, value]) => /[\u0000-\u0008\n-\u001f\u007f]/.test(name + value));
 
 /** 1 MiB, and the objects that are in the answer. */
 function boundOf({ status, body }: FuzzAnswer): number {

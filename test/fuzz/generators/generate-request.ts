@@ -19,6 +19,8 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly querySort: QuerySort;
+  /** Options that are never left out or changed. */
+  readonly fixedQuery?: string;
   readonly body?: Body;
 }
 
@@ -33,7 +35,7 @@ export function generateRequest(context: GeneratorContext): FuzzRequest {
   const protocol = random.pick<FuzzRequest["protocol"]>(["http/1.1", "h2"]);
   const turn = random.next();
   const call = turn < 0.2 ? reviewCall(context) : turn < 0.95 ? resourceCall(context) : strayCall(context);
-  const query = generateQuery(call.querySort, context);
+  const query = [call.fixedQuery ?? "", generateQuery(call.querySort, context)].filter((part) => part !== "").join("&");
   const body = call.body?.bytes.subarray(0, maximumBodyBytes) ?? noBytes;
   const peerCertificate = inPercent(random, 3) ? generateCertificate(context) : undefined;
   const headers = [...generateCredentials(context), ...bodyHeaders(call, context), ...otherHeaders(context)];
@@ -71,7 +73,11 @@ function resourceCall(context: GeneratorContext): Call {
   if (turn < 0.1) return { method: "GET", path, querySort: "read" };
   if (turn < 0.22) return { method: "GET", path: collection, querySort: "list" };
   if (turn < 0.28) return { method: "DELETE", path, querySort: "delete", ...deleteBody(context) };
-  if (turn < 0.29) return { method: "DELETE", path: collection, querySort: "delete", ...deleteBody(context) };
+  if (turn < 0.29) {
+    // Without its own roles and bindings the server would only refuse everything from then on.
+    const fixedQuery = kind.isNamespaced ? "" : "dryRun=All";
+    return { method: "DELETE", path: collection, querySort: "delete", fixedQuery };
+  }
   if (turn < 0.52) {
     return {
       method: "POST",

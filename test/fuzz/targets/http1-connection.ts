@@ -1,6 +1,7 @@
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import type { FuzzAnswer, FuzzRequest, Framing } from "../fuzz-request.ts";
+import { isMalformed } from "../oracle.ts";
 import { closedWithoutAnswer, NoAnswerError, patienceMilliseconds } from "./fuzz-target.ts";
 
 interface Endpoint {
@@ -54,7 +55,7 @@ export class Http1Connection {
       clearTimeout(patience);
       socket.removeAllListeners("data").removeAllListeners("close").removeAllListeners("error");
       socket.on("error", () => {});
-      const keeps = answer !== undefined && answer.status !== 0 && !answer.isStream && request.framing === "length";
+      const keeps = answer !== undefined && answer.status !== 0 && !answer.isStream && !isMalformed(request);
       const isLast = answer?.headers.get("connection")?.toLowerCase() === "close" || answer?.status === 400;
       if (!keeps || isLast) this.close();
       if (answer === undefined) reject(new NoAnswerError("no answer over HTTP/1.1"));

@@ -7,6 +7,9 @@
  *
  * An input is decided by the seed and its index: `--seed S --first I --inputs 1` makes one again, alone.
  */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Profile } from "../../src/api/names.ts";
 import { requestAsCurl, requestAsJson } from "./fuzz-request.ts";
@@ -32,10 +35,11 @@ const profiles: readonly Profile[] =
 const inputs = Math.ceil(Number(values.inputs) / profiles.length);
 /** Caches fill and the heap finds its size: more than that does not come back. */
 const allowedMebibytes = (early: number): number => early * 1.5 + 150;
-/** A command line longer than this is no use to anyone: the JSON holds all. */
+/** A command line longer than this is no use to anyone: the file holds all. */
 const maximumCurlCharacters = 2_000;
 
 let findCount = 0;
+let folder: string | undefined;
 for (const profile of profiles) {
   console.log(
     `fuzz: ${inputs} inputs, seed ${values.seed}, profile ${profile}${values["in-process"] ? ", in process" : ""}`,
@@ -62,8 +66,11 @@ for (const profile of profiles) {
     if (answer !== undefined) console.error(`  answer: ${answer}`);
     if (request === undefined) continue;
     const curl = requestAsCurl(request);
-    console.error(curl.length > maximumCurlCharacters ? "  (too long for a command line)" : `  ${curl}`);
-    console.error(`  ${JSON.stringify(requestAsJson(request))}`);
+    if (curl.length <= maximumCurlCharacters) console.error(`  ${curl}`);
+    folder ??= mkdtempSync(join(tmpdir(), "signet-fuzz-finds-"));
+    const file = join(folder, `${profile}-${values.seed}-${index}.json`);
+    writeFileSync(file, `${JSON.stringify({ fault, answer, request: requestAsJson(request) }, undefined, 2)}\n`);
+    console.error(`  the whole request: ${file}`);
   }
   const { early, peak, afterwards } = residentMebibytes;
   const counts = [...statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);

@@ -8,6 +8,8 @@ const mebibyte = 1024 * 1024;
 const objectBytes = 1.5 * mebibyte;
 /** The listener takes 512, of which clients add some. */
 const maximumHeaders = 500;
+/** It takes 64 KiB; what is refused before it has been read may lose its answer. */
+const maximumHeadBytes = 60_000;
 /** Declared refusals for a while: a timeout, too many requests, no turn. */
 const declaredFailures: ReadonlySet<number> = new Set([503, 504]);
 
@@ -27,9 +29,10 @@ export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | unde
 }
 
 /** Whether HTTP itself allows to end the connection or the stream (RFC 9112 2.2 and 6.3, RFC 9113 8.1.1 and 10.5.1). */
-export const isMalformed = ({ headers, framing }: FuzzRequest): boolean =>
+export const isMalformed = ({ target, headers, framing }: FuzzRequest): boolean =>
   framing !== "length" ||
   headers.length > maximumHeaders ||
+  target.length + headers.flat().join("").length > maximumHeadBytes ||
   headers.some(([name, value]) => [...(name + value)].some(isControl));
 
 const isControl = (character: string): boolean => (character < " " && character !== "\t") || character === "\u007f";

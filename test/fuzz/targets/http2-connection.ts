@@ -16,31 +16,24 @@ export class Http2Connection {
 
   /** Undefined when the runtime refuses to send such a request. */
   async send(request: FuzzRequest): Promise<FuzzAnswer | undefined> {
-    const isFresh = this.#session === undefined;
-    const stream = this.#open(request);
+    const session = this.#connected();
+    const stream = openStream(session, request);
     if (stream === undefined) return undefined;
     const answer = await answerOf(stream, request);
-    // The server may have closed a kept connection at the moment when the input went out.
-    return answer === closedWithoutAnswer && !isFresh && this.#session === undefined ? this.send(request) : answer;
+    if (answer !== closedWithoutAnswer || !(session.closed || session.destroyed)) return answer;
+    // Another input may have ended the connection: alone, this one shows whether it does so itself.
+    const alone = new Http2Connection({ url: this.#url, ca: this.#ca });
+    const again = openStream(alone.#connected(), request);
+    try {
+      return again === undefined ? undefined : await answerOf(again, request);
+    } finally {
+      alone.close();
+    }
   }
 
   close(): void {
     this.#session?.destroy();
     this.#session = undefined;
-  }
-
-  #open({ method, target, headers, body }: FuzzRequest): ClientHttp2Stream | undefined {
-    const fields: OutgoingHttpHeaders = { ":method": method, ":path": target };
-    for (const [name, value] of headers) {
-      const known = fields[name];
-      fields[name] = known === undefined ? value : [known, value].flat().map(String);
-    }
-    const session = this.#connected();
-    try {
-      return session.request(fields, { endStream: body.length === 0 });
-    } catch {
-      return undefined;
-    }
   }
 
   #connected(): ClientHttp2Session {
@@ -53,6 +46,23 @@ export class Http2Connection {
     session.setMaxListeners(0);
     this.#session = session;
     return session;
+  }
+}
+
+/** Undefined when the runtime refuses to send such a request. */
+function openStream(
+  session: ClientHttp2Session,
+  { method, target, headers, body }: FuzzRequest,
+): ClientHttp2Stream | undefined {
+  const fields: OutgoingHttpHeaders = { ":method": method, ":path": target };
+  for (const [name, value] of headers) {
+    const known = fields[name];
+    fields[name] = known === undefined ? value : [known, value].flat().map(String);
+  }
+  try {
+    return session.request(fields, { endStream: body.length === 0 });
+  } catch {
+    return undefined;
   }
 }
 

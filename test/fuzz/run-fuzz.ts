@@ -60,9 +60,10 @@ export interface FuzzReport {
   readonly slowestMilliseconds: number;
 }
 
-const batchSize = 200;
+/** An input that waits for a revision holds up its batch for seconds: few batches, few such waits. */
+const batchSize = 1_000;
 /** Batches after which what is stored is read back and removed. */
-const batchesUntilTidy = 10;
+const batchesUntilTidy = 2;
 /** An answer that took longer is asked for again alone, where the thread's time is this input's own. */
 const suspiciousMilliseconds = 100;
 /** Great bodies are sent alone at once. */

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const documents = join(import.meta.dirname, "../../docs");
+const markdown = readFileSync(join(documents, "security.md"), "utf8");
+
+/** Links to test files, whose text is a test's name; backticks around a word are the document's own. */
+const links = [...markdown.matchAll(/\[([^\]]+)\]\((\.\.\/test\/[^)]+\.test\.ts)\)/g)].map(
+  ([, text = "", file = ""]) => ({
+    name: text.replaceAll("`", ""),
+    path: join(documents, file),
+  }),
+);
+
+test("every test that docs/security.md names exists under that name", () => {
+  const missing = links.filter(({ name, path }) => {
+    if (!existsSync(path)) return true;
+    const declared = [`("${name}"`, `(\`${name}\``];
+    const source = readFileSync(path, "utf8").replaceAll(/\(\s+/g, "(");
+    return !declared.some((start) => source.includes(start));
+  });
+  assert.ok(links.length > 20, "the table has rows");
+  assert.deepEqual(missing, []);
+});
+
+test("every attack in docs/security.md has a test", () => {
+  const [, table = ""] = markdown.split("## Attacks, and the tests that hold them");
+  const rows =
+    table
+      .split("\n## ", 1)[0]
+      ?.split("\n")
+      .filter((line) => line.startsWith("| "))
+      .slice(1) ?? [];
+  assert.deepEqual(
+    rows.filter((row) => !/^\| -+/.test(row) && !row.includes(".test.ts)")),
+    [],
+  );
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { FuzzReport } from "./run-fuzz.ts";
+import { runFuzz } from "./run-fuzz.ts";
+import { startInProcessTarget } from "./targets/in-process-target.ts";
+import { startProcessTarget } from "./targets/process-target.ts";
+
+/** A short run whose inputs are always the same; `npm run test:fuzz` makes a million, and judges time and memory too. */
+const seed = 9;
+
+const expectNothingFound = ({ finds, statuses }: FuzzReport): void => {
+  assert.deepEqual(
+    finds.map(({ fault, index, answer }) => `${fault} (seed ${seed}, input ${index}): ${answer}`),
+    [],
+  );
+  assert.ok((statuses.get(200) ?? 0) + (statuses.get(201) ?? 0) > 100, "some inputs are accepted");
+};
+
+describe("changed requests of every kind", () => {
+  for (const profile of ["platform", "kubernetes"] as const) {
+    it(`are answered without a fault by the chain of profile ${profile}`, async () => {
+      expectNothingFound(await runFuzz({ profile, seed, inputs: 1_500, startTarget: startInProcessTarget }));
+    });
+  }
+
+  it("are answered without a fault over HTTP/1.1 and HTTP/2 by a server in a process of its own", async () => {
+    expectNothingFound(await runFuzz({ profile: "platform", seed, inputs: 1_000, startTarget: startProcessTarget }));
+  });
+});

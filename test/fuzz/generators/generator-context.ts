@@ -1,0 +1,26 @@
+import type { KeyObject } from "node:crypto";
+import type { Names } from "../../../src/api/names.ts";
+import type { SeededRandom } from "../../reliability/seeded-random.ts";
+import type { ServedKinds } from "../served-kinds.ts";
+import type { Vocabulary } from "../vocabulary.ts";
+
+/** What every generator draws from. The random numbers are one input's own: nothing else decides what it looks like. */
+export interface GeneratorContext {
+  readonly random: SeededRandom;
+  readonly names: Names;
+  readonly kinds: ServedKinds;
+  readonly vocabulary: Vocabulary;
+  /** The client certificate that the server would believe, in DER, and the key of the CA that signed it. */
+  readonly clientCertificate: Buffer;
+  readonly authorityKey: KeyObject;
+}
+
+/** True in so many cases of a hundred. */
+export const inPercent = (random: SeededRandom, percent: number): boolean => random.next() * 100 < percent;
+
+/** One of a list that may be typed as empty. */
+export function anyOf<T>(random: SeededRandom, choices: readonly T[]): T {
+  const chosen = choices[random.integer(0, choices.length - 1)];
+  if (chosen === undefined) throw new RangeError("nothing to choose from");
+  return chosen;
+}

@@ -1,0 +1,87 @@
+/**
+ * Changed requests of every kind against a running server; prints what it answered wrongly, each with the smallest request
+ * that shows it.
+ *
+ *   npm run test:fuzz -- [--inputs N] [--seed N] [--first INDEX] [--kinds Role,Pod] [--profile platform|kubernetes]
+ *                        [--in-process] [--loop-milliseconds N]
+ *
+ * An input is decided by the seed and its index: `--seed S --first I --inputs 1` makes one again, alone.
+ */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Profile } from "../../src/api/names.ts";
+import { requestAsCurl, requestAsJson } from "./fuzz-request.ts";
+import { runFuzz } from "./run-fuzz.ts";
+import { startInProcessTarget } from "./targets/in-process-target.ts";
+import { startProcessTarget } from "./targets/process-target.ts";
+
+const { values } = parseArgs({
+  options: {
+    inputs: { type: "string", default: "1000000" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    first: { type: "string", default: "0" },
+    kinds: { type: "string" },
+    profile: { type: "string" },
+    "in-process": { type: "boolean", default: false },
+    "loop-milliseconds": { type: "string", default: "250" },
+  },
+});
+const profiles: readonly Profile[] =
+  values.profile === undefined
+    ? ["platform", "kubernetes"]
+    : [values.profile === "kubernetes" ? "kubernetes" : "platform"];
+const inputs = Math.ceil(Number(values.inputs) / profiles.length);
+/** Caches fill and the heap finds its size: more than that does not come back. */
+const allowedMebibytes = (early: number): number => early * 1.5 + 150;
+/** A command line longer than this is no use to anyone: the file holds all. */
+const maximumCurlCharacters = 2_000;
+
+let findCount = 0;
+let folder: string | undefined;
+for (const profile of profiles) {
+  console.log(
+    `fuzz: ${inputs} inputs, seed ${values.seed}, profile ${profile}${values["in-process"] ? ", in process" : ""}`,
+  );
+  let told = 0;
+  const { finds, statuses, residentMebibytes, slowestMilliseconds, ...report } = await runFuzz({
+    profile,
+    seed: Number(values.seed),
+    first: Number(values.first),
+    inputs,
+    ...(values.kinds !== undefined && { kinds: values.kinds.split(",") }),
+    loopMilliseconds: Number(values["loop-milliseconds"]),
+    startTarget: values["in-process"] ? startInProcessTarget : startProcessTarget,
+    onProgress: (progress) => {
+      if (progress.inputs - told < 20_000) return;
+      told = progress.inputs;
+      console.log(`  ${progress.inputs} inputs, ${progress.residentMebibytes.toFixed(0)} MiB, ${progress.finds} finds`);
+    },
+  });
+  for (const { fault, index, count, request, answer } of finds) {
+    console.error(
+      `\n${fault} (${count} times, first: --profile ${profile} --seed ${values.seed} --first ${index} --inputs 1)`,
+    );
+    if (answer !== undefined) console.error(`  answer: ${answer}`);
+    if (request === undefined) continue;
+    const curl = requestAsCurl(request);
+    if (curl.length <= maximumCurlCharacters) console.error(`  ${curl}`);
+    folder ??= mkdtempSync(join(tmpdir(), "signet-fuzz-finds-"));
+    const file = join(folder, `${profile}-${values.seed}-${index}.json`);
+    writeFileSync(file, `${JSON.stringify({ fault, answer, request: requestAsJson(request) }, undefined, 2)}\n`);
+    console.error(`  the whole request: ${file}`);
+  }
+  const { early, peak, afterwards } = residentMebibytes;
+  const counts = [...statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);
+  console.log(
+    `${report.inputs} inputs, ${finds.length} finds; answers ${counts.join(", ")}; resident ${early.toFixed(0)} MiB early, ` +
+      `${peak.toFixed(0)} MiB at most, ${afterwards.toFixed(0)} MiB afterwards; slowest input ${slowestMilliseconds.toFixed(0)} ms of the main thread`,
+  );
+  findCount += finds.length;
+  if (afterwards > allowedMebibytes(early)) {
+    console.error("the memory did not come back to its level");
+    findCount += 1;
+  }
+}
+process.exitCode = findCount === 0 ? 0 : 1;

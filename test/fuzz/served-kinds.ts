@@ -1,0 +1,80 @@
+import { namesFor } from "../../src/api/names.ts";
+import type { Profile } from "../../src/api/names.ts";
+import type { ObjectSchema } from "../../src/schema/schema.ts";
+import { reviewDefinitions, storedDefinitions } from "../../src/serve/served-definitions.ts";
+import type { IssuingServices, ReviewServices } from "../../src/serve/served-definitions.ts";
+
+/** A kind that the server stores. */
+export interface StoredKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+  readonly schema: ObjectSchema;
+  /** Of subresources that are views of the object; `create` subresources are among the reviews. */
+  readonly subresources: readonly string[];
+  /** `/api/v1`. */
+  readonly root: string;
+}
+
+/** A kind that is answered and never stored: a review, or a subresource that is only created. */
+export interface ReviewKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly schema: ObjectSchema;
+  /** Where it is posted, for an object or namespace of that name. */
+  target(namespace: string, name: string): string;
+}
+
+export interface ServedKinds {
+  readonly stored: readonly StoredKind[];
+  readonly reviews: readonly ReviewKind[];
+}
+
+const apiVersionOf = ({ group, version }: { readonly group: string; readonly version: string }): string =>
+  group === "" ? version : `${group}/${version}`;
+const rootOf = (apiVersion: string): string => `${apiVersion.includes("/") ? "/apis" : "/api"}/${apiVersion}`;
+
+/** Only their descriptions are read: what would answer them is never called. */
+const noServices = { options: {}, tokens: {}, objects: {}, authentication: {} } as unknown as IssuingServices &
+  ReviewServices;
+
+/** Every kind, subresource and review that a server of the profile serves, from the definitions that it serves by. */
+export function servedKinds(profile: Profile): ServedKinds {
+  const names = namesFor(profile);
+  const definitions = storedDefinitions(names, noServices);
+  const stored = definitions.map((definition) => ({
+    apiVersion: apiVersionOf(definition),
+    kind: definition.kind,
+    plural: definition.plural,
+    isNamespaced: definition.scope === "Namespaced",
+    schema: definition.schema,
+    subresources: Object.entries(definition.subresources ?? {}).flatMap(([name, { type }]) =>
+      type === "update" ? [name] : [],
+    ),
+    root: rootOf(apiVersionOf(definition)),
+  }));
+  const created = definitions.flatMap((definition) =>
+    Object.entries(definition.subresources ?? {}).flatMap(([subresource, described]) =>
+      described.type === "create"
+        ? [
+            {
+              apiVersion: apiVersionOf(described),
+              kind: described.kind,
+              schema: described.schema,
+              target: (namespace: string, name: string) =>
+                `${rootOf(apiVersionOf(definition))}/namespaces/${namespace}/${definition.plural}/${name}/${subresource}`,
+            },
+          ]
+        : [],
+    ),
+  );
+  const reviews = reviewDefinitions(names, noServices).map((definition) => ({
+    apiVersion: apiVersionOf(definition),
+    kind: definition.kind,
+    schema: definition.schema,
+    target: (namespace: string) =>
+      `${rootOf(apiVersionOf(definition))}/${definition.scope === "Namespaced" ? `namespaces/${namespace}/` : ""}${definition.plural}`,
+  }));
+  return { stored, reviews: [...created, ...reviews] };
+}

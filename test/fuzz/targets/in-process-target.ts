@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HttpResponse } from "../../../src/api/http-message.ts";
+import type { Profile } from "../../../src/api/names.ts";
+import { headersOf } from "../../../src/server/http2-exchange.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { FuzzRequest } from "../fuzz-request.ts";
+import type { FuzzTarget } from "./fuzz-target.ts";
+
+/** A server in this process whose chain is called without a connection: for speed, and for certificates of every sort. */
+export async function startInProcessTarget(options: {
+  readonly profile: Profile;
+  /** PEM of the CA that it believes for clients and front proxies. */
+  readonly authority: string;
+}): Promise<FuzzTarget> {
+  const scratch = mkdtempSync(join(tmpdir(), "signet-fuzz-"));
+  const authorityFile = join(scratch, "fuzz-ca.pem");
+  writeFileSync(authorityFile, options.authority);
+  const server = await startTestServer({
+    profile: options.profile,
+    settings: { "client-ca-file": authorityFile, "requestheader-client-ca-file": authorityFile },
+  });
+  const send = async (request: FuzzRequest): Promise<HttpResponse> => {
+    const { method, target, headers, body, peerCertificate } = request;
+    const at = target.indexOf("?");
+    return server.handler({
+      method,
+      path: at < 0 ? target : target.slice(0, at),
+      query: at < 0 ? "" : target.slice(at + 1),
+      headers: headersOf(headers.flat()),
+      connection: {
+        remoteAddress: "127.0.0.1",
+        peerCertificates: peerCertificate === undefined ? [] : [peerCertificate],
+      },
+      readBody: () => Promise.resolve(Buffer.from(body)),
+      signal: new AbortController().signal,
+    });
+  };
+  return {
+    adminToken: server.adminToken,
+    // Some inputs wait (for a revision to come): others go on meanwhile.
+    concurrency: 16,
+    send: async (request) => {
+      const { status, headers, body } = await send(request);
+      const fields = new Map(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+      if (typeof body === "string" || Buffer.isBuffer(body)) {
+        return { status, headers: fields, body: Buffer.from(body), isStream: false };
+      }
+      body.start({ write: () => {}, bufferedBytes: () => 0, end: () => {} })();
+      return { status, headers: fields, body: Buffer.alloc(0), isStream: true };
+    },
+    cpuMilliseconds: () => {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1_000;
+    },
+    residentMebibytes: () => process.memoryUsage.rss() / 2 ** 20,
+    endReason: () => undefined,
+    stop: async () => {
+      await server.stop();
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}

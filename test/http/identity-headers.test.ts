@@ -140,7 +140,7 @@ describe("text in identity headers", () => {
     const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken, userAgent: "größe/1.0" });
     const path = "/api/v1/namespaces/default/configmaps";
     const headers = { "content-type": "application/json" };
-    const body = JSON.stringify({ metadata: { name: "sent" } });
+    const body = JSON.stringify({ metadata: { name: "sent" }, data: { a: "b" } });
     const answer = await transport.send({ method: "POST", path, query: "dryRun=All", headers, body });
     let text = "";
     for await (const chunk of answer.body) text += Buffer.from(chunk).toString();

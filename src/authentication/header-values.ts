@@ -16,7 +16,7 @@ function textOf(name: string, value: string): string {
   if (!/[^ -~]/.test(value)) return value;
   const text = headerText(value);
   // RFC 9110 section 5.5: a tab may stand within a value.
-  if (text === undefined || /(?!\t)[\0-\x1f\x7f]/.test(value)) {
+  if (text === undefined || /(?!\t)\p{Cc}/u.test(text)) {
     throw badRequest(`the value of the header ${JSON.stringify(name)} is no UTF-8 text without control characters`);
   }
   return text;

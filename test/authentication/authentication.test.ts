@@ -56,6 +56,31 @@ describe("the chain of authenticators", () => {
     assert.throws(() => who({}, proxy), is401);
   });
 
+  it("ends at a front proxy that names no user, where one is required, whatever else it carries", () => {
+    const frontProxy = { ...options.frontProxy, isUserRequired: true };
+    const strict = createAuthentication({
+      ...options,
+      frontProxy,
+      clientCertificates: { ...options.clientCertificates, roots: () => proxyRoots },
+    });
+    const ask = (headers: Headers, ...certificates: Parameters<typeof request>[1] & object): string =>
+      strict.authenticate(request(headers, certificates)).username;
+    const refusal = { code: 401, message: /the front proxy's request names no user/ };
+    for (const headers of [
+      {},
+      { "x-remote-user": "" },
+      { authorization: "Bearer static" },
+      { "x-remote-group": "g" },
+    ]) {
+      assert.throws(() => ask(headers, proxy), refusal);
+    }
+    assert.throws(() => ask({ "x-remote-user": "\xff" }, proxy), { code: 400 });
+    assert.equal(ask({ "x-remote-user": "carol" }, proxy), "carol");
+    assert.equal(ask({ "x-remote-user": "j\xc3\xbcrgen" }, proxy), "jürgen");
+    assert.equal(ask({ authorization: "Bearer static" }), "dave");
+    assert.equal(ask({ authorization: "Bearer static" }, alice), "dave");
+  });
+
   it("takes nobody for anonymous, unless anonymous may not ask", () => {
     assert.deepEqual(authentication.authenticate(request()), {
       username: "system:anonymous",

@@ -136,6 +136,17 @@ describe("text in identity headers", () => {
     });
   });
 
+  it("is UTF-8 in the name of the program that sends, which managedFields keeps", async () => {
+    const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken, userAgent: "größe/1.0" });
+    const path = "/api/v1/namespaces/default/configmaps";
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ metadata: { name: "sent" }, data: { a: "b" } });
+    const answer = await transport.send({ method: "POST", path, query: "dryRun=All", headers, body });
+    let text = "";
+    for await (const chunk of answer.body) text += Buffer.from(chunk).toString();
+    assert.match(text, /"manager":"größe"/);
+  });
+
   it("that is no UTF-8 is refused wherever it stands", async () => {
     for (const name of ["impersonate-group", "impersonate-uid", "impersonate-extra-x"]) {
       assert.equal(await overHttp2(["impersonate-user", "alice"], [name, "\xff"]), 400, name);

@@ -107,6 +107,22 @@ describe("a list", () => {
     await assert.rejects(list(box, "resourceVersion=x"), apiError(400, "resourceVersion"));
   });
 
+  it("counts what follows a page at its revision, also where the kept history does not reach back", async () => {
+    for (const historyLength of [1000, 5, 1, 0]) {
+      const box = await toyBox({ historyLength });
+      for (let index = 0; index < 7; index += 1) await box.add(`toy-${index}`);
+      let page = await list(box, "limit=2");
+      const counts = [page.remainingItemCount];
+      for (let round = 0; page.continueToken !== ""; round += 1) {
+        await box.add(`toy-${round}-late`);
+        await remove(box, `toy-${6 - round}`);
+        page = await list(box, `limit=2&continue=${page.continueToken}`);
+        counts.push(page.remainingItemCount);
+      }
+      assert.deepEqual(counts, [5, 3, 1, undefined], `a history of ${historyLength}`);
+    }
+  });
+
   it("refuses tokens that it has not given out, and those of another list", async () => {
     const box = await filled(2);
     for (const token of [

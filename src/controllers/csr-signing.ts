@@ -3,7 +3,7 @@ import { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
-import { issueCertificate } from "../signers/issue.ts";
+import { issueCertificate, issuingViolations } from "../signers/issue.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
 import { recordCertificate } from "./certificate-inventory.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
@@ -37,7 +37,10 @@ export function csrSigning({ authorityFor, maximumLifetimeSeconds }: CsrSigningO
         if (signer === undefined || authority === undefined) return;
 
         const request = parse(stored.spec.request ?? "");
-        const faults = request instanceof PkiError ? [request.message] : signer.violations(request, usages);
+        const faults =
+          request instanceof PkiError
+            ? [request.message]
+            : [...signer.violations(request, usages), ...issuingViolations(request, authority.path)];
         if (request instanceof PkiError || faults.length > 0) {
           const condition = { type: "Failed", reason: "SignerValidationFailure", message: faults.join("; ") } as const;
           await writer.update(withCondition(stored, condition, clock.now()), { subresource: "status" });

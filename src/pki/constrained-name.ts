@@ -17,9 +17,9 @@ export function hostNameOf(text: string, options: { readonly allowsWildcard: boo
   return dnsNameFault(host.replaceAll("_", "x"), options) === undefined ? host : undefined;
 }
 
-// RFC 5322 3.2.3 and RFC 3696 3 as Go reads them: an atom may escape a character of its own outside of quotes, too.
+// RFC 5321 4.1.2, and as RFC 3696 3 has it an atom with escaped characters. Control characters are taken nowhere.
 const atom = /^((?:[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~.]|\\[!-~])+)@(.*)$/s;
-const quoted = /^"((?:[\x01-\x08\x0b\x0c\x0e-\x21\x23-\x5b\x5d-\x7f]|\\[\x01-\x09\x0b\x0c\x0e-\x7f])*)"@(.*)$/s;
+const quoted = /^"((?:[ !#-[\]-~]|\\[ -~])*)"@(.*)$/s;
 
 /** Reads a mailbox; undefined for a text that is none. */
 export function mailboxOf(text: string): Mailbox | undefined {

@@ -3,6 +3,7 @@ import { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
+import { issuingViolations } from "../signers/issue.ts";
 import { serverNameViolations } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 import type { SigningAuthority } from "../signers/signing-authority.ts";
@@ -57,6 +58,7 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
             ? [request.message]
             : [
                 ...signer.violations(request, usages),
+                ...issuingViolations(request, authority.path),
                 ...serverNameViolations(request.subjectAltNames, { authority, server: server() }),
               ];
         if (request instanceof PkiError || faults.length > 0) {

@@ -116,20 +116,30 @@ function issuerFault(child: Certificate, issuer: Certificate): string | undefine
   }
 }
 
-/** What an issuer limits below it: the number of intermediates and the names of everything. */
+/** What an issuer limits below it: the number of intermediates. */
 function pathFault(chain: readonly Certificate[], issuer: Certificate): string | undefined {
   if (issuer.maxPathLength !== undefined && chain.length - 1 > issuer.maxPathLength) {
     return "x509: too many intermediates for path length constraint";
   }
-  if (issuer.nameConstraints === undefined) return undefined;
-  for (const { subjectAltNames } of chain) {
-    const violation = nameConstraintViolation(issuer.nameConstraints, subjectAltNames);
-    if (violation !== undefined) return `x509: a name is not permitted: ${violation}`;
+  return undefined;
+}
+
+/** What the CAs of a chain limit below them. */
+function nameFault(chain: readonly Certificate[]): string | undefined {
+  for (const [index, { nameConstraints }] of chain.entries()) {
+    if (nameConstraints === undefined) continue;
+    for (const certificate of chain.slice(0, index)) {
+      const violation = nameConstraintViolation(nameConstraints, certificate);
+      if (violation !== undefined) return `x509: a name is not permitted: ${violation}`;
+    }
   }
   return undefined;
 }
 
-/** A CA that names usages passes on only those. */
+/**
+ * A CA that names usages passes on only those. Names are compared last: who reaches a root holds keys that were certified, so
+ * that strangers cannot ask for many comparisons.
+ */
 function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   const required = extendedKeyUsages[search.question.requiredUsage];
   const allows = ({ extendedKeyUsages: usages }: Certificate): boolean =>
@@ -137,7 +147,6 @@ function acceptable(chain: readonly Certificate[], search: Search): readonly Cer
     usages === undefined ||
     usages.includes(required) ||
     usages.includes(extendedKeyUsages.any);
-  if (chain.every(allows)) return chain;
-  search.reason = "x509: certificate specifies an incompatible key usage";
-  return undefined;
+  search.reason = chain.every(allows) ? nameFault(chain) : "x509: certificate specifies an incompatible key usage";
+  return search.reason === undefined ? chain : undefined;
 }

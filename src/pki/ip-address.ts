@@ -1,8 +1,7 @@
 /** An IP address as text: dotted for 4 octets and IPv4-mapped IPv6, RFC 5952 for other IPv6. */
 export function formatIpAddress(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join(".");
-  const isMapped = octets.subarray(0, 10).every((octet) => octet === 0) && octets[10] === 0xff && octets[11] === 0xff;
-  if (isMapped) return octets.subarray(12).join(".");
+  if (isIpv4Mapped(octets)) return octets.subarray(12).join(".");
   const groups: string[] = [];
   for (let index = 0; index < 16; index += 2) {
     groups.push((((octets[index] ?? 0) << 8) | (octets[index + 1] ?? 0)).toString(16));
@@ -11,6 +10,13 @@ export function formatIpAddress(octets: Uint8Array): string {
   if (length < 2) return groups.join(":");
   return `${groups.slice(0, start).join(":")}::${groups.slice(start + length).join(":")}`;
 }
+
+/** Whether octets are an IPv6 address that stands for an IPv4 one (RFC 4291 2.5.5.2). */
+export const isIpv4Mapped = (octets: Uint8Array): boolean =>
+  octets.length === 16 &&
+  octets.subarray(0, 10).every((octet) => octet === 0) &&
+  octets[10] === 0xff &&
+  octets[11] === 0xff;
 
 function longestZeroRun(groups: readonly string[]): { start: number; length: number } {
   let longest = { start: 0, length: 0 };
@@ -33,8 +39,7 @@ export function parseIpAddress(text: string): Buffer | undefined {
   const gap = 16 - head.length - tail.length;
   if (halves.length === 1 ? gap !== 0 : gap < 2) return undefined;
   const octets = Buffer.from([...head, ...Array<number>(gap).fill(0), ...tail]);
-  const isMapped = octets.subarray(0, 10).every((octet) => octet === 0) && octets.readUInt16BE(10) === 0xffff;
-  return isMapped ? octets.subarray(12) : octets;
+  return isIpv4Mapped(octets) ? octets.subarray(12) : octets;
 }
 
 function parseIpv4(text: string): Buffer | undefined {

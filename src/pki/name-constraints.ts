@@ -1,28 +1,31 @@
-import { contextTag, DerReader } from "./der.ts";
-import { isInIpRange, parseIpAddress, type IpRange } from "./ip-address.ts";
+import type { Certificate } from "./certificate.ts";
+import { hostNameOf, mailboxOf, type Mailbox } from "./constrained-name.ts";
+import { contextTag, type DerElement, DerReader } from "./der.ts";
+import { formatIpAddress, isInIpRange, isIpv4Mapped, type IpRange } from "./ip-address.ts";
+import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
-import type { SubjectAltNames } from "./subject-alt-names.ts";
+import { generalNameTags, readGeneralNames } from "./subject-alt-names.ts";
+import { readUri } from "./uri.ts";
 
-/** Names below which a CA may (or may not) certify (RFC 5280 4.2.1.10). */
-interface Subtrees {
-  readonly dnsDomains: readonly string[];
-  readonly ipRanges: readonly IpRange[];
-  /** A mailbox, a host, or with a leading dot a domain. */
-  readonly emails: readonly string[];
-  readonly uriDomains: readonly string[];
-}
+/** A name below which a CA may, or may not, certify. `base` is in lower case; `other` is a kind that nothing here understands. */
+type Subtree =
+  | { readonly kind: "dns" | "uri"; readonly base: string }
+  | { readonly kind: "email"; readonly base: string | Mailbox }
+  | { readonly kind: "ip"; readonly base: IpRange }
+  | { readonly kind: "other"; readonly base: { readonly tag: number } };
 
+/** RFC 5280 4.2.1.10. */
 export interface NameConstraints {
-  readonly permitted: Subtrees;
-  readonly excluded: Subtrees;
+  readonly permitted: readonly Subtree[];
+  readonly excluded: readonly Subtree[];
   /** Constrains kinds of names that nothing here understands. */
   readonly hasUnknownKinds: boolean;
 }
 
-const empty = new PkiError("x509: empty name constraints extension");
-const invalid = (): PkiError => new PkiError("x509: invalid NameConstraints extension");
+/** What constraints are held against: the subject and the subjectAltName extension. */
+export type ConstrainedCertificate = Pick<Certificate, "subject" | "extensions">;
 
-/** Reads the value of the extension. Throws PkiError. */
+/** Reads the value of the extension. Throws PkiError, for a base that cannot be understood too. */
 export function parseNameConstraints(value: Buffer): NameConstraints {
   const outer = new DerReader(value);
   const reader = outer.readSequence("NameConstraints");
@@ -30,85 +33,172 @@ export function parseNameConstraints(value: Buffer): NameConstraints {
   const permitted = parseSubtrees(reader.readOptional(contextTag(0, "constructed")));
   const excluded = parseSubtrees(reader.readOptional(contextTag(1, "constructed")));
   reader.expectEnd();
-  if (permitted.count + excluded.count === 0) throw empty;
-  return {
-    permitted: permitted.subtrees,
-    excluded: excluded.subtrees,
-    hasUnknownKinds: permitted.hasUnknownKinds || excluded.hasUnknownKinds,
-  };
+  if (permitted.length + excluded.length === 0) throw new PkiError("x509: empty name constraints extension");
+  const hasUnknownKinds = [...permitted, ...excluded].some(({ kind }) => kind === "other");
+  return { permitted, excluded, hasUnknownKinds };
 }
 
-function parseSubtrees(content: Buffer | undefined): { subtrees: Subtrees; count: number; hasUnknownKinds: boolean } {
-  const dnsDomains: string[] = [];
-  const ipRanges: IpRange[] = [];
-  const emails: string[] = [];
-  const uriDomains: string[] = [];
-  let count = 0;
-  let hasUnknownKinds = false;
-  const reader = new DerReader(content ?? Buffer.alloc(0));
+function parseSubtrees(content: Buffer = Buffer.alloc(0)): Subtree[] {
+  const subtrees: Subtree[] = [];
+  const reader = new DerReader(content);
   while (!reader.isAtEnd) {
     const subtree = reader.readSequence("GeneralSubtree");
-    const { tag, content: base } = subtree.readElement();
+    const element = subtree.readElement();
     // A minimum other than 0 or a maximum is nothing that RFC 5280 allows.
     subtree.expectEnd();
-    count++;
-    if (tag === contextTag(1, "primitive")) emails.push(domain(base, "@"));
-    else if (tag === contextTag(2, "primitive")) dnsDomains.push(domain(base));
-    else if (tag === contextTag(6, "primitive")) uriDomains.push(domain(base));
-    else if (tag === contextTag(7, "primitive")) ipRanges.push(ipRange(base));
-    else hasUnknownKinds = true;
+    subtrees.push(parseSubtree(element));
   }
-  return { subtrees: { dnsDomains, ipRanges, emails, uriDomains }, count, hasUnknownKinds };
+  return subtrees;
 }
 
-function domain(base: Buffer, alsoAllowed = ""): string {
-  const text = base.toString("latin1");
-  const isDomain = /^\.?(?:[!-~]+)?$/.test(text) && !/\.\.|[^.]\.$/.test(text);
-  if (!isDomain || (alsoAllowed === "" && text.includes("@"))) throw invalid();
-  return text.toLowerCase();
+function parseSubtree({ tag, content }: DerElement): Subtree {
+  const text = content.toString("latin1");
+  switch (tag) {
+    case generalNameTags.email:
+      return { kind: "email", base: text.includes("@") ? mailboxBase(text) : domainBase(text, "rfc822Name") };
+    case generalNameTags.dns:
+      return { kind: "dns", base: domainBase(text, "dnsName") };
+    case generalNameTags.uri:
+      return { kind: "uri", base: domainBase(text, "URI") };
+    case generalNameTags.ip:
+      return { kind: "ip", base: ipRange(content) };
+    default:
+      return { kind: "other", base: { tag } };
+  }
 }
 
-function ipRange(base: Buffer): IpRange {
-  const half = base.length / 2;
-  if (half !== 4 && half !== 16) throw new PkiError(`x509: IP constraint contained value of length ${base.length}`);
-  const mask = base.subarray(half);
+const unparsable = (kind: string, text: string): PkiError =>
+  new PkiError(`x509: failed to parse ${kind} constraint ${JSON.stringify(text)}`);
+
+/** Empty for every name, or a host, or a host behind a dot. */
+function domainBase(text: string, kind: string): string {
+  if (text === "") return "";
+  const dot = text.startsWith(".") ? "." : "";
+  const host = hostNameOf(text.slice(dot.length), { allowsWildcard: false });
+  if (host === undefined) throw unparsable(kind, text);
+  return dot + host;
+}
+
+function mailboxBase(text: string): Mailbox {
+  const mailbox = mailboxOf(text);
+  if (mailbox === undefined) throw unparsable("rfc822Name", text);
+  return mailbox;
+}
+
+function ipRange(content: Buffer): IpRange {
+  const half = content.length / 2;
+  if (half !== 4 && half !== 16) throw new PkiError(`x509: IP constraint contained value of length ${content.length}`);
+  const mask = content.subarray(half);
   const bits = [...mask].map((octet) => octet.toString(2).padStart(8, "0")).join("");
   if (bits.includes("01")) throw new PkiError(`x509: IP constraint contained invalid mask ${mask.toString("hex")}`);
-  return { address: base.subarray(0, half), mask };
+  return { address: content.subarray(0, half), mask };
 }
 
-/** Why names below a constrained CA are not allowed, or undefined when they are. */
-export function nameConstraintViolation(constraints: NameConstraints, names: SubjectAltNames): string | undefined {
-  const kinds = [
-    [names.dnsNames, "dnsDomains", isInDomain],
-    [names.uris, "uriDomains", isUriInDomain],
-    [names.emailAddresses, "emails", isEmailWithin],
-  ] as const;
-  for (const [values, kind, matches] of kinds) {
-    for (const value of values) {
-      const { permitted, excluded } = { permitted: constraints.permitted[kind], excluded: constraints.excluded[kind] };
-      if (excluded.some((base) => matches(value, base)))
-        return `${JSON.stringify(value)} is excluded by a name constraint`;
-      if (permitted.length > 0 && !permitted.some((base) => matches(value, base))) {
-        return `${JSON.stringify(value)} is not permitted by any name constraint`;
-      }
-    }
-  }
-  for (const text of names.ipAddresses) {
-    const address = parseIpAddress(text);
-    const isWithin = (range: IpRange): boolean => address === undefined || isInIpRange(address, range);
-    if (constraints.excluded.ipRanges.some(isWithin)) return `${text} is excluded by a name constraint`;
-    const { ipRanges } = constraints.permitted;
-    if (ipRanges.length > 0 && (address === undefined || !ipRanges.some((range) => isInIpRange(address, range)))) {
-      return `${text} is not permitted by any name constraint`;
+/** A name that was read as far as constraints need it. `text` is what a refusal shows. */
+type Name = { readonly text: string } & (
+  | { readonly kind: "dns" | "uri"; readonly value: string }
+  | { readonly kind: "email"; readonly value: Mailbox }
+  | { readonly kind: "ip"; readonly value: Buffer }
+  | { readonly kind: "other"; readonly value: number }
+  | { readonly kind: "undecidable" }
+);
+
+/** Comparisons of names with constraints that one certificate may cost (Go's limit of old, OpenSSL has one too). */
+const maximumComparisons = 250_000;
+
+/**
+ * Why an issuer's constraints do not allow the names of a certificate below it, or undefined when they do (RFC 5280
+ * 4.2.1.10, as Go's `checkChainConstraints` and stricter). What cannot be decided is refused: a name that cannot be read, a
+ * URI without a host name, and a kind of names that nothing here understands where the constraints speak of it. A wildcard
+ * is excluded when one of the names that it stands for is. An IPv4-mapped IPv6 address is an IPv6 address, and excluded with
+ * its IPv4 address too.
+ */
+export function nameConstraintViolation(
+  { permitted, excluded }: NameConstraints,
+  certificate: ConstrainedCertificate,
+): string | undefined {
+  const names = namesOf(certificate, [...permitted, ...excluded]);
+  if (names.length * (permitted.length + excluded.length) > maximumComparisons) return "there are too many to compare";
+  for (const name of names) {
+    if (name.kind === "undecidable") return `${name.text} cannot be matched against name constraints`;
+    if (excluded.some((subtree) => isExcludedBy(name, subtree))) return `${name.text} is excluded by a name constraint`;
+    const bases = permitted.filter(({ kind }) => kind === name.kind);
+    if (bases.length > 0 && name.kind !== "other" && !bases.some((subtree) => isWithin(name, subtree))) {
+      return `${name.text} is not permitted by any name constraint`;
     }
   }
   return undefined;
 }
 
+const directoryName = contextTag(4, "constructed");
+
+function namesOf({ subject, extensions }: ConstrainedCertificate, subtrees: readonly Subtree[]): Name[] {
+  const value = extensions.find(({ id }) => id === oids.subjectAltName)?.value;
+  const names = value === undefined ? [] : readGeneralNames(value).map((element) => nameOf(element, subtrees));
+  // RFC 5280 4.2.1.10: mailboxes of old stand in the subject.
+  if (subtrees.some(({ kind }) => kind === "email")) {
+    const addresses = subject.relativeNames.flat().filter(({ type }) => type === oids.emailAddress);
+    names.push(...addresses.map(({ value: address }) => emailName(address)));
+  }
+  if (subject.relativeNames.length > 0) names.push(nameOf({ tag: directoryName, content: Buffer.alloc(0) }, subtrees));
+  return names;
+}
+
+function nameOf({ tag, content }: Pick<DerElement, "tag" | "content">, subtrees: readonly Subtree[]): Name {
+  const text = content.toString("latin1");
+  const quoted = JSON.stringify(text);
+  switch (tag) {
+    case generalNameTags.email:
+      return emailName(text);
+    case generalNameTags.dns: {
+      const value = hostNameOf(text, { allowsWildcard: true });
+      return value === undefined ? { kind: "undecidable", text: quoted } : { kind: "dns", value, text: quoted };
+    }
+    case generalNameTags.uri: {
+      const uri = readUri(text);
+      const value = uri.isValid ? hostNameOf(uri.host, { allowsWildcard: false }) : undefined;
+      return value === undefined ? { kind: "undecidable", text: quoted } : { kind: "uri", value, text: quoted };
+    }
+    case generalNameTags.ip:
+      return { kind: "ip", value: content, text: formatIpAddress(content) };
+    default: {
+      const what = `a name of another kind (tag ${tag & 0x1f})`;
+      const isConstrained = subtrees.some(({ kind, base }) => kind === "other" && base.tag === tag);
+      return isConstrained ? { kind: "undecidable", text: what } : { kind: "other", value: tag, text: what };
+    }
+  }
+}
+
+function emailName(text: string): Name {
+  const value = mailboxOf(text);
+  const quoted = JSON.stringify(text);
+  return value === undefined ? { kind: "undecidable", text: quoted } : { kind: "email", value, text: quoted };
+}
+
+function isWithin(name: Name, { kind, base }: Subtree): boolean {
+  if (name.kind === "dns" && kind === "dns") return isInDomain(name.value, base);
+  if (name.kind === "uri" && kind === "uri") return isHostWithin(name.value, base);
+  if (name.kind === "ip" && kind === "ip") return isInIpRange(name.value, base);
+  if (name.kind !== "email" || kind !== "email") return false;
+  const { host, localPart } = name.value;
+  return typeof base === "string" ? isHostWithin(host, base) : host === base.host && localPart === base.localPart;
+}
+
+function isExcludedBy(name: Name, subtree: Subtree): boolean {
+  if (isWithin(name, subtree)) return true;
+  if (name.kind === "dns" && subtree.kind === "dns" && name.value.startsWith("*.")) {
+    // The base may be one of the names that the wildcard stands for.
+    const { base } = subtree;
+    return !base.startsWith(".") && base.slice(base.indexOf(".")) === name.value.slice(1);
+  }
+  if (name.kind === "ip" && subtree.kind === "ip" && isIpv4Mapped(name.value)) {
+    return isInIpRange(name.value.subarray(12), subtree.base);
+  }
+  return false;
+}
+
 /** A domain covers itself and everything below it; with a leading dot only what is below. */
-function isInDomain(name: string, base: string): boolean {
-  const host = name.toLowerCase();
+function isInDomain(host: string, base: string): boolean {
   if (base === "") return true;
   return base.startsWith(".") ? host.endsWith(base) : host === base || host.endsWith(`.${base}`);
 }
@@ -116,13 +206,3 @@ function isInDomain(name: string, base: string): boolean {
 /** For URIs and mailboxes a base without a leading dot is one host. */
 const isHostWithin = (host: string, base: string): boolean =>
   base === "" || (base.startsWith(".") ? host.endsWith(base) : host === base);
-
-function isUriInDomain(uri: string, base: string): boolean {
-  const host = /^[^:]*:\/\/(?:[^/?#]*@)?([^/?#:]*)/.exec(uri)?.[1]?.toLowerCase() ?? "";
-  return isHostWithin(host, base);
-}
-
-function isEmailWithin(address: string, base: string): boolean {
-  const lowered = address.toLowerCase();
-  return base.includes("@") ? lowered === base : isHostWithin(lowered.slice(lowered.lastIndexOf("@") + 1), base);
-}

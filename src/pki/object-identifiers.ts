@@ -40,7 +40,8 @@ export const oids = {
   extendedKeyUsage: "2.5.29.37",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
 
-  // RFC 2985: the attribute of a request that carries extensions
+  // RFC 2985: a mailbox in a distinguished name, and the attribute of a request that carries extensions
+  emailAddress: "1.2.840.113549.1.9.1",
   extensionRequest: "1.2.840.113549.1.9.14",
 } as const;
 

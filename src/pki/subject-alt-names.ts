@@ -1,4 +1,4 @@
-import { contextTag, DerReader, tags } from "./der.ts";
+import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
 import { encodeElement, encodeSequence } from "./der-writer.ts";
 import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
 import { PkiError } from "./pki-error.ts";
@@ -18,27 +18,35 @@ export const noSubjectAltNames: SubjectAltNames = { dnsNames: [], emailAddresses
 export const hasSubjectAltNames = (names: SubjectAltNames): boolean =>
   names.dnsNames.length + names.emailAddresses.length + names.ipAddresses.length + names.uris.length > 0;
 
-// The GeneralName choices of RFC 5280 4.2.1.6.
-const emailTag = contextTag(1, "primitive");
-const dnsTag = contextTag(2, "primitive");
-const uriTag = contextTag(6, "primitive");
-const ipTag = contextTag(7, "primitive");
+/** The GeneralName choices of RFC 5280 4.2.1.6 that are understood. */
+export const generalNameTags = {
+  email: contextTag(1, "primitive"),
+  dns: contextTag(2, "primitive"),
+  uri: contextTag(6, "primitive"),
+  ip: contextTag(7, "primitive"),
+} as const;
+
+/** The names of a subjectAltName extension as they are encoded, those of other kinds too. Throws PkiError. */
+export function readGeneralNames(value: Buffer): DerElement[] {
+  const outer = new DerReader(value);
+  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
+  const sequence = outer.readSequence("GeneralNames");
+  outer.expectEnd();
+  const names: DerElement[] = [];
+  while (!sequence.isAtEnd) names.push(sequence.readElement());
+  return names;
+}
 
 /** Reads the value of a subjectAltName extension. Throws PkiError. */
 export function parseSubjectAltNames(value: Buffer): SubjectAltNames {
   const names = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] } as {
     [kind in keyof SubjectAltNames]: string[];
   };
-  const outer = new DerReader(value);
-  if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
-  const sequence = outer.readSequence("GeneralNames");
-  outer.expectEnd();
-  while (!sequence.isAtEnd) {
-    const { tag, content } = sequence.readElement();
-    if (tag === emailTag) names.emailAddresses.push(ia5(content, "rfc822Name"));
-    else if (tag === dnsTag) names.dnsNames.push(ia5(content, "dNSName"));
-    else if (tag === uriTag) names.uris.push(checkedUri(ia5(content, "uniformResourceIdentifier")));
-    else if (tag === ipTag) {
+  for (const { tag, content } of readGeneralNames(value)) {
+    if (tag === generalNameTags.email) names.emailAddresses.push(ia5(content, "rfc822Name"));
+    else if (tag === generalNameTags.dns) names.dnsNames.push(ia5(content, "dNSName"));
+    else if (tag === generalNameTags.uri) names.uris.push(checkedUri(ia5(content, "uniformResourceIdentifier")));
+    else if (tag === generalNameTags.ip) {
       if (content.length !== 4 && content.length !== 16) {
         throw new PkiError(`x509: cannot parse IP address of length ${content.length}`);
       }
@@ -67,13 +75,13 @@ export function encodeSubjectAltNames(names: SubjectAltNames): Buffer {
     return encodeElement(tag, Buffer.from(value, "latin1"));
   };
   return encodeSequence(
-    ...names.dnsNames.map((name) => ascii(dnsTag, name)),
-    ...names.emailAddresses.map((address) => ascii(emailTag, address)),
+    ...names.dnsNames.map((name) => ascii(generalNameTags.dns, name)),
+    ...names.emailAddresses.map((address) => ascii(generalNameTags.email, address)),
     ...names.ipAddresses.map((address) => {
       const octets = parseIpAddress(address);
       if (octets === undefined) throw new PkiError(`x509: ${JSON.stringify(address)} is not an IP address`);
-      return encodeElement(ipTag, octets);
+      return encodeElement(generalNameTags.ip, octets);
     }),
-    ...names.uris.map((uri) => ascii(uriTag, uri)),
+    ...names.uris.map((uri) => ascii(generalNameTags.uri, uri)),
   );
 }

@@ -4,9 +4,11 @@ import type { CertificateTemplate } from "../pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../pki/certificate.ts";
 import { checkSignature } from "../pki/check-signature.ts";
 import { encodeDistinguishedName } from "../pki/distinguished-name.ts";
+import { nameConstraintViolation } from "../pki/name-constraints.ts";
+import { oids } from "../pki/object-identifiers.ts";
 import { encodePem } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { encodeSubjectAltNames } from "../pki/subject-alt-names.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
 const backdateSeconds = 5 * 60;
@@ -32,10 +34,34 @@ export interface IssuedCertificate {
   readonly pem: string;
 }
 
+const minimumRsaBits = 2048;
+
+/**
+ * Why no signer signs a request with this CA, whatever the signer's own rules say; one sentence each. `issuers` are the CA's
+ * certificate and those above it: what they exclude by name constraints nobody would accept.
+ */
+export function issuingViolations(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
+  const { publicKey, subject, subjectAltNames } = request;
+  const faults: string[] = [];
+  if (publicKey.weakness !== undefined) faults.push(`the key is not fit for use: ${publicKey.weakness}`);
+  else if (publicKey.algorithm === "RSA" && publicKey.sizeBits < minimumRsaBits) {
+    faults.push(`RSA keys must have at least ${minimumRsaBits} bits, this one has ${publicKey.sizeBits}`);
+  }
+  // Only what would be issued counts, not what the request encodes otherwise or asks for besides.
+  const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
+  const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
+  for (const { nameConstraints } of issuers) {
+    if (nameConstraints === undefined) continue;
+    const violation = nameConstraintViolation(nameConstraints, { subject, extensions });
+    if (violation !== undefined) faults.push(`the CA may not certify the names: ${violation}`);
+  }
+  return faults;
+}
+
 /**
  * Signs what a request asks for, reads it again and checks it. Of the request only subject, key and subject alternative
- * names are taken over, never a requested extension. Throws PkiError when the CA has ended or the usages are not known;
- * what the signer's rules say is `Signer.violations`.
+ * names are taken over, never a requested extension. Throws PkiError when the CA has ended, the usages are not known or there
+ * are `issuingViolations`; what the signer's rules say is `Signer.violations`.
  */
 export function issueCertificate(options: IssueOptions): IssuedCertificate {
   const template = certificateTemplate(options);
@@ -52,6 +78,8 @@ export function lifetimeSeconds(requested: number | undefined, maximum: number):
 
 function certificateTemplate(options: IssueOptions): CertificateTemplate {
   const { request, now, authority } = options;
+  const violations = issuingViolations(request, [authority.certificate]);
+  if (violations.length > 0) throw new PkiError(violations.join("; "));
   const { keyUsages, extendedKeyUsages, unrecognized } = certificateUsagesOf(options.usages);
   if (unrecognized.length > 0) throw new PkiError(`unrecognized usage values: ${JSON.stringify(unrecognized)}`);
   const { notAfter: caNotAfter } = authority.certificate;

@@ -8,6 +8,8 @@ import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 export interface SigningAuthority extends CertificateAuthority {
   /** PEM of the CA certificates that are handed out behind an issued one: from the issuer up, without the root. */
   readonly chainPem: string;
+  /** The CA's certificate and its issuers as far as they are known, from the CA up. */
+  readonly path: readonly Certificate[];
   /** What relying parties trust: the root of the chain (the CA itself where there is none), and roots to come. */
   readonly anchors: readonly Certificate[];
 }
@@ -16,6 +18,7 @@ export interface SigningAuthority extends CertificateAuthority {
 export const rootSigningAuthority = (authority: CertificateAuthority): SigningAuthority => ({
   ...authority,
   chainPem: "",
+  path: [authority.certificate],
   anchors: [authority.certificate],
 });
 
@@ -44,6 +47,7 @@ export function loadSigningAuthority(pem: {
   return {
     ...authority,
     chainPem: handedOut.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+    path,
     anchors: [top, ...others.filter((other) => !path.includes(other))],
   };
 }

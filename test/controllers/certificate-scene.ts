@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import type { KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,6 +52,8 @@ export interface Wish {
   readonly names?: Partial<SubjectAltNames>;
   readonly usages?: readonly string[];
   readonly expirationSeconds?: number;
+  /** Default: a new P-256 key. */
+  readonly privateKey?: KeyObject;
 }
 
 /** Requests, decisions and outcomes against a server, as one user. */
@@ -69,11 +72,11 @@ export class CertificateScene {
     return this.client.resource(this.references.certificateSigningRequests);
   }
 
-  /** Creates a request with a new P-256 key. */
+  /** Creates a request. */
   request(wish: Wish): Promise<CertificateSigningRequest> {
     const { name, signerName, commonName, organizations = [], names = {}, expirationSeconds } = wish;
     const pem = createCertificateRequestPem({
-      privateKey: generatePrivateKey("ECDSA P-256"),
+      privateKey: wish.privateKey ?? generatePrivateKey("ECDSA P-256"),
       subject: { commonName, organizations },
       subjectAltNames: { ...noSubjectAltNames, ...names },
     });

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { renameSync, writeFileSync } from "node:fs";
 import { platformNames as names } from "../../src/api/names.ts";
 import { signCertificate } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
+import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { withExtension } from "../pki/with-extension.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { CertificateFolder, CertificateScene, conditionOf, newAuthority, sceneOf, until } from "./certificate-scene.ts";
@@ -78,6 +82,17 @@ describe("csr-signing", () => {
       "subject organization is not system:nodes; subject common name does not begin with system:node:; " +
         "URI subjectAltNames are not allowed",
     );
+    assert.equal(failed.status.certificate, undefined);
+  });
+
+  it("takes a request with an RSA key below 2048 bits, and does not sign it", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+    await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });
+    await scene.approve("small");
+    const failed = await scene.settled("small", (request) => conditionOf(request, "Failed") !== undefined);
+    const condition = conditionOf(failed, "Failed");
+    assert.equal(condition?.reason, "SignerValidationFailure");
+    assert.equal(condition?.message, "RSA keys must have at least 2048 bits, this one has 1024");
     assert.equal(failed.status.certificate, undefined);
   });
 
@@ -185,6 +200,43 @@ describe("the CAs of csr-signing", () => {
         ["alice", "intermediate"],
       );
       assert.match(folder.opensslVerify([root.certificate], issued, "sslclient"), /leaf\.pem: OK/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("sign no name that their CA, or one above it, is not to certify", async () => {
+    const base = encodeElement(0x82, Buffer.from("evil.example.com"));
+    const value = encodeSequence(encodeElement(0xa1, encodeSequence(base)));
+    const plain = newAuthority("constrained");
+    const certificate = withExtension(plain.certificate, plain, { id: oids.nameConstraints, isCritical: true, value });
+    const root = { ...plain, certificate };
+    const intermediate = intermediateOf(root, "intermediate");
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-cert-file": folder.write("below.crt", intermediate.certificate, root.certificate),
+        "cluster-signing-key-file": folder.writeKey("below.key", intermediate),
+        "cluster-signing-nodeagent-serving-cert-file": folder.write("constrained.crt", root.certificate),
+        "cluster-signing-nodeagent-serving-key-file": folder.writeKey("constrained.key", root),
+      },
+    });
+    try {
+      const scene = new CertificateScene(server.client);
+      const serving = { signerName: nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
+      await scene.obtain({ ...serving, name: "good", names: { dnsNames: ["n1.example.com"] } });
+      const client = { signerName: apiserverClient, commonName: "alice" };
+      const wishes = [
+        { ...serving, name: "exact", names: { dnsNames: ["evil.example.com"] } },
+        { ...serving, name: "wildcard", names: { dnsNames: ["*.example.com"] } },
+        { ...client, name: "above", names: { dnsNames: ["a.evil.example.com"] } },
+      ];
+      for (const wish of wishes) {
+        await scene.request(wish);
+        await scene.approve(wish.name);
+        const failed = await scene.settled(wish.name, (request) => conditionOf(request, "Failed") !== undefined);
+        assert.match(conditionOf(failed, "Failed")?.message ?? "", /the CA may not certify the names: .* is excluded/);
+        assert.equal(failed.status.certificate, undefined);
+      }
     } finally {
       await server.stop();
     }

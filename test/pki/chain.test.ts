@@ -9,14 +9,14 @@ import {
 import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../../src/pki/certificate.ts";
 import { verifyChain, type ChainQuestion } from "../../src/pki/chain.ts";
-import { encodeBitString, encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
-import { DerReader } from "../../src/pki/der.ts";
-import { encodeExtension } from "../../src/pki/extension.ts";
+import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
+import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { rsaPublicKeyInfo, rsaModulus } from "./rsa-keys.ts";
+import { withExtension } from "./with-extension.ts";
 
 const now = Date.UTC(2026, 10, 21);
 const day = 86_400_000;
@@ -56,21 +56,6 @@ function intermediate(
     privateKey,
     certificate: issue(by, commonName, { ...asCA, subjectAltNames: noSubjectAltNames, ...changes }),
   };
-}
-
-/** The same certificate with one more extension, signed again by its issuer. */
-function withExtension(certificate: Certificate, by: CertificateAuthority, extension: Buffer): Certificate {
-  const parts: Buffer[] = [];
-  const reader = new DerReader(new DerReader(certificate.tbsCertificate).readElement().content);
-  while (!reader.isAtEnd) {
-    const element = reader.readElement();
-    const isExtensions = element.tag === 0xa3;
-    const list = isExtensions ? new DerReader(element.content).readElement().content : element.bytes;
-    parts.push(isExtensions ? encodeElement(0xa3, encodeSequence(list, extension)) : element.bytes);
-  }
-  const tbs = encodeSequence(...parts);
-  const { algorithmIdentifier } = signatureSchemeOf(by.privateKey);
-  return parseCertificate(encodeSequence(tbs, algorithmIdentifier, encodeBitString(signData(tbs, by.privateKey))));
 }
 
 const reasonFor = (leaf: Certificate, changes: Partial<ChainQuestion> = {}): string => {
@@ -146,9 +131,9 @@ describe("verifyChain", () => {
   });
 
   it("refuses a critical extension that it does not understand", () => {
-    const unknown = encodeExtension({ id: "1.2.3.4", isCritical: true, value: Buffer.of(5, 0) });
+    const unknown = { id: "1.2.3.4", isCritical: true, value: Buffer.of(5, 0) };
     assert.equal(reasonFor(withExtension(issue(root, "leaf"), root, unknown)), "x509: unhandled critical extension");
-    const harmless = encodeExtension({ id: "1.2.3.4", isCritical: false, value: Buffer.of(5, 0) });
+    const harmless = { id: "1.2.3.4", isCritical: false, value: Buffer.of(5, 0) };
     assert.equal(reasonFor(withExtension(issue(root, "leaf"), root, harmless)), "leaf < root");
   });
 
@@ -156,7 +141,7 @@ describe("verifyChain", () => {
     const domain = (name: string): Buffer => encodeSequence(encodeElement(0x82, Buffer.from(name)));
     const constrained = (value: Buffer): CertificateAuthority => {
       const middle = intermediate(root, "middle");
-      const extension = encodeExtension({ id: oids.nameConstraints, isCritical: true, value });
+      const extension = { id: oids.nameConstraints, isCritical: true, value };
       return { ...middle, certificate: withExtension(middle.certificate, root, extension) };
     };
     const permitted = constrained(encodeSequence(encodeElement(0xa0, domain("example.com"))));
@@ -172,6 +157,15 @@ describe("verifyChain", () => {
     assert.match(leafOf(excluded, "x.a.example.com"), /excluded/);
     assert.equal(leafOf(excluded, "b.example.com"), "leaf < middle < root");
     assert.equal(leafOf(directory, "b.example.com"), "x509: unhandled critical extension");
+  });
+
+  it("refuses a leaf whose key anyone can sign with, or that is too large", () => {
+    const leafWith = (modulus: bigint, exponent: bigint): string =>
+      reasonFor(issue(root, "leaf", { publicKey: parsePublicKeyInfo(rsaPublicKeyInfo(modulus, exponent)) }));
+    assert.match(leafWith(rsaModulus(2048), 1n), /exponent too small/);
+    assert.match(leafWith(rsaModulus(2048), 2n), /exponent is even/);
+    assert.match(leafWith(rsaModulus(8193), 3n), /more than 8192 bits/);
+    assert.equal(leafWith(rsaModulus(2048), 3n), "leaf < root");
   });
 
   it("gives up on a crowd of issuers with one name", { timeout: 20_000 }, () => {

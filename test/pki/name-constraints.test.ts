@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
+import { encodeDistinguishedName, parseDistinguishedName } from "../../src/pki/distinguished-name.ts";
+import { nameConstraintViolation, parseNameConstraints } from "../../src/pki/name-constraints.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
+import { PkiError } from "../../src/pki/pki-error.ts";
+
+/** GeneralName choices. */
+const [otherName, email, dns, directory, uri, ip] = [0xa0, 0x81, 0x82, 0xa4, 0x86, 0x87];
+type GeneralName = readonly [tag: number | undefined, content: string | Buffer];
+
+const encode = ([tag = 0, content]: GeneralName): Buffer => encodeElement(tag, Buffer.from(content));
+const constraintsOf = (side: "permitted" | "excluded", ...bases: readonly GeneralName[]): Buffer =>
+  encodeSequence(
+    encodeElement(side === "permitted" ? 0xa0 : 0xa1, ...bases.map((base) => encodeSequence(encode(base)))),
+  );
+
+function allows(constraints: Buffer, names: readonly GeneralName[], commonName = ""): boolean {
+  const value = encodeSequence(...names.map(encode));
+  const subject = parseDistinguishedName(encodeDistinguishedName({ commonName }));
+  const extensions = [{ id: oids.subjectAltName, isCritical: false, value }];
+  return nameConstraintViolation(parseNameConstraints(constraints), { subject, extensions }) === undefined;
+}
+
+const permits = (base: GeneralName, name: GeneralName): boolean => allows(constraintsOf("permitted", base), [name]);
+const excludes = (base: GeneralName, name: GeneralName): boolean => !allows(constraintsOf("excluded", base), [name]);
+
+describe("a name constraint", () => {
+  it("excludes a wildcard that stands for an excluded name (CVE-2025-61727)", () => {
+    for (const name of ["*.example.com", "*.EXAMPLE.com", "*.evil.example.com", "evil.example.com"]) {
+      assert.ok(excludes([dns, "Evil.example.com"], [dns, name]), name);
+    }
+    for (const name of ["*.example.org", "*.good.example.com", "*.com", "good.example.com"]) {
+      assert.ok(!excludes([dns, "evil.example.com"], [dns, name]), name);
+    }
+    assert.ok(!excludes([dns, "a.evil.example.com"], [dns, "*.example.com"]), "a wildcard stands for one label");
+  });
+
+  it("permits a wildcard only when all that it stands for is permitted", () => {
+    assert.ok(permits([dns, "example.com"], [dns, "*.example.com"]));
+    assert.ok(permits([dns, ".example.com"], [dns, "*.example.com"]));
+    assert.ok(!permits([dns, "a.example.com"], [dns, "*.example.com"]));
+    assert.ok(!permits([dns, "example.com"], [dns, "*.com"]));
+  });
+
+  it("with a leading dot covers only what is below", () => {
+    assert.ok(!permits([dns, ".example.com"], [dns, "example.com"]));
+    assert.ok(permits([dns, ".example.com"], [dns, "a.example.com"]));
+    assert.ok(!permits([dns, "example.com"], [dns, "notexample.com"]));
+  });
+
+  it("refuses names that it cannot be decided for, whichever kind it constrains", () => {
+    const undecidable: GeneralName[] = [
+      [dns, ""],
+      [dns, "a.example.com."],
+      [dns, ".example.com"],
+      [dns, "a..example.com"],
+      [dns, "bank.com\0.example.com"],
+      [dns, "a b.example.com"],
+      [dns, "a*.example.com"],
+      [dns, "a.*.example.com"],
+      [dns, "10.0.0.1"],
+      [dns, `${"a".repeat(64)}.example.com`],
+      [dns, Buffer.from("é.example.com", "latin1")],
+      [uri, "urn:uuid:1"],
+      [uri, "mailto:a@example.com"],
+      [uri, "/path"],
+      [uri, "https:///path"],
+      [uri, "https://10.0.0.1/"],
+      [uri, "https://[::1]/"],
+      [uri, "https://*.example.com/"],
+      [uri, "foo://a:1:2/"],
+      [email, "example.com"],
+      [email, "@example.com"],
+      [email, "a@"],
+      [email, "a@b@example.com"],
+      [email, ".a@example.com"],
+      [email, "a@example.com."],
+      [email, "a b@example.com"],
+      [email, "a@[10.0.0.1]"],
+    ];
+    const unrelated = [constraintsOf("excluded", [dns, "other.org"]), constraintsOf("excluded", [email, "other.org"])];
+    for (const name of undecidable) {
+      for (const constraints of unrelated) assert.ok(!allows(constraints, [name]), JSON.stringify(name));
+    }
+  });
+
+  it("compares the local part of a mailbox with case, and the host without", () => {
+    assert.ok(permits([email, "Joe@example.com"], [email, "Joe@EXAMPLE.com"]));
+    assert.ok(!permits([email, "Joe@example.com"], [email, "joe@example.com"]));
+    assert.ok(excludes([email, "joe@example.com"], [email, '"joe"@Example.com']));
+    assert.ok(excludes([email, "joe@example.com"], [email, "\\joe@example.com"]));
+    assert.ok(!excludes([email, "joe@example.com"], [email, "Joe@example.com"]));
+    assert.ok(permits([email, "example.com"], [email, "joe@Example.com"]));
+    assert.ok(!permits([email, "example.com"], [email, "joe@a.example.com"]));
+    assert.ok(permits([email, ".example.com"], [email, "joe@a.example.com"]));
+  });
+
+  it("looks at the host of a URI, whatever stands around it", () => {
+    assert.ok(permits([uri, "example.com"], [uri, "https://user@EXAMPLE.com:443/a?b#c"]));
+    assert.ok(!permits([uri, "example.com"], [uri, "https://example.com@evil.org/"]));
+    assert.ok(!permits([uri, "example.com"], [uri, "https://evil.org/https://example.com"]));
+    assert.ok(excludes([uri, ".example.com"], [uri, "spiffe://a.Example.com/ns"]));
+  });
+
+  it("takes an IPv4-mapped address for IPv6, and excludes it with its IPv4 address", () => {
+    const range = Buffer.from([10, 0, 0, 0, 255, 0, 0, 0]);
+    const mapped = Buffer.from("00000000000000000000ffff0a000001", "hex");
+    assert.ok(permits([ip, range], [ip, Buffer.from([10, 0, 0, 1])]));
+    assert.ok(!permits([ip, range], [ip, mapped]));
+    assert.ok(excludes([ip, range], [ip, mapped]));
+    assert.ok(excludes([ip, Buffer.alloc(32)], [ip, mapped]));
+    assert.ok(!excludes([ip, Buffer.alloc(32)], [ip, Buffer.from([10, 0, 0, 1])]));
+  });
+
+  it("of a kind that nothing here understands refuses names of that kind, critical or not", () => {
+    const directories = constraintsOf("permitted", [directory, encodeSequence()]);
+    assert.ok(!allows(directories, [], "system:admin"), "the subject is a directory name");
+    assert.ok(allows(directories, [[dns, "a.example.com"]]));
+    const others = constraintsOf("excluded", [otherName, "x"]);
+    assert.ok(!allows(others, [[otherName, "y"]]));
+    assert.ok(allows(others, [[dns, "a.example.com"]], "alice"));
+  });
+
+  it("holds for mailboxes in the subject", () => {
+    const attribute = encodeSequence(
+      encodeElement(0x06, Buffer.from("2a864886f70d010901", "hex")),
+      encodeElement(0x16, Buffer.from("joe@evil.org")),
+    );
+    const subject = parseDistinguishedName(encodeSequence(encodeElement(0x31, attribute)));
+    const violation = (constraints: Buffer): string | undefined =>
+      nameConstraintViolation(parseNameConstraints(constraints), { subject, extensions: [] });
+    assert.match(violation(constraintsOf("permitted", [email, "example.com"])) ?? "", /not permitted/);
+    assert.equal(violation(constraintsOf("permitted", [dns, "example.com"])), undefined);
+  });
+
+  it("that cannot be understood is no constraint, and its certificate none", () => {
+    const bases: GeneralName[] = [
+      [dns, "."],
+      [dns, "..example.com"],
+      [dns, "example.com."],
+      [dns, "*.example.com"],
+      [dns, "a b"],
+      [dns, "a@b"],
+      [email, "@"],
+      [email, "a@"],
+      [email, "a@b@c"],
+      [uri, "10.0.0.1"],
+      [uri, "https://example.com"],
+      [uri, "example.com:443"],
+      [ip, Buffer.from([10, 0, 0, 0])],
+      [ip, Buffer.from([10, 0, 0, 0, 255, 0, 255, 0])],
+      [ip, Buffer.from([10, 0, 0, 0, 0, 255, 255, 255])],
+    ];
+    for (const base of bases) {
+      assert.throws(() => parseNameConstraints(constraintsOf("excluded", base)), PkiError, JSON.stringify(base));
+    }
+    assert.throws(() => parseNameConstraints(encodeSequence()), /empty name constraints/);
+  });
+
+  it("is compared with names only as often as is bearable", { timeout: 10_000 }, () => {
+    const bases = Array.from({ length: 1000 }, (_, index): GeneralName => [dns, `a${index}.org`]);
+    const names = Array.from({ length: 1000 }, (_, index): GeneralName => [dns, `a${index}.com`]);
+    assert.ok(!allows(constraintsOf("excluded", ...bases), names));
+    assert.ok(allows(constraintsOf("excluded", ...bases), names.slice(0, 200)));
+  });
+
+  it("agrees with the set of hosts that it describes", () => {
+    const labels = ["a", "b"] as const;
+    /** Every host of one to four labels. */
+    const hosts: string[] = [...labels];
+    for (let index = 0; hosts.length < 30; index++) hosts.push(...labels.map((label) => `${label}.${hosts[index]}`));
+    const host = fc.array(fc.constantFrom(...labels), { minLength: 1, maxLength: 3 }).map((all) => all.join("."));
+    const base = fc.tuple(fc.constantFrom("", "."), host).map((parts) => parts.join(""));
+    const name = fc.tuple(fc.constantFrom("", "*."), host).map((parts) => parts.join(""));
+    const covers = (one: string, candidate: string): boolean =>
+      `.${candidate}`.endsWith(one.startsWith(".") ? one : `.${one}`) && candidate.length >= one.length;
+    fc.assert(
+      fc.property(base, name, (one, presented) => {
+        const meant = hosts.filter((candidate) =>
+          presented.startsWith("*.")
+            ? candidate.slice(candidate.indexOf(".") + 1) === presented.slice(2) && candidate.includes(".")
+            : candidate === presented,
+        );
+        assert.equal(
+          permits([dns, one], [dns, presented]),
+          meant.every((each) => covers(one, each)),
+        );
+        assert.equal(
+          excludes([dns, one], [dns, presented]),
+          meant.some((each) => covers(one, each)),
+        );
+      }),
+    );
+  });
+
+  it("never throws for names of any octets", () => {
+    const tag = fc.constantFrom(otherName, email, dns, directory, uri);
+    const content = fc.oneof(fc.string(), fc.webUrl(), fc.emailAddress()).map((text) => Buffer.from(text));
+    const constraints = constraintsOf("excluded", [dns, ""], [email, "a@b"], [uri, "c"], [otherName, ""]);
+    fc.assert(fc.property(tag, content, (one, octets) => void allows(constraints, [[one, octets]])));
+  });
+});

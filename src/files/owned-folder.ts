@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { writePrivateFile } from "./atomic-file.ts";
@@ -47,6 +47,7 @@ export function ownFolder(folder: string): OwnedFolder {
     } finally {
       members.release();
     }
+    removeUnfinishedFiles(folder);
     writeOwner(folder, undefined);
   } catch (error) {
     lock?.release();
@@ -84,6 +85,7 @@ function checkRoom(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
+    rmSync(ballast); // at once: its pages are free again as soon as it is closed, also by a kill
     const block = Buffer.alloc(2 ** 20, 0xff);
     for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
   } catch (cause) {
@@ -93,7 +95,13 @@ function checkRoom(folder: string): void {
     );
   } finally {
     closeSync(descriptor);
-    rmSync(ballast, { force: true });
+  }
+}
+
+/** What a kill has left in the middle of `writeFileAtomically`: there may be keys in it. */
+function removeUnfinishedFiles(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (/\.[0-9a-f]{12}\.new$/.test(name)) rmSync(join(folder, name), { force: true });
   }
 }
 

@@ -17,7 +17,13 @@ export const usesEtcd = (options: ServeOptions): boolean => options["etcd-server
  */
 export async function openStore(options: ServeOptions, onWritten: () => void = () => {}): Promise<Store> {
   const { profile } = options;
-  if (!usesEtcd(options)) return new LmdbStore({ directory: storeDirectory(options["data-dir"]), profile, onWritten });
+  if (!usesEtcd(options)) {
+    try {
+      return new LmdbStore({ directory: storeDirectory(options["data-dir"]), profile, onWritten });
+    } catch (cause) {
+      throw new UsageError(`--data-dir: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    }
+  }
   const tls = etcdTls(options);
   const store = new EtcdStore({ servers: etcdServers(options), tls, prefix: etcdPrefix(options), profile });
   try {

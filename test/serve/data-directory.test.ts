@@ -161,6 +161,21 @@ describe("a data directory", () => {
     assert.equal(await start(data).outcome, "ready");
   });
 
+  it("is cleared of what a kill left in the middle of a write, and of nothing else", async () => {
+    mkdirSync(data, { mode: 0o700 });
+    for (const name of ["ca.key.0123456789ab.new", "mine.new", "ca.0123456789ab.txt"])
+      writeFileSync(join(data, name), "");
+    assert.equal(await start(data).outcome, "ready");
+    const left = readdirSync(data).filter((name) => /new|txt/.test(name));
+    assert.deepEqual(left.sort(), ["ca.0123456789ab.txt", "mine.new"]);
+  });
+
+  it("is refused when its store is damaged", async () => {
+    mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(data, "store/store.mdb"), Buffer.alloc(50_000, 0xa5));
+    await refuse(data, /store\.mdb is damaged or no store of this program; put a snapshot in its place/);
+  });
+
   it("may be below folders that are missing, and is closed to others", async () => {
     const deep = join(folder, "one/two/three");
     assert.equal(await start(deep).outcome, "ready");

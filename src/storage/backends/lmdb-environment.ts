@@ -1,8 +1,9 @@
-import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync } from "node:fs";
 import { chmod, link, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { open } from "lmdb";
 import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
+import { makeStoreFile } from "./lmdb-store-file.ts";
 import type { Database, RootDatabase } from "lmdb";
 
 const FILE_NAME = "store.mdb";
@@ -36,7 +37,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
   chmodSync(directory, 0o700);
   const file = join(directory, FILE_NAME);
   // Made here, so that there is no moment in which LMDB's own mode (0664) holds.
-  closeSync(openSync(file, "a", 0o600));
+  makeStoreFile(file);
   makeLockFile(lockFileOf(directory));
   const root = open<Buffer, Buffer>({
     path: file,

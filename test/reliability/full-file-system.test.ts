@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { startServerProcess } from "../../bench/server-process.ts";
+import { ApiError } from "../../src/api/api-error.ts";
+import { namesFor } from "../../src/api/names.ts";
+import type { ApiObject } from "../../src/api/object-meta.ts";
+import { resourceReferences } from "../../src/client/resource-references.ts";
+import { clientOf } from "./client-of.ts";
+
+const main = join(import.meta.dirname, "../../src/main.js");
+const mount = (...words: string[]): boolean => spawnSync("mount", words).status === 0;
+const { configMaps } = resourceReferences(namesFor("platform"));
+
+const configMap = (name: string, bytes: number): ApiObject & { data: Record<string, string> } => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name },
+  data: { filler: "f".repeat(bytes) },
+});
+
+/** What became of a write: the name, or the refusal. */
+const outcomeOf = (write: Promise<unknown>): Promise<"written" | "refused"> =>
+  write.then(
+    () => "written",
+    (error: unknown) => {
+      assert.ok(error instanceof ApiError, String(error));
+      assert.deepEqual([error.code, error.reason], [503, "ServiceUnavailable"]);
+      return "refused";
+    },
+  );
+
+/** A file system of a few pages: what fills it is the system's own ENOSPC, also for files that are mapped. */
+describe("a server on a file system that is full", { concurrency: 1 }, () => {
+  let folder = "";
+  let disk = "";
+  let canMount = false;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "signet-full-"));
+    disk = join(folder, "disk");
+    mkdirSync(disk);
+    canMount = mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", disk);
+  });
+  after(() => {
+    if (canMount) spawnSync("umount", ["-l", disk]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const resize = (kibibytes: number): void => assert.ok(mount("-o", `remount,size=${kibibytes}k`, disk));
+  const empty = (kibibytes: number): void => {
+    assert.equal(spawnSync("umount", [disk]).status, 0);
+    assert.ok(mount("-t", "tmpfs", "-o", `size=${kibibytes}k,mode=0755`, "tmpfs", disk));
+  };
+
+  it("does not start there, and says in one line what it needs", (context) => {
+    if (!canMount) return context.skip("tmpfs can't be mounted");
+    for (const kibibytes of [4, 8, 12, 64, 1020]) {
+      for (const workers of kibibytes === 8 ? ["1", "2"] : ["1"]) {
+        empty(kibibytes);
+        const words = [main, "serve", "--data-dir", join(disk, "data"), "--secure-port=0", "--workers", workers];
+        const { status, signal, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
+        assert.deepEqual([status, signal], [2, null]);
+        assert.match(stderr, /^signet: \S+ cannot be used: 1 MiB of free space is needed to start: [^\n]+\n$/);
+      }
+    }
+  });
+
+  for (const { kibibytes, bytes, workers } of [
+    { kibibytes: 1028, bytes: 10, workers: 1 },
+    { kibibytes: 1300, bytes: 3000, workers: 2 },
+    { kibibytes: 2048, bytes: 60_000, workers: 1 },
+    { kibibytes: 2052, bytes: 200_000, workers: 1 },
+  ]) {
+    it(`lives on, reads, and writes when there is room: ${kibibytes} KiB, ${bytes} bytes a time, ${workers} workers`, async (context) => {
+      if (!canMount) return context.skip("tmpfs can't be mounted");
+      empty(kibibytes);
+      const server = await startServerProcess(join(disk, "data"), { flags: [`--workers=${workers}`] });
+      const client = clientOf(server);
+      try {
+        const resource = client.resource<ApiObject>(configMaps, "default");
+        const written = new Set<string>();
+        let refusals = 0;
+        for (let round = 0; refusals < 16 && round < 400; round++) {
+          const names = Array.from({ length: 8 }, (_, index) => `filler-${round}-${index}`);
+          const outcomes = await Promise.all(names.map((name) => outcomeOf(resource.create(configMap(name, bytes)))));
+          names.filter((_, index) => outcomes[index] === "written").forEach((name) => written.add(name));
+          refusals += outcomes.filter((outcome) => outcome === "refused").length;
+        }
+        assert.ok(refusals >= 16);
+        // The pages that are left go to somebody else's file.
+        assert.throws(() => writeFileSync(join(disk, "ballast"), Buffer.alloc(2 ** 22)), { code: "ENOSPC" });
+        await outcomeOf(resource.create(configMap("one-more", bytes))); // into pages of the store that are free again, or not at all
+        assert.equal(server.process.signalCode, null);
+        assert.equal(await client.text("/livez"), "ok");
+        const { items } = await resource.list();
+        const listed = new Set(items.map(({ metadata }) => metadata.name));
+        for (const name of written) assert.ok(listed.has(name), `${name} was written`);
+
+        resize(kibibytes + 8192);
+        assert.equal(await outcomeOf(resource.create(configMap("later", bytes))), "written");
+        assert.equal(await server.stop(), 0);
+      } finally {
+        client.close();
+        await server.kill();
+      }
+    });
+  }
+});

@@ -17,7 +17,7 @@ export function shownValue(value: unknown): string {
     if (value.length <= maximumShownLength) return JSON.stringify(value);
     return `${JSON.stringify(value.slice(0, maximumShownLength).toWellFormed())}... (${value.length} characters)`;
   }
-  if (typeof value !== "object") return String(value);
+  if (typeof value !== "object") return JSON.stringify(value) ?? "null";
   const writer = new BeginningWriter();
   writer.write(value);
   return writer.isFull ? `${writer.text.slice(0, maximumShownLength).toWellFormed()}...` : writer.text;

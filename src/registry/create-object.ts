@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
-import { tooLong } from "../api/field-error.ts";
 import { firstFaults } from "../api/first-faults.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
@@ -14,7 +13,7 @@ import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
-import { maximumNameBytes, storageKey } from "./storage-key.ts";
+import { storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 
 export interface CreateRequest<T extends ApiObject> {
@@ -92,9 +91,7 @@ export async function createTracked<T extends ApiObject>(
 
   const where = { namespace: prepared.metadata.namespace ?? "", name };
   const key = storageKey(definition, where);
-  if (key === undefined) {
-    throw invalid(registry.kind, name, [tooLong("metadata.name", maximumNameBytes(definition, where.namespace))]);
-  }
+  if (key === undefined) throw registry.nameTooLong(where);
   const value = registry.encode(prepared);
   if (caller.isDryRun) {
     await registry.catchUp(caller);

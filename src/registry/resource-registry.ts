@@ -1,9 +1,11 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { conflict, notFound, requestOver, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
+import { conflict, invalid, notFound, requestOver, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
 import type { Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
+import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
@@ -11,7 +13,7 @@ import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.t
 import type { Admitted } from "./admission.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
-import { resourcePrefix, storageKey } from "./storage-key.ts";
+import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
@@ -31,6 +33,9 @@ export interface RegistryOptions<T extends ApiObject> {
   /** How long a read waits for a revision that does not exist yet. */
   readonly futureWaitMilliseconds?: number;
 }
+
+/** Smaller ones cannot hold more values than may be. */
+const smallestCrowdedObject = 2 * maximumValues;
 
 /** Whoever waits for an answer. The signal is looked at only where there is something to wait for: it is made then. */
 export interface Asker {
@@ -167,6 +172,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         `the object would take ${value.length} bytes, more than the ${this.#maximumObjectBytes} that one may take: make it smaller`,
       );
     }
+    if (value.length > smallestCrowdedObject) checkValueCount(value.toString("utf8"));
     return value;
   }
 
@@ -200,6 +206,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return conflict(this.resource, name, {
       message: "others change the object all the time; please try again later",
     });
+  }
+
+  /** No backend could hold its key: a 422 for whoever would create it. */
+  nameTooLong({ namespace, name }: ObjectName): Error {
+    return invalid(this.kind, name, [tooLong("metadata.name", maximumNameBytes(this.definition, namespace))]);
   }
 
   notFound(name: string): Error {

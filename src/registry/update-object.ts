@@ -101,7 +101,9 @@ export async function changeObject<T extends ApiObject>(
   change: Change<T>,
 ): Promise<Changed<T>> {
   const key = storageKey(registry.definition, change);
-  if (key === undefined) throw registry.notFound(change.name);
+  if (key === undefined) {
+    throw change.authorizeCreate === undefined ? registry.notFound(change.name) : registry.nameTooLong(change);
+  }
   await registry.catchUp(change.caller);
   let previous = registry.cache.get(key);
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {

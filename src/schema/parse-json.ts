@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { textOf } from "./go-utf8.ts";
+import { checkValueCount, endOfString } from "./value-limit.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 import type { RepeatedKey } from "./json-reader.ts";
 
@@ -16,9 +17,11 @@ export interface ParsedJson {
 
 /**
  * Reads JSON at JSON.parse speed and finds duplicate members besides: the last one wins and objects are merged, as in Go.
- * Nesting is bounded by `maximumJsonDepth`. Throws a JsonSyntaxError worded as Go's encoding/json does.
+ * Nesting is bounded by `maximumJsonDepth`, the number of values by `maximumValues` (413). Throws a JsonSyntaxError worded
+ * as Go's encoding/json does.
  */
 export function parseJson(text: string): ParsedJson {
+  checkValueCount(text);
   const value = parsePlainJson(text);
   return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
@@ -71,7 +74,6 @@ function countMembersOfText(text: string): number | undefined {
 }
 
 const quote = 0x22;
-const backslash = 0x5c;
 const colon = 0x3a;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
@@ -79,16 +81,6 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const period = 0x2e;
 const lowerE = 0x65;
-
-/** The position of the quote that ends the string which begins at `start`, or -1. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-  return -1;
-}
 
 /** What is found out about a parsed value. */
 interface Reading {

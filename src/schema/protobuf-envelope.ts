@@ -51,7 +51,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
       `provided data does not appear to be a protobuf message, expected prefix [${[...magic].join(" ")}]`,
     );
   }
-  const reader = new ProtobufReader(bytes.subarray(magic.length));
+  const reader = ProtobufReader.bounded(bytes.subarray(magic.length));
   let typeMeta = { apiVersion: "", kind: "" };
   let raw: Buffer = Buffer.alloc(0);
   let contentEncoding = "";

@@ -1,3 +1,4 @@
+import { maximumValues, tooManyValues } from "./value-limit.ts";
 import { textOf } from "./go-utf8.ts";
 
 /** Bytes that are not the protobuf message that they should be. */
@@ -99,22 +100,37 @@ export class ProtobufWriter {
   }
 }
 
-/** Reads the fields of one message. Every fault is a ProtobufError. */
+/** How many fields may still be read of a message and of all messages in it. */
+interface FieldBudget {
+  remainingFields: number;
+}
+
+/** Reads the fields of one message. Every fault is a ProtobufError, but for too many fields of a caller's message (413). */
 export class ProtobufReader {
   readonly #bytes: Buffer;
   readonly #depth: number;
+  readonly #budget: FieldBudget;
   #position = 0;
   #type: WireType = varintType;
 
-  constructor(bytes: Uint8Array, depth = 0) {
+  /** For the message of a caller. */
+  static bounded(bytes: Uint8Array): ProtobufReader {
+    // Go writes empty fields too.
+    return new ProtobufReader(bytes, 0, { remainingFields: 2 * maximumValues });
+  }
+
+  constructor(bytes: Uint8Array, depth = 0, budget: FieldBudget = { remainingFields: Infinity }) {
     if (depth > maximumDepth) throw new ProtobufError("proto: messages are nested too deep");
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#depth = depth;
+    this.#budget = budget;
   }
 
   /** The number of the next field, or 0 at the end. Then its value is read or skipped. */
   nextField(): number {
     if (this.#position >= this.#bytes.length) return 0;
+    this.#budget.remainingFields -= 1;
+    if (this.#budget.remainingFields < 0) throw tooManyValues();
     const tag = this.#uint64();
     const type = Number(tag & 7n);
     const field = Number(tag >> 3n);
@@ -163,7 +179,7 @@ export class ProtobufReader {
   }
 
   message(): ProtobufReader {
-    return new ProtobufReader(this.bytes(), this.#depth + 1);
+    return new ProtobufReader(this.bytes(), this.#depth + 1, this.#budget);
   }
 
   #varint(): bigint {

@@ -20,7 +20,7 @@ export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
  * schema does not name are skipped, as protobuf wants. Throws a ProtobufError.
  */
 export function decodeProtobuf(schema: ObjectSchema, bytes: Uint8Array): Record<string, unknown> {
-  return readObject(new ProtobufReader(bytes), schema);
+  return readObject(ProtobufReader.bounded(bytes), schema);
 }
 
 interface NumberedField extends Field {

@@ -1,12 +1,15 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from "yaml";
 import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
-import { ApiError, badRequest } from "../api/api-error.ts";
+import { checkValueCount } from "../schema/value-limit.ts";
+import { badRequest, tooLarge } from "../api/api-error.ts";
 
 /** YAML is parsed a hundred times slower than JSON, so less of it is taken. JSON inside YAML's name has its own way. */
 const maximumYamlBytes = 256 * 1024;
 const maximumDepth = 256;
 const maximumAliases = 100;
 const maximumOpenBrackets = 1024;
+/** Lines, brackets, commas and the like: each costs the parser ten microseconds and more, whatever bytes are between. */
+const maximumStructure = 10_000;
 /** What aliases may blow a document up to. */
 const maximumJsonLength = 3 * 1024 * 1024;
 /** What a merged member counts for besides its text: the work of copying it. */
@@ -39,15 +42,14 @@ export function toYaml(value: unknown): string {
  * sigs.k8s.io/yaml does. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
-  if (/^\s*[{[]/.test(text) && isJson(text)) return text;
-  if (text.length > maximumYamlBytes) {
-    throw new ApiError({
-      code: 413,
-      reason: "RequestEntityTooLarge",
-      message: `YAML is limited to ${maximumYamlBytes} bytes`,
-    });
+  if (/^\s*[{[]/.test(text)) {
+    checkValueCount(text);
+    if (isJson(text)) return text;
   }
-  refuseDeepFlow(text);
+  if (text.length > maximumYamlBytes) {
+    throw tooLarge(`YAML is limited to ${maximumYamlBytes} bytes`);
+  }
+  refuseMuchStructure(text);
   try {
     const lineCounter = new LineCounter();
     const document = parseDocument(text, {
@@ -78,14 +80,18 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The parser takes quadratic time for brackets that nest thousands deep: those end before it begins. */
-function refuseDeepFlow(text: string): void {
+/** The parser takes quadratic time for brackets that nest thousands deep, and long for many: those end before it begins. */
+function refuseMuchStructure(text: string): void {
   let open = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 91 || code === 123) open++;
-    else if (code === 93 || code === 125) open--;
+  let structure = 0;
+  for (const [mark] of text.matchAll(/[[\]{},\n\r]|[-?:]\s/g)) {
+    if (mark === "[" || mark === "{") open += 1;
+    else if (mark === "]" || mark === "}") open -= 1;
     if (open > maximumOpenBrackets) throw refusal("nested too deeply");
+    structure += 1;
+    if (structure > maximumStructure) {
+      throw tooLarge(`YAML may have at most ${maximumStructure} lines and items: send it as JSON`);
+    }
   }
 }
 
@@ -151,7 +157,7 @@ class JsonWriter {
     // Of several maps the first has the word: it comes last.
     for (const map of maps.reverse()) {
       if (!isMap(map)) throw refusal("map merge requires map or sequence of maps as the value");
-      for (const member of this.#membersOf(map as YAMLMap.Parsed, depth + 1)) members.push(member);
+      for (const member of this.#membersOf(map, depth + 1)) members.push(member);
     }
     this.#count(members.length * mergedMemberLength);
     return members;

@@ -17,8 +17,8 @@ export interface JsonPatchOperation {
 
 /** Upstream: maxJSONPatchOperations (CVE-2019-1002100). */
 const maximumOperations = 10_000;
-/** What all copies of one patch may add (upstream: JSONPatchMaxCopyBytes). */
-const maximumCopiedBytes = 3 * 1024 * 1024;
+/** What all copies of one patch may add: as much as an object may take (upstream: JSONPatchMaxCopyBytes, 3 MiB). */
+const maximumCopiedBytes = 1.5 * 1024 * 1024;
 
 const goType = "handlers.jsonPatchOp";
 
@@ -87,7 +87,7 @@ const tokensOf = (pointer: string | undefined): string[] => {
  * Applies a JSON patch (RFC 6902). Changes nothing that it is given: the result shares what stays. As upstream's library
  * does: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` takes a missing member for
  * null, and `add`, `move` and `copy` do not reach the whole document. Throws a 422 ApiError when an operation fails or
- * the copies together add more than 3 MiB.
+ * the copies together add more than 1.5 MiB.
  */
 export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
   const patched = new PatchedDocument(document);

@@ -5,6 +5,7 @@ import { storedResources } from "../../../src/resources/index.ts";
 import type { Schema } from "../../../src/schema/schema.ts";
 import { ProtobufWriter, bytesType } from "../../../src/schema/protobuf-wire.ts";
 import { encodeProtobuf } from "../../../src/schema/protobuf.ts";
+import { maximumValues } from "../../../src/schema/value-limit.ts";
 import type { HostileRequest } from "./hostile-scene.ts";
 import { withValueAt } from "./hostile-values.ts";
 import { sampleObject, sampleReviews } from "./sample-objects.ts";
@@ -33,30 +34,34 @@ function* placesOf(schema: Schema, depth: number, path: readonly string[] = []):
   if (depth === 0) return;
   if (path.length > 0 && (schema.type !== "object" || path.length === 1)) yield { path, schema };
   if (schema.type === "object") {
-    for (const [name, field] of Object.entries(schema.fields)) yield* placesOf(field.schema, depth - 1, [...path, name]);
+    for (const [name, field] of Object.entries(schema.fields))
+      yield* placesOf(field.schema, depth - 1, [...path, name]);
   } else if (schema.type === "array") yield* placesOf(schema.items, depth - 1, [...path, "0"]);
   else if (schema.type === "map") yield* placesOf(schema.values, depth - 1, [...path, "k"]);
 }
 
 type Content = readonly [label: string, make: (bytes: number) => unknown];
 
+/** As many of an item as the bytes allow, and the bound on values. */
+function countOf(item: unknown, bytes: number): number {
+  const text = JSON.stringify(item);
+  const values = 1 + (text.match(/[,{[]/g) ?? []).length;
+  return Math.floor(Math.min(bytes / (text.length + 1), (maximumValues - 200) / values));
+}
 const repeated =
   (item: unknown) =>
   (bytes: number): unknown[] =>
-    Array.from({ length: Math.floor(bytes / (JSON.stringify(item).length + 1)) }, () => item);
+    Array.from({ length: countOf(item, bytes) }, () => item);
 const distinct =
   (make: (index: number) => unknown) =>
   (bytes: number): unknown[] =>
-    Array.from({ length: Math.floor(bytes / (JSON.stringify(make(99_999)).length + 1)) }, (_, index) => make(index));
+    Array.from({ length: countOf(make(99_999), bytes) }, (_, index) => make(index));
 const keys =
   (value: unknown, key: (index: number) => string) =>
-  (bytes: number): object =>
-    Object.fromEntries(
-      Array.from({ length: Math.floor(bytes / (key(99_999).length + JSON.stringify(value).length + 4)) }, (_, index) => [
-        key(index),
-        value,
-      ]),
-    );
+  (bytes: number): object => {
+    const length = Math.min(countOf(value, bytes), bytes / (key(99_999).length + JSON.stringify(value).length + 4));
+    return Object.fromEntries(Array.from({ length }, (_, index) => [key(index), value]));
+  };
 const deep =
   (open: string, close: string) =>
   (bytes: number): unknown =>
@@ -76,7 +81,9 @@ function contentsFor(schema: Schema): readonly Content[] {
         ["nulls", repeated(null)],
       ];
     }
-    const names = Object.entries(items.fields).flatMap(([name, field]) => (field.schema.type === "string" ? [name] : []));
+    const names = Object.entries(items.fields).flatMap(([name, field]) =>
+      field.schema.type === "string" ? [name] : [],
+    );
     const keyed = schema.mapKeys ?? names.slice(0, 2);
     const item = (index: number): object => Object.fromEntries(keyed.map((key) => [key, fitting(items, key, index)]));
     return [
@@ -101,7 +108,8 @@ function contentsFor(schema: Schema): readonly Content[] {
       ["depth", deep('{"f:a":', "}")],
     ];
   }
-  if (schema.type === "object") return [unknownMembers, ["depth", deep('{"a":', "}")], ["lists in lists", deep("[", "]")]];
+  if (schema.type === "object")
+    return [unknownMembers, ["depth", deep('{"a":', "}")], ["lists in lists", deep("[", "]")]];
   if (schema.type === "string" || schema.type === "bytes" || schema.type === "quantity") {
     return [
       ["a long string", (bytes) => "a".repeat(bytes)],
@@ -125,7 +133,7 @@ const patchTypes = {
   json: "application/json-patch+json",
 } as const;
 const applyQuery = "dryRun=All&fieldManager=m&force=true";
-const yamlBytes = 250_000;
+const yamlBytes = 28_000;
 
 const groupPath = ({ group, version }: ResourceDefinition): string =>
   `${group === "" ? "/api" : `/apis/${group}`}/${version}`;
@@ -135,16 +143,21 @@ export const collectionOf = (definition: ResourceDefinition): string =>
 /** Hostile requests for every kind, subresource and review, of every format and patch type; none changes anything. */
 export function* largeRequests(options: LargeRequestOptions): Generator<LargeRequest> {
   for (const definition of storedResources(platformNames)) yield* requestsForKind(definition, options);
-  for (const { target, review } of sampleReviews) yield* requestsForReview(target, review as ApiObject, options);
+  for (const { target, review } of sampleReviews) yield* requestsForReview(target, review, options);
 }
 
-function* requestsForKind(definition: ResourceDefinition, { bytes, stride }: LargeRequestOptions): Generator<LargeRequest> {
+function* requestsForKind(
+  definition: ResourceDefinition,
+  { bytes, stride }: LargeRequestOptions,
+): Generator<LargeRequest> {
   const { kind, schema, subresources = {} } = definition;
   const collection = collectionOf(definition);
   const object = `${collection}/sample`;
   const targets = [object, ...Object.keys(subresources).map((name) => `${object}/${name}`)];
   // All kinds have the same metadata: one of them has every place there tried.
-  const places = [...placesOf(schema, 8)].filter(({ path }) => path[0] !== "metadata" || kind === "ConfigMap" || kind === "Role");
+  const places = [...placesOf(schema, 8)].filter(
+    ({ path }) => path[0] !== "metadata" || kind === "ConfigMap" || kind === "Role",
+  );
   let turn = 0;
   for (const { path, schema: place } of places) {
     for (const [what, make] of contentsFor(place)) {
@@ -155,7 +168,9 @@ function* requestsForKind(definition: ResourceDefinition, { bytes, stride }: Lar
       const target = targets[turn % targets.length] ?? object;
       const updated = JSON.stringify(withValueAt(sampleObject(definition, "sample"), path, large));
       const partial = withValueAt({}, path, large);
-      const applied = JSON.stringify(withValueAt({ kind, apiVersion: created.apiVersion, metadata: { name: "sample" } }, path, large));
+      const applied = JSON.stringify(
+        withValueAt({ kind, apiVersion: created.apiVersion, metadata: { name: "sample" } }, path, large),
+      );
       const post = { method: "POST", target: `${collection}?dryRun=All&fieldValidation=Strict` };
       yield { label: `${label}, create`, ...post, body: JSON.stringify(created) };
       yield { label: `${label}, update`, method: "PUT", target: `${target}?dryRun=All`, body: updated };
@@ -174,7 +189,9 @@ function* requestsForKind(definition: ResourceDefinition, { bytes, stride }: Lar
         method: "PATCH",
         target: `${target}?dryRun=All`,
         headers: { "content-type": patchTypes.json },
-        body: JSON.stringify([{ op: "add", path: path6901, value: path.length > 2 ? withValueAt({}, path.slice(2), large) : large }]),
+        body: JSON.stringify([
+          { op: "add", path: path6901, value: path.length > 2 ? withValueAt({}, path.slice(2), large) : large },
+        ]),
       };
       const small = withValueAt(sampleObject(definition, "other"), path, make(Math.min(bytes, yamlBytes)));
       // The comment keeps it from being read as the JSON that it is.
@@ -182,12 +199,15 @@ function* requestsForKind(definition: ResourceDefinition, { bytes, stride }: Lar
       yield { label: `${label}, yaml`, ...post, headers: { "content-type": "application/yaml" }, body: yaml };
       const protobuf = protobufOf(schema, created);
       if (protobuf !== undefined) {
-        const headers = { "content-type": "application/vnd.kubernetes.protobuf", accept: "application/vnd.kubernetes.protobuf" };
+        const headers = {
+          "content-type": "application/vnd.kubernetes.protobuf",
+          accept: "application/vnd.kubernetes.protobuf",
+        };
         yield { label: `${label}, protobuf`, ...post, headers, body: protobuf };
       }
     }
   }
-  yield* manyOperations(definition, object, bytes);
+  if (kind === "ConfigMap") yield* manyOperations(definition, object, bytes);
 }
 
 /** The message of an object that may not fit its schema; undefined for what cannot be written. */
@@ -205,27 +225,34 @@ function protobufOf(schema: ResourceDefinition["schema"], object: ApiObject): Bu
 
 /** JSON patches of as many operations as there may be, on a list as long as there may be. */
 function* manyOperations({ kind }: ResourceDefinition, target: string, bytes: number): Generator<LargeRequest> {
-  const finalizers = { op: "add", path: "/metadata/finalizers", value: repeated("")(bytes / 2) };
-  const labels = { op: "add", path: "/metadata/labels", value: keys("", (index) => `k${index}`)(bytes / 4) };
+  const finalizers = { op: "add", path: "/metadata/finalizers", value: repeated("")(bytes / 2).slice(0, 9_000) };
+  const labels = { op: "add", path: "/metadata/labels", value: keys("", (index) => `k${index}`)(100_000) };
+  const times = 10_000 - 1;
+  const each = (make: (index: number) => object): object[] => Array.from({ length: times }, (_, index) => make(index));
+  const [list, map] = ["/metadata/finalizers", "/metadata/labels"];
   const operations: Readonly<Record<string, readonly object[]>> = {
-    inserts: [finalizers, ...repeated({ op: "add", path: "/metadata/finalizers/0", value: "" })(bytes / 2)],
-    removals: [finalizers, ...repeated({ op: "remove", path: "/metadata/finalizers/0" })(bytes / 2)],
-    tests: [labels, ...repeated({ op: "test", path: "/metadata/labels/k1", value: "" })(bytes / 2)],
-    copies: [labels, ...distinct((index) => ({ op: "copy", from: "/metadata/labels", path: `/x${index}` }))(bytes / 2)],
-    moves: [labels, ...distinct((index) => ({ op: "move", from: `/metadata/labels/k${index}`, path: `/metadata/labels/x${index}` }))(bytes / 2)],
-  } as Readonly<Record<string, readonly object[]>>;
+    inserts: [finalizers, ...each(() => ({ op: "add", path: `${list}/0`, value: "" }))],
+    removals: [finalizers, ...each(() => ({ op: "remove", path: `${list}/0` }))],
+    tests: [labels, ...each(() => ({ op: "test", path: `${map}/k1`, value: "" }))],
+    copies: [labels, ...each((index) => ({ op: "copy", from: map, path: `/x${index}` }))],
+    moves: [labels, ...each((index) => ({ op: "move", from: `${map}/k${index}`, path: `${map}/x${index}` }))],
+  };
   for (const [what, list] of Object.entries(operations)) {
     yield {
       label: `${kind}: json patch of many ${what}`,
       method: "PATCH",
       target: `${target}?dryRun=All`,
       headers: { "content-type": patchTypes.json },
-      body: JSON.stringify(list.slice(0, 10_000)),
+      body: JSON.stringify(list),
     };
   }
 }
 
-function* requestsForReview(target: string, review: ApiObject, { bytes, stride }: LargeRequestOptions): Generator<LargeRequest> {
+function* requestsForReview(
+  target: string,
+  review: ApiObject,
+  { bytes, stride }: LargeRequestOptions,
+): Generator<LargeRequest> {
   let turn = 0;
   for (const size of [bytes, 250_000]) {
     for (const path of pathsOfSample(review)) {

@@ -22,15 +22,25 @@ const maximumMilliseconds = 250;
 
 const scene = await hostileScene();
 for (const definition of storedResources(platformNames)) {
-  await scene.send({ method: "POST", target: collectionOf(definition), body: JSON.stringify(sampleObject(definition, "sample")) });
+  await scene.send({
+    method: "POST",
+    target: collectionOf(definition),
+    body: JSON.stringify(sampleObject(definition, "sample")),
+  });
 }
-const measured: { readonly milliseconds: number; readonly status: number; readonly size: number; readonly label: string }[] = [];
+const measured: {
+  readonly milliseconds: number;
+  readonly status: number;
+  readonly size: number;
+  readonly label: string;
+}[] = [];
 for (const { label, ...request } of largeRequests({ bytes: Number(values.bytes), stride: Number(values.stride) })) {
   if (!label.includes(values.only)) continue;
   const before = process.threadCpuUsage();
   const { status, body } = await scene.send(request);
   const { user, system } = process.threadCpuUsage(before);
-  if (user + system > maximumMilliseconds * 1000) console.log(`${Math.round((user + system) / 1000)} ms  ${status}  ${label}`);
+  if (user + system > maximumMilliseconds * 1000)
+    console.log(`${Math.round((user + system) / 1000)} ms  ${status}  ${label}`);
   measured.push({ milliseconds: Math.round((user + system) / 1000), status, size: Object(body).length ?? 0, label });
 }
 await scene.stop();
@@ -38,7 +48,8 @@ measured.sort((left, right) => right.milliseconds - left.milliseconds);
 for (const { milliseconds, status, size, label } of measured.slice(0, 60)) {
   console.log(`${String(milliseconds).padStart(6)} ms  ${status}  ${String(size).padStart(8)} bytes  ${label}`);
 }
-for (const { status, label } of measured.filter((one) => one.status >= 500).slice(0, 10)) console.log(`${status} ${label}`);
+for (const { status, label } of measured.filter((one) => one.status >= 500).slice(0, 10))
+  console.log(`${status} ${label}`);
 for (const { size, status, label } of measured.filter((one) => one.size > 2 ** 20 && one.status >= 400).slice(0, 10))
   console.log(`${size} bytes ${status} ${label}`);
 console.log(`${measured.length} requests`);

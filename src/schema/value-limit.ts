@@ -1,0 +1,42 @@
+import { tooLarge } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
+
+/**
+ * How many values (members of objects, items of lists) a body or an object may hold. Whatever is done with an object
+ * costs some microseconds a value: three megabytes of the smallest possible values would hold up everybody for seconds.
+ * Objects of people's work hold some thousands.
+ */
+export const maximumValues = 50_000;
+
+export const tooManyValues = (): ApiError =>
+  tooLarge(`there are more than ${maximumValues} values in it: send fewer fields and shorter lists`);
+
+/** Throws a 413 when a JSON text holds more values than may be. */
+export function checkValueCount(text: string): void {
+  // A value takes two characters, with the comma that parts it from the next.
+  if (text.length < maximumValues * 2) return;
+  let values = 0;
+  for (let position = 0; position < text.length; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === quote) position = endOfString(text, position);
+    else if (code === comma || code === openBrace || code === openBracket) values += 1;
+    if (position < 0) return;
+    if (values > maximumValues) throw tooManyValues();
+  }
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+
+/** The position of the quote that ends the string which begins at `start`, or -1. */
+export function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return -1;
+}

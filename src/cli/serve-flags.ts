@@ -124,6 +124,20 @@ export const serveFlags = {
     maximum: 100_000,
     help: "Writing requests that are worked on at once; more wait by user.",
   },
+  "max-connections": {
+    type: "integer",
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+    help: "Connections at once, and never more than the limit on open files allows; more are closed before their TLS handshake.",
+  },
+  "max-connections-per-address": {
+    type: "integer",
+    default: 1000,
+    minimum: 1,
+    maximum: 1_000_000,
+    help: "Connections at once of one client address (an IPv6 /64); raise it behind a TCP load balancer.",
+  },
   workers: {
     type: "string",
     default: "1",

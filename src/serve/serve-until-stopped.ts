@@ -30,6 +30,7 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
     serving = await start(options, { workers, log });
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
+    if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
     process.exitCode = error.exitCode;
     return;
   }
@@ -57,5 +58,6 @@ function start(options: ServeOptions, { workers, log }: { readonly workers: numb
 const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
   ...options,
   "max-requests-inflight": shareOf(options["max-requests-inflight"], workers),
+  "max-connections": shareOf(options["max-connections"], workers),
   "max-mutating-requests-inflight": shareOf(options["max-mutating-requests-inflight"], workers),
 });

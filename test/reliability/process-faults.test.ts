@@ -11,6 +11,8 @@ import { after, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startServerProcess } from "../../bench/server-process.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import { httpsTransport } from "../../src/client/https-transport.ts";
 import { clientOf } from "./client-of.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -91,14 +93,14 @@ describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
   });
 
   it("opens no debugger that lasts when it comes while the process begins", async () => {
-    for (const milliseconds of [5, 15, 25, 40, 60]) {
+    for (const milliseconds of [20, 40, 60]) {
       const child = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
       await delay(milliseconds);
       child.kill("SIGUSR1");
-      if (child.stdout) await once(child.stdout, "data");
+      // Before Node.js has begun the signal simply ends it.
+      if (child.stdout) await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
       await until(() => (listensOnDebuggerPort() ? undefined : true));
-      child.kill("SIGKILL");
-      await once(child, "exit");
+      if (child.kill("SIGKILL")) await once(child, "exit");
     }
   });
 });
@@ -155,12 +157,18 @@ describe("a server whose output nobody takes", { timeout: 60_000 }, () => {
       }
     });
     const url = /server: (\S+)/.exec(config)?.[1] ?? "";
-    const client = clientOf({ url, caCertificates: readFileSync(join(data, "ca.crt")) });
-    // More than a pipe holds.
-    for (let index = 0; index < 300; index++) assert.equal(await client.text("/livez"), "ok");
-    client.close();
-    child.kill("SIGTERM");
-    assert.deepEqual(await ended, [0, null]);
+    const client = new ApiClient(
+      httpsTransport({ server: url, caCertificates: readFileSync(join(data, "ca.crt"), "utf8") }),
+    );
+    try {
+      // More than a pipe holds.
+      for (let index = 0; index < 150; index++) assert.equal(await client.text("/livez"), "ok");
+      client.close();
+      child.kill("SIGTERM");
+      assert.deepEqual(await ended, [0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
   };
 
   it("goes on and ends at SIGTERM when its reader has gone", () => shellServer("> >(head -1 >/dev/null) 2>&1"));

@@ -1,7 +1,12 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { occasionally } from "../api/occasionally.ts";
+import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
+
+/** More are closed at once. */
+const maximumConnections = 256;
 
 export interface AgentListenerOptions {
   readonly address: string;
@@ -10,6 +15,7 @@ export interface AgentListenerOptions {
   /** Why the agent is not healthy: one line each. */
   readonly faults: () => readonly string[];
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  readonly log: AgentLog;
 }
 
 export interface AgentListener {
@@ -24,7 +30,7 @@ export interface AgentListener {
  * Rejects when the port is taken.
  */
 export async function openAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
-  const { address, port } = options;
+  const { address, port, log } = options;
   const server = createServer(
     {
       minVersion: "TLSv1.2",
@@ -33,9 +39,14 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       headersTimeout: 10_000,
       handshakeTimeout: 10_000,
     },
-    (request, response) => void answer(request, response, options),
+    (request, response) => {
+      answer(request, response, options).catch((error: unknown) => {
+        log.error({ err: error }, "could not answer a request");
+        response.destroy();
+      });
+    },
   );
-  server.maxConnections = 256;
+  server.maxConnections = maximumConnections;
   server.keepAliveTimeout = 30_000;
   // A client that ends its handshake is no event.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
@@ -43,6 +54,11 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
     server.once("error", reject);
     server.listen({ host: address, port }, resolve);
   });
+  // No descriptor is left for a connection: the next may find one.
+  server.on(
+    "error",
+    occasionally((error: Error, count) => log.error({ err: error, count }, "could not accept connections")),
+  );
   return {
     port: (server.address() as AddressInfo).port, // listens on an address, not on a pipe
     useCertificate: ({ certificatePem, keyPem }) =>

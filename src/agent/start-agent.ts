@@ -118,6 +118,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     address: settings.listenAddress,
     port: settings.port,
     metrics,
+    log,
     faults: () => certificateFaults({ client: client.current, serving: serving.current }, serverClock.now()),
   });
   if (serving.current !== undefined) listener.useCertificate(serving.current);

@@ -144,6 +144,20 @@ export const serveFlags = {
     maximum: 3_145_728,
     help: "The largest object that is stored, in bytes; larger ones are refused (413). As etcd's flag of this name.",
   },
+  "max-connections": {
+    type: "integer",
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+    help: "Connections at once, and never more than the limit on open files allows; more are closed before their TLS handshake.",
+  },
+  "max-connections-per-address": {
+    type: "integer",
+    default: 1000,
+    minimum: 1,
+    maximum: 1_000_000,
+    help: "Connections at once of one client address (an IPv6 /64); raise it behind a TCP load balancer.",
+  },
   workers: {
     type: "string",
     default: "1",

@@ -78,7 +78,12 @@ export class LeaderElection {
       if (await this.#takeOrRenew(startedAt)) {
         this.#cancelDeadline();
         const left = renewDeadlineMilliseconds - (clock.now() - startedAt);
-        this.#cancelDeadline = schedule(() => void this.#stepDown(), Math.max(0, left));
+        this.#cancelDeadline = schedule(
+          () => {
+            this.#stepDown().catch((error: unknown) => this.#tellFailure(error));
+          },
+          Math.max(0, left),
+        );
         await this.#deposing;
         if (!this.#isLeading && left > 0) {
           this.#isLeading = true;
@@ -87,10 +92,15 @@ export class LeaderElection {
         }
       } else if (this.#isLeading) await this.#stepDown();
     } catch (error) {
-      log.error({ lease: leaseName, error: error instanceof Error ? error.message : String(error) }, "will try again");
+      this.#tellFailure(error);
     }
     if (this.#isStopped) return;
     this.#cancelNext = schedule(() => this.start(), renewIntervalMilliseconds);
+  }
+
+  #tellFailure(error: unknown): void {
+    const { leaseName, log } = this.#options;
+    log.error({ lease: leaseName, error: error instanceof Error ? error.message : String(error) }, "will try again");
   }
 
   /** Whether the lease is this candidate's now. Rejects when the server cannot be asked. */

@@ -31,6 +31,7 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
     serving = workers === 1 ? await startServer(options, { log }) : await startWorkers(options, { workers, log });
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
+    if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
     process.exitCode = error.exitCode;
     return;
   }
@@ -75,5 +76,6 @@ async function startWorkers(
 const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
   ...options,
   "max-requests-inflight": shareOf(options["max-requests-inflight"], workers),
+  "max-connections": shareOf(options["max-connections"], workers),
   "max-mutating-requests-inflight": shareOf(options["max-mutating-requests-inflight"], workers),
 });

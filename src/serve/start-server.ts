@@ -43,6 +43,7 @@ import { startServerControllers } from "./server-controllers.ts";
 import { openAdmission, ServerRegistries } from "./server-registries.ts";
 import { openSigningAuthorities } from "./signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
+import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { openTokenServices } from "./token-services.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./version.ts";
@@ -223,7 +224,15 @@ async function composeServer(
   await despiteOtherReplicas(() => reconcilePolicy(keeper));
   await despiteOtherReplicas(() => createReservedNamespaces(keeper));
 
-  const listener = createListener({ handler, certificate: certificate.current() });
+  const listener = createListener({
+    handler,
+    certificate: certificate.current(),
+    limits: {
+      connections: connectionLimit(options["max-connections"], openFileLimit()),
+      connectionsPerAddress: options["max-connections-per-address"],
+    },
+    log,
+  });
   openStreams = () => listener.openStreams();
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
   const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"], isPortShared });

@@ -1,10 +1,10 @@
-import { once } from "node:events";
 import type { Logger } from "pino";
 import type { ServeOptions } from "../cli/serve-flags.ts";
 import { joinFolder } from "../files/owned-folder.ts";
 import { openStore } from "./open-store.ts";
 import { startServer } from "./start-server.ts";
 import type { RunningServer } from "./start-server.ts";
+import type { Store } from "../storage/store.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /**
@@ -17,8 +17,6 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
   // Where nobody hears it any more, this process is about to end too.
   const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
 
-  const [first] = (await once(process, "message")) as [ToWorker]; // one program on both sides
-  if (first.type !== "serve") return process.disconnect?.();
   let server: RunningServer | undefined;
   const stop = async (graceMilliseconds: number): Promise<void> => {
     // Who does not serve yet has nothing to end.
@@ -33,17 +31,21 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
       process.exit(1);
     }
   };
+  const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
+  // From the beginning: no message may come before its listener.
   process.on("message", (message: ToWorker) => {
-    if (message.type === "stop") void stop(message.graceMilliseconds);
+    if (message.type === "serve") serveOn(message.port);
+    else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
     // Looking wakes the watches that have not come as far.
-    else if (message.type === "written") void server?.store.latestRevision();
+    else if (message.type === "written") void look(server?.store);
   });
+  const port = await portToServe;
   try {
     const folder = joinFolder(options["data-dir"]);
     const store = await openStore(options, () => tell({ type: "written" }));
     server = await startServer(
-      { ...options, "secure-port": first.port },
+      { ...options, "secure-port": port },
       { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
     );
   } catch (error) {
@@ -52,4 +54,13 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
     throw error;
   }
   tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
+}
+
+/** Looks how far the store is; what is wrong with it is told to whoever asks it next. */
+async function look(store: Store | undefined): Promise<void> {
+  try {
+    await store?.latestRevision();
+  } catch {
+    // See above.
+  }
 }

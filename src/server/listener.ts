@@ -4,9 +4,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
+import { occasionally } from "../api/occasionally.ts";
+import { periodically } from "../api/periodically.ts";
+import { ConnectionBound } from "./connection-bound.ts";
+import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { serveSession } from "./http2-exchange.ts";
@@ -18,7 +22,7 @@ export interface ServingCertificate {
   readonly key: string;
 }
 
-export interface ListenerLimits {
+export interface ListenerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
   readonly headerBytes: number;
   readonly headerCount: number;
@@ -36,6 +40,8 @@ export interface ListenerLimits {
 }
 
 const defaultLimits: ListenerLimits = {
+  connections: 10_000,
+  connectionsPerAddress: 1000,
   bodyBytes: 3 * 1024 * 1024,
   headerBytes: 64 * 1024,
   headerCount: 512,
@@ -51,7 +57,17 @@ export interface ListenerOptions {
   readonly handler: Handler;
   readonly certificate: ServingCertificate;
   readonly limits?: Partial<ListenerLimits>;
+  readonly log?: ListenerLog;
 }
+
+/** pino's shape, as far as it is used. */
+export interface ListenerLog {
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What an idle session gets to close its side, once it was told that this one is closed. */
+const closingSeconds = 5;
 
 export interface ListenAddress {
   readonly host: string;
@@ -77,7 +93,7 @@ export interface Listener {
  * HTTPS with HTTP/2 (through stream events) and HTTP/1.1 on one port. Client certificates are asked for and not judged:
  * that is the authenticators' work, on every connection, since sessions are never resumed.
  */
-export function createListener({ handler, certificate, limits: changes }: ListenerOptions): Listener {
+export function createListener({ handler, certificate, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
   const context: ExchangeContext = {
     handler,
@@ -100,6 +116,7 @@ export function createListener({ handler, certificate, limits: changes }: Listen
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     maxHeaderSize: limits.headerBytes,
+    connectionsCheckingInterval: 5000,
     headersTimeout: Math.min(limits.handshakeSeconds, limits.requestSeconds) * 1000,
     requestTimeout: limits.requestSeconds * 1000,
     keepAliveTimeout: limits.idleSeconds * 1000,
@@ -122,7 +139,19 @@ export function createListener({ handler, certificate, limits: changes }: Listen
     strictFieldWhitespaceValidation: false,
   };
 
-  const serveHttp1 = takeConnectionListener(server);
+  const bound = new ConnectionBound(limits);
+  const startTls = takeListener<Socket>(server, "connection");
+  const refused = occasionally<string | undefined>((address, count) =>
+    log?.warn({ address, count }, "too many connections: new ones are closed"),
+  );
+  server.on("connection", (socket: Socket) => {
+    if (bound.admits(socket)) return startTls(socket);
+    refused(socket.remoteAddress);
+    // Before the handshake, which would cost more than the connection.
+    socket.destroy();
+  });
+
+  const serveHttp1 = takeListener<TLSSocket>(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
@@ -152,6 +181,10 @@ export function createListener({ handler, certificate, limits: changes }: Listen
   });
   server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket as TLSSocket)));
 
+  const notAccepted = occasionally<Error>((error, count) =>
+    log?.error({ err: error, count }, "could not accept connections, will go on"),
+  );
+
   const sweep = (): void => {
     const now = ++context.tick.seconds;
     for (const exchange of context.open) {
@@ -159,10 +192,17 @@ export function createListener({ handler, certificate, limits: changes }: Listen
       if (!exchange.isStream) exchange.expire();
     }
     for (const [session, connection] of sessions) {
-      if (connection.openExchanges === 0 && now - connection.activeAtSecond >= limits.idleSeconds) session.close();
+      if (connection.openExchanges > 0) continue;
+      const idleSeconds = now - connection.activeAtSecond;
+      if (idleSeconds >= limits.idleSeconds + closingSeconds) connection.destroy();
+      else if (idleSeconds >= limits.idleSeconds) session.close();
     }
   };
-  const sweeper = setInterval(sweep, 1000).unref();
+  const sweeper = periodically({
+    milliseconds: 1000,
+    task: sweep,
+    onFailure: (error) => log?.error({ err: error }, "could not end what is overdue, will retry"),
+  });
 
   return {
     listen: ({ host, port, isPortShared = false }) =>
@@ -170,6 +210,8 @@ export function createListener({ handler, certificate, limits: changes }: Listen
         server.once("error", reject);
         server.listen({ host, port, backlog: 1024, reusePort: isPortShared }, () => {
           server.off("error", reject);
+          // No descriptor is left for a connection: the next may find one.
+          server.on("error", notAccepted);
           resolve((server.address() as AddressInfo).port);
         });
       }),
@@ -178,7 +220,7 @@ export function createListener({ handler, certificate, limits: changes }: Listen
     sweep,
     close: async ({ graceMilliseconds }) => {
       isClosing = true;
-      clearInterval(sweeper);
+      sweeper.stop();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of sessions.keys()) session.close();
       server.closeIdleConnections();
@@ -203,11 +245,17 @@ const secureContextOf = ({ cert, key }: ServingCertificate): SecureContextOption
   secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 });
 
-/** Takes HTTP/1.1's listener off an HTTPS server, so that the protocol that was negotiated decides who serves. */
-function takeConnectionListener(server: EventEmitter): (socket: TLSSocket) => void {
-  const [listener] = server.listeners("secureConnection");
-  if (listener === undefined) throw new Error("this version of Node.js serves HTTP/1.1 in another way");
-  server.removeAllListeners("secureConnection");
+/**
+ * Takes the runtime's own listener off an HTTPS server: that of connections, so that only those within the bound begin TLS;
+ * HTTP/1.1's, so that the protocol that was negotiated decides who serves.
+ */
+function takeListener<S extends Socket>(
+  server: EventEmitter,
+  event: "connection" | "secureConnection",
+): (socket: S) => void {
+  const [listener] = server.listeners(event);
+  if (listener === undefined) throw new Error("this version of Node.js serves HTTPS in another way");
+  server.removeAllListeners(event);
   return (socket) => {
     listener.call(server, socket);
   };

@@ -21,6 +21,11 @@ export class TlsConnection implements Connection {
     this.activeAtSecond = nowSecond;
   }
 
+  /** Ends it at once, whatever the other side does. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
   /** Sessions are never resumed and never renegotiated, so what the handshake brought is what the peer proved. */
   get peerCertificates(): readonly X509Certificate[] {
     this.#peerCertificates ??= chainOf(this.#socket.getPeerX509Certificate());

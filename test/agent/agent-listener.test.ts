@@ -5,12 +5,15 @@ import type { TLSSocket } from "node:tls";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
+import pino from "pino";
 import { openAgentListener } from "../../src/agent/agent-listener.ts";
 import { newPair } from "./new-pair.ts";
 
+const log = pino({ level: "silent" });
+
 async function listening(context: TestContext, faults: readonly string[] = []) {
   const metrics = { contentType: "text/plain", text: async () => "metric 1\n" };
-  const listener = await openAgentListener({ address: "127.0.0.1", port: 0, faults: () => faults, metrics });
+  const listener = await openAgentListener({ address: "127.0.0.1", port: 0, faults: () => faults, metrics, log });
   context.after(() => listener.close());
   const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
   context.after(() => agent.destroy());
@@ -72,7 +75,7 @@ describe("the agent's listener", () => {
   it("cannot share a port", async (context) => {
     const { port } = await listening(context);
     const metrics = { contentType: "", text: async () => "" };
-    await assert.rejects(openAgentListener({ address: "127.0.0.1", port, faults: () => [], metrics }), {
+    await assert.rejects(openAgentListener({ address: "127.0.0.1", port, faults: () => [], metrics, log }), {
       code: "EADDRINUSE",
     });
   });

@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync, execFile } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { startServerProcess } from "../../bench/server-process.ts";
+import { ApiClient } from "../../src/client/api-client.ts";
+import { httpsTransport } from "../../src/client/https-transport.ts";
+import { clientOf } from "./client-of.ts";
+
+const root = join(import.meta.dirname, "../..");
+const canLimit = spawnSync("prlimit", ["--version"]).status === 0;
+const withoutLimits = { skip: !canLimit && "prlimit is not installed", timeout: 60_000 };
+const hasProc = { skip: spawnSync("test", ["-r", "/proc/self/net/tcp"]).status !== 0 && "there is no /proc" };
+
+const folder = mkdtempSync(join(tmpdir(), "signet-process-"));
+let folders = 0;
+const newData = (): string => join(mkdtempSync(join(folder, `${++folders}-`)), "data");
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Starts `signet` as it is, without a flag of the runtime that would help it. */
+const signet = (args: readonly string[], stdio: "ignore" | "pipe" = "pipe"): ChildProcess =>
+  spawn(process.execPath, [join(root, "src/main.js"), ...args], { stdio: ["ignore", stdio, stdio], cwd: root });
+
+async function until<T>(look: () => T | undefined): Promise<T> {
+  for (;;) {
+    const found = look();
+    if (found !== undefined) return found;
+    await delay(20);
+  }
+}
+
+/** Whether the process listens on the debugger's port, or any port besides those given. */
+const listensOnDebuggerPort = (): boolean =>
+  / (?:0100007F|00000000):240D \d+:\d+ 0A /.test(readFileSync("/proc/net/tcp", "utf8"));
+
+/** Which signals a process catches or ignores (`SigCgt`, `SigIgn`). */
+function handles(pid: number, signal: number): boolean {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return [/^SigCgt:\s+(\w+)/m, /^SigIgn:\s+(\w+)/m].some(
+    (field) => ((BigInt(`0x${field.exec(status)?.[1] ?? "0"}`) >> BigInt(signal - 1)) & 1n) === 1n,
+  );
+}
+
+async function exitOf(child: ChildProcess): Promise<{ readonly code: number | null; readonly stderr: string }> {
+  let stderr = "";
+  child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stderr };
+}
+
+describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
+  it("opens no debugger in the server, its workers, an agent or controllers, and ends none of them", async () => {
+    const server = await startServerProcess(newData(), { flags: ["--workers=2"] });
+    const data = newData();
+    const kubeconfig = join(data, "..", "nowhere.kubeconfig");
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        "current-context": "x",
+        contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
+        clusters: [{ name: "x", cluster: { server: "https://127.0.0.1:1" } }],
+        users: [{ name: "x", user: { token: "x" } }],
+      }),
+    );
+    const plain = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
+    const agent = signet(["agent", `--kubeconfig=${kubeconfig}`, "--node-name=n", `--data-dir=${data}`, "--port=0"]);
+    const others = [plain, agent];
+    try {
+      await Promise.all(others.map(({ stdout }) => stdout && once(stdout, "data")));
+      const pids = [server.process.pid ?? 0, ...server.workerIds(), ...others.map(({ pid }) => pid ?? 0)];
+      assert.equal(pids.length, 5);
+      for (const pid of pids) {
+        assert.ok(handles(pid, 10), String(pid));
+        process.kill(pid, "SIGUSR1");
+      }
+      const client = clientOf(server);
+      for (let index = 0; index < 10; index++) assert.equal(await client.text("/readyz"), "ok");
+      client.close();
+      assert.equal(listensOnDebuggerPort(), false);
+      for (const pid of pids) assert.ok(process.kill(pid, 0));
+    } finally {
+      for (const other of others) other.kill("SIGKILL");
+      await server.kill();
+    }
+  });
+
+  it("opens no debugger that lasts when it comes while the process begins", async () => {
+    for (const milliseconds of [20, 40, 60]) {
+      const child = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
+      await delay(milliseconds);
+      child.kill("SIGUSR1");
+      // Before Node.js has begun the signal simply ends it.
+      if (child.stdout) await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+      await until(() => (listensOnDebuggerPort() ? undefined : true));
+      if (child.kill("SIGKILL")) await once(child, "exit");
+    }
+  });
+});
+
+describe("a server whose audit file is on a full disk", withoutLimits, () => {
+  it("serves, says so, ends at SIGTERM, and writes whole lines once there is room", async () => {
+    const path = join(newData(), "..", "audit.log");
+    // Files may not grow over this: as on a full disk, the last write is cut off in the middle of a line.
+    const limit = 512 * 2 ** 20;
+    writeFileSync(path, "", { mode: 0o600 });
+    truncateSync(path, limit - 2501);
+    const launcher = ["prlimit", `--fsize=${limit}:unlimited`];
+    const server = await startServerProcess(newData(), { launcher, flags: [`--audit-log-path=${path}`] });
+    const client = clientOf(server);
+    try {
+      for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
+      await promisify(execFile)("prlimit", ["--pid", String(server.process.pid), "--fsize=unlimited"]);
+      await client.request("GET", "/api/v1/namespaces/kube-nowhere").catch(() => {});
+      const events = await until(() => {
+        const text = readFileSync(path)
+          .subarray(limit - 2501)
+          .toString("utf8");
+        return text.includes("kube-nowhere") && text.endsWith("\n") ? text.trim().split("\n") : undefined;
+      });
+      const uris = events.map((line) => (JSON.parse(line) as { requestURI: string }).requestURI); // throws for a half line
+      assert.equal(uris.filter((uri) => uri === "/readyz").length, 50);
+    } finally {
+      client.close();
+      assert.equal(await server.stop(), 0);
+    }
+  });
+
+  it("ends at SIGTERM while the disk stays full, and has counted what was lost", async () => {
+    const server = await startServerProcess(newData(), { flags: ["--audit-log-path=/dev/full"] });
+    const client = clientOf(server);
+    for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
+    assert.match(await client.text("/metrics"), /^apiserver_audit_event_total [1-9]/m);
+    client.close();
+    assert.equal(await server.stop(), 0);
+  });
+});
+
+describe("a server whose output nobody takes", { timeout: 60_000 }, () => {
+  const shellServer = async (redirection: string): Promise<void> => {
+    const data = newData();
+    const line = `exec "${process.execPath}" src/main.js serve --data-dir=${data} --secure-port=0 --log-level=debug --audit-log-path=- ${redirection}`;
+    const child = spawn("bash", ["-c", line], { stdio: "ignore", cwd: root });
+    const ended = once(child, "exit");
+    const config = await until(() => {
+      try {
+        return readFileSync(join(data, "admin.kubeconfig"), "utf8");
+      } catch {
+        return undefined;
+      }
+    });
+    const url = /server: (\S+)/.exec(config)?.[1] ?? "";
+    const client = new ApiClient(
+      httpsTransport({ server: url, caCertificates: readFileSync(join(data, "ca.crt"), "utf8") }),
+    );
+    try {
+      // More than a pipe holds.
+      for (let index = 0; index < 150; index++) assert.equal(await client.text("/livez"), "ok");
+      client.close();
+      child.kill("SIGTERM");
+      assert.deepEqual(await ended, [0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  };
+
+  it("goes on and ends at SIGTERM when its reader has gone", () => shellServer("> >(head -1 >/dev/null) 2>&1"));
+  it("goes on and ends at SIGTERM when its reader stands still", () => shellServer("> >(exec sleep 30) 2>&1"));
+  it("goes on and ends at SIGTERM when the disk is full", () => shellServer("> /dev/full 2>&1"));
+});
+
+describe("a server that lacks descriptors", { ...withoutLimits }, () => {
+  it("closes connections that are too many, goes on, and accepts again when there is room", async () => {
+    const launcher = ["prlimit", "--nofile=128:128"];
+    const server = await startServerProcess(newData(), { launcher, flags: ["--log-level=silent"] });
+    const { port } = new URL(server.url);
+    const sockets: Socket[] = [];
+    let closed = 0;
+    for (let index = 0; index < 400; index++) {
+      const socket = connect({ host: "127.0.0.1", port: Number(port) });
+      socket.on("error", () => {});
+      socket.on("close", () => closed++);
+      sockets.push(socket);
+    }
+    await until(() => (closed >= 400 - 64 ? true : undefined));
+    for (const socket of sockets) socket.destroy();
+    const client = clientOf(server);
+    await until(() => (closed === 400 ? true : undefined));
+    let answer: string | undefined;
+    while (answer === undefined) answer = await client.text("/readyz").catch(() => undefined);
+    assert.equal(answer, "ok");
+    client.close();
+    assert.equal(await server.stop(), 0);
+  });
+});
+
+describe("a start that cannot succeed", { timeout: 60_000 }, () => {
+  it("is one line and exit code 2 for an audit file that cannot be written, in workers too", async () => {
+    for (const workers of [1, 2]) {
+      const flags = ["--secure-port=0", `--workers=${workers}`, `--audit-log-path=${folder}`];
+      const { code, stderr } = await exitOf(signet(["serve", `--data-dir=${newData()}`, ...flags]));
+      assert.equal(code, 2);
+      assert.match(stderr, /^signet: --audit-log-path: cannot write [^\n]*\n$/);
+    }
+  });
+});
+
+describe("workers that cannot be started again", { timeout: 60_000 }, () => {
+  it("are tried again after growing waits, which SIGTERM ends at once", async () => {
+    const data = newData();
+    const server = await startServerProcess(data, { flags: ["--workers=2", "--log-level=silent"] });
+    renameSync(join(data, "ca.key"), join(data, "ca.key.gone"));
+    copyFileSync("/dev/null", join(data, "ca.key"));
+    const before = server.workerIds();
+    for (const id of before) process.kill(id, "SIGKILL");
+    await until(() => (server.workerIds().some((id) => before.includes(id)) ? undefined : true));
+    assert.equal(await server.stop(), 0);
+  });
+});

@@ -1,5 +1,4 @@
 import type { ApiObject, OwnerReference } from "../api/object-meta.ts";
-import { isSameJson } from "./patch/json-value.ts";
 
 export interface OwnerReferencesCheck {
   /** Admission may add references too; what it repeats is warned of in other words. */
@@ -16,22 +15,29 @@ const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
 export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, warn }: OwnerReferencesCheck): T {
   const references = object.metadata.ownerReferences ?? [];
   if (references.length < 2) return object;
-  const byUid = new Map<string, OwnerReference[]>();
+  const known = new Set<string>();
   const repeatedUids: string[] = [];
   const ownerReferences = references.filter((reference) => {
-    const known = byUid.get(reference.uid);
-    if (known?.some((one) => isSameJson(one, reference))) {
-      repeatedUids.push(reference.uid);
-      return false;
-    }
-    byUid.set(reference.uid, [...(known ?? []), reference]);
-    return true;
+    const key = keyOf(reference);
+    if (known.has(key)) repeatedUids.push(reference.uid);
+    return known.size < known.add(key).size;
   });
   if (repeatedUids.length === 0) return object;
   warn(
     `.metadata.ownerReferences contains duplicate entries${occasions[when]}; API server dedups owner references in ` +
       "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
-      repeatedUids.join(", "),
+      shown(repeatedUids),
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences } };
 }
+
+const keyOf = ({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string =>
+  JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+
+/** What a warning says of repeated uids. */
+const maximumShown = 20;
+
+const shown = (uids: readonly string[]): string =>
+  uids.length > maximumShown
+    ? `${uids.slice(0, maximumShown).join(", ")} and ${uids.length - maximumShown} more`
+    : uids.join(", ");

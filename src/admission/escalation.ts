@@ -14,8 +14,11 @@ export interface EscalationOptions {
     user: UserInfo,
     namespace: string,
   ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
-  /** The part of `wanted` that `held` does not cover. */
-  uncoveredRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
+  /** The part of `wanted` that `held` does not cover, and whether there was too much to compare it all. */
+  compareRules(
+    held: readonly PolicyRule[],
+    wanted: readonly PolicyRule[],
+  ): { readonly uncovered: readonly PolicyRule[]; readonly isCutShort: boolean };
 }
 
 /** Everything: what one must hold to write an aggregation rule, which may gather anything. */
@@ -55,20 +58,45 @@ export function escalationOf(
 ): ApiError | undefined {
   const { user, group, resource, namespace, name } = attributes;
   const { rules, errors } = options.rulesFor(user, namespace);
-  const missing = options.uncoveredRules(rules, wanted);
-  if (missing.length === 0) return undefined;
-  const quoted = (list: readonly string[]): string => `[${list.map((one) => JSON.stringify(one)).join(" ")}]`;
-  const lines = [...new Set(missing.map((rule) => ruleText(rule, quoted)))].toSorted();
+  const { uncovered, isCutShort } = options.compareRules(rules, wanted);
+  if (uncovered.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
-  const resolution = errors.length === 0 ? "" : `; resolution errors: [${errors.join(", ")}]`;
+  if (isCutShort) {
+    return forbidden(
+      { group, resource },
+      name,
+      `${who} is attempting to grant too many RBAC permissions to compare with those currently held: ` +
+        "split the rules over several roles, or ask somebody who may escalate",
+    );
+  }
+  const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();
+  const more = uncovered.length > maximumShown ? `\n... and ${uncovered.length - maximumShown} more` : "";
+  const resolution = errors.length === 0 ? "" : `; resolution errors: ${quotedErrors(errors)}`;
   return forbidden(
     { group, resource },
     name,
-    `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${resolution}`,
+    `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${more}${resolution}`,
   );
 }
 
-function ruleText(rule: PolicyRule, quoted: (list: readonly string[]) => string): string {
+/** What a message shows of a list, and of a text. */
+const maximumShown = 50;
+const maximumShownLength = 300;
+
+const shortened = (text: string): string =>
+  text.length > maximumShownLength ? `${text.slice(0, maximumShownLength)}...` : text;
+
+const bounded = (list: readonly string[]): readonly string[] =>
+  list.length > maximumShown ? [...list.slice(0, maximumShown), `... and ${list.length - maximumShown} more`] : list;
+
+const quoted = (list: readonly string[]): string =>
+  `[${bounded(list)
+    .map((one) => JSON.stringify(shortened(one)))
+    .join(" ")}]`;
+
+const quotedErrors = (errors: readonly string[]): string => `[${bounded(errors).map(shortened).join(", ")}]`;
+
+function ruleText(rule: PolicyRule): string {
   const parts = [
     ["APIGroups", rule.apiGroups],
     ["Resources", rule.resources],

@@ -35,9 +35,22 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
       const wasBlocking = new Set(previous.filter(isBlocking).map(({ uid }) => uid));
       const blocking = next.filter((reference) => isBlocking(reference) && !wasBlocking.has(reference.uid));
       if (blocking.length === 0 || (await mayFinalizeAnything(attributes, options))) return;
-      for (const reference of blocking) await checkFinalizers(attributes, { options, reference });
+      for (const reference of distinctOwners(attributes, blocking)) {
+        await checkFinalizers(attributes, { options, reference });
+      }
     },
   };
+}
+
+/** One object has few owners that must wait for it; each costs a question to the authorizers. */
+const maximumBlocking = 100;
+
+function distinctOwners(attributes: AdmissionAttributes, references: readonly OwnerReference[]): OwnerReference[] {
+  const byOwner = new Map(
+    references.map((reference) => [JSON.stringify([reference.apiVersion, reference.kind, reference.name]), reference]),
+  );
+  if (byOwner.size <= maximumBlocking) return [...byOwner.values()];
+  throw refusal(attributes, `cannot set blockOwnerDeletion for more than ${maximumBlocking} owners`);
 }
 
 const isBlocking = ({ blockOwnerDeletion }: OwnerReference): boolean => blockOwnerDeletion === true;

@@ -9,11 +9,14 @@ import type { ClusterRole, LabelSelectorObject, PolicyRule } from "../api/rbac.t
 export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): PolicyRule[] | undefined {
   if (role.aggregationRule === undefined) return undefined;
   const rules: PolicyRule[] = [];
+  const gathered = new Set<ClusterRole>();
   const seen = new Set<string>();
   const byName = all.toSorted((one, other) => compareNames(one.metadata.name ?? "", other.metadata.name ?? ""));
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
     for (const part of byName) {
-      if (part.metadata.name === role.metadata.name || !selects(selector, part.metadata.labels ?? {})) continue;
+      if (gathered.has(part) || part.metadata.name === role.metadata.name) continue;
+      if (!selects(selector, part.metadata.labels ?? {})) continue;
+      gathered.add(part);
       for (const rule of part.rules ?? []) {
         const key = keyOf(rule);
         if (!seen.has(key)) rules.push(rule);

@@ -9,7 +9,7 @@ export interface Grant {
   readonly subject: Subject;
 }
 
-/** Finds bindings by their subjects. It is made anew, part by part and on demand, when a role or a binding has changed. */
+/** Finds bindings by their subjects. It is made anew, part by part and on demand, when a binding has changed. */
 export class BindingIndex {
   readonly #objects: RbacObjects;
   #generation = -1;
@@ -48,9 +48,12 @@ export class BindingIndex {
   }
 }
 
+/** Of all bindings that give a role to a subject, the first: the others give nothing more, and anybody can write thousands. */
+type GrantByRole = Map<string, Grant>;
+
 class SubjectIndex {
-  readonly #users = new Map<string, Grant[]>();
-  readonly #groups = new Map<string, Grant[]>();
+  readonly #users = new Map<string, GrantByRole>();
+  readonly #groups = new Map<string, GrantByRole>();
 
   constructor(bindings: readonly RoleBinding[]) {
     for (const binding of bindings) {
@@ -59,10 +62,9 @@ class SubjectIndex {
   }
 
   grants(user: UserInfo): Grant[] {
-    const found = [...(this.#users.get(user.username) ?? [])];
+    const found = [...(this.#users.get(user.username)?.values() ?? [])];
     for (const group of user.groups) {
-      const more = this.#groups.get(group);
-      if (more !== undefined) found.push(...more);
+      for (const grant of this.#groups.get(group)?.values() ?? []) found.push(grant);
     }
     return found;
   }
@@ -78,8 +80,13 @@ class SubjectIndex {
   }
 }
 
-function addTo(index: Map<string, Grant[]>, key: string, grant: Grant): void {
-  const grants = index.get(key);
-  if (grants === undefined) index.set(key, [grant]);
-  else grants.push(grant);
+function addTo(index: Map<string, GrantByRole>, key: string, grant: Grant): void {
+  let grants = index.get(key);
+  if (grants === undefined) index.set(key, (grants = new Map()));
+  const role = roleKeyOf(grant.binding);
+  if (!grants.has(role)) grants.set(role, grant);
 }
+
+/** Tells the roles of bindings apart. A Role is one of the binding's namespace. */
+export const roleKeyOf = ({ roleRef: { kind, name }, metadata: { namespace = "" } }: RoleBinding): string =>
+  kind === "ClusterRole" ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;

@@ -10,7 +10,7 @@ export { bootstrapPolicy } from "./bootstrap-policy.ts";
 export { rbac } from "./rbac.ts";
 export type { RbacObjects } from "./rbac-objects.ts";
 export { reconcileBinding, reconcileRole } from "./reconcile.ts";
-export { uncoveredRules } from "./rule-coverage.ts";
+export { compareRules } from "./rule-coverage.ts";
 export { RuleResolver } from "./rule-resolver.ts";
 
 const masters: Decision = { decision: "allow", reason: "" };

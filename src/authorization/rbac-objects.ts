@@ -2,7 +2,7 @@ import type { ClusterRole, Role, RoleBinding } from "../api/rbac.ts";
 
 /** Roles and bindings in memory. */
 export interface RbacObjects {
-  /** Grows with every change of a role or a binding; what was found at a generation holds while it lasts. */
+  /** Grows with every change of a binding: who is bound to which role holds while it lasts. */
   generation(): number;
   listClusterRoleBindings(): readonly RoleBinding[];
   listRoleBindings(namespace: string): readonly RoleBinding[];

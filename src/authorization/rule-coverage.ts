@@ -1,89 +1,84 @@
 import type { PolicyRule } from "../api/rbac.ts";
-import { includesOrAll } from "./rule-matching.ts";
+import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
+import { HeldRules } from "./held-rules.ts";
 
-/** Single permissions that one comparison may take apart: lists multiply, and clients write the lists. */
-const maximumPermissions = 20_000;
+/** How the rules that somebody wants to give compare with those that they hold. */
+export interface RuleComparison {
+  /** What is not held, as permissions that are joined again where only their verbs differ. */
+  readonly uncovered: readonly PolicyRule[];
+  /** Comparing took more than is allowed to one request: what was not looked at is in `uncovered` as whole rules. */
+  readonly isCutShort: boolean;
+  /** How much was looked at: linear in both lists of rules, and never much above the bound. */
+  readonly steps: number;
+}
+
+/** Missing permissions that are told apart. */
+const maximumMissing = 1000;
+/** Rules whose lists multiply to more permissions are compared as a whole before they are taken apart. */
+const manyPermissions = 1000;
 
 /**
- * The permissions of `wanted` that `held` does not cover, joined again where only their verbs differ (upstream:
- * `validation.Covers` and `CompactRules`). Empty: everything is held. A rule that one held rule covers as a whole is not
- * taken apart; of others, those with too many permissions to take apart count as not held.
+ * The permissions of `wanted` that no rule of `held` covers (upstream: `validation.Covers` and `CompactRules`). Clients write
+ * both lists, and lists within rules multiply: the work is bounded, and past the bound the rest counts as not held.
  */
-export function uncoveredRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
+export function compareRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): RuleComparison {
+  const work = new ComparisonWork();
   const missing: PolicyRule[] = [];
-  let permissions = 0;
-  for (const rule of wanted) {
-    if (held.some((owner) => covers(owner, rule))) continue;
-    permissions += countPermissions(rule);
-    if (permissions > maximumPermissions) {
-      missing.push(rule);
-      permissions -= countPermissions(rule);
-      continue;
+  let compared = 0;
+  try {
+    const index = new HeldRules(held, work);
+    for (const rule of wanted) {
+      addMissing(missing, { rule, index });
+      compared += 1;
     }
-    missing.push(...breakdown(rule).filter((one) => !held.some((owner) => covers(owner, one))));
+    return { uncovered: compact(missing), isCutShort: false, steps: work.steps };
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error;
+    return { uncovered: [...compact(missing), ...wanted.slice(compared)], isCutShort: true, steps: work.steps };
   }
-  return compact(missing);
 }
 
-/** Whether one rule allows everything that another does (upstream: `ruleCovers`). */
-function covers(owner: PolicyRule, rule: PolicyRule): boolean {
-  const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
-  const ownerNames = owner.resourceNames ?? [];
-  const hasNames =
-    ownerNames.length === 0 || (resourceNames.length > 0 && resourceNames.every((name) => ownerNames.includes(name)));
-  return (
-    (rule.verbs ?? []).every((verb) => includesOrAll(owner.verbs, verb)) &&
-    apiGroups.every((group) => includesOrAll(owner.apiGroups, group)) &&
-    resources.every((resource) => coversResource(owner.resources ?? [], resource)) &&
-    hasNames &&
-    nonResourceURLs.every((path) => (owner.nonResourceURLs ?? []).some((pattern) => coversPath(pattern, path)))
-  );
-}
+/** The permissions of `wanted` that `held` does not cover. */
+export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
+  compareRules(held, wanted).uncovered;
 
-function coversResource(owned: readonly string[], resource: string): boolean {
-  if (owned.includes("*") || owned.includes(resource)) return true;
-  const slash = resource.indexOf("/");
-  return slash >= 0 && owned.includes(`*${resource.slice(slash)}`);
-}
-
-const coversPath = (pattern: string, path: string): boolean =>
-  pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")));
-
-/** An absent list still counts once: the other lists are what a permission is made of. */
-const factor = (list: readonly string[] | null | undefined): number => Math.max(1, list?.length ?? 0);
-
-const countPermissions = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): number =>
-  factor(verbs) * (factor(apiGroups) * factor(resources) * factor(resourceNames) + factor(nonResourceURLs));
-
-/** A rule as rules of one verb, one group, one resource, one name, or one path each. */
-function breakdown({
-  verbs,
-  apiGroups = [],
-  resources = [],
-  resourceNames = [],
-  nonResourceURLs = [],
-}: PolicyRule): PolicyRule[] {
-  const single: PolicyRule[] = [];
-  for (const verb of verbs ?? []) {
+function addMissing(
+  missing: PolicyRule[],
+  { rule, index }: { readonly rule: PolicyRule; readonly index: HeldRules },
+): void {
+  const add = (single: PolicyRule): void => {
+    if (missing.length >= maximumMissing) throw new TooMuchWork();
+    missing.push(single);
+  };
+  const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
+  const verbs = rule.verbs ?? [];
+  const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
+  if (permissions > manyPermissions && index.hasRuleAbove(rule)) return;
+  const missingNames = index.namesLookUp(resourceNames);
+  for (const verb of verbs) {
     for (const group of apiGroups) {
       for (const resource of resources) {
+        const names = missingNames({ verb, group, resource });
+        if (names === "none") continue;
         const one = { verbs: [verb], apiGroups: [group], resources: [resource] };
-        if (resourceNames.length === 0) single.push(one);
-        for (const name of resourceNames) single.push({ ...one, resourceNames: [name] });
+        if (names === "every") add(one);
+        else for (const name of names) add({ ...one, resourceNames: [name] });
       }
     }
-    for (const path of nonResourceURLs) single.push({ verbs: [verb], nonResourceURLs: [path] });
+    for (const path of nonResourceURLs) {
+      if (!index.coversPath(verb, path)) add({ verbs: [verb], nonResourceURLs: [path] });
+    }
   }
-  return single;
 }
 
 /** Joins rules that differ in their verbs only, in order of first appearance. */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
-  const joined = new Map<string, PolicyRule>();
+  const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: Set<string> }>();
   for (const { verbs, ...rest } of rules) {
     const key = JSON.stringify([rest.apiGroups, rest.resources, rest.resourceNames, rest.nonResourceURLs]);
-    const known = joined.get(key);
-    joined.set(key, { ...rest, verbs: [...new Set([...(known?.verbs ?? []), ...(verbs ?? [])])] });
+    let known = joined.get(key);
+    if (known === undefined) joined.set(key, (known = { rest, verbs: new Set() }));
+    for (const verb of verbs ?? []) known.verbs.add(verb);
   }
-  return [...joined.values()];
+  return [...joined.values()].map(({ rest, verbs }) => ({ ...rest, verbs: [...verbs] }));
 }

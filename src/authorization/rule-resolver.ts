@@ -1,7 +1,7 @@
 import type { Names } from "../api/names.ts";
 import type { PolicyRule, RoleRef } from "../api/rbac.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { BindingIndex } from "./binding-index.ts";
+import { BindingIndex, roleKeyOf } from "./binding-index.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 
@@ -38,16 +38,20 @@ export class RuleResolver {
     return role === undefined ? undefined : (role.rules ?? []);
   }
 
-  /** Every rule that a user has in a namespace. */
+  /** Every rule that a user has in a namespace, each role's once. */
   rulesFor(user: UserInfo, namespace: string): ResolvedRules {
-    const rules: PolicyRule[] = [];
-    const errors: string[] = [];
+    const rules: (readonly PolicyRule[])[] = [];
+    const errors = new Set<string>();
+    const seen = new Set<string>();
     for (const { binding } of this.grants(user, namespace)) {
+      const role = roleKeyOf(binding);
+      if (seen.has(role)) continue;
+      seen.add(role);
       const found = this.rulesOfRole(binding.roleRef, binding.metadata.namespace ?? "");
-      if (found === undefined) errors.push(this.missingRole(binding.roleRef));
-      else rules.push(...found);
+      if (found === undefined) errors.add(this.missingRole(binding.roleRef));
+      else rules.push(found);
     }
-    return { rules, errors: [...new Set(errors)] };
+    return { rules: rules.flat(), errors: [...errors] };
   }
 
   missingRole({ kind, name }: RoleRef): string {

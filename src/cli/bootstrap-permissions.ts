@@ -17,7 +17,10 @@ interface ClusterRoleBinding extends ApiObject {
  * Lets the holders of bootstrap tokens ask for a node's client certificate and get it, and nodes renew theirs. Bindings
  * that are there stay as they are. Returns the names of those that were created.
  */
-export async function permitNodeBootstrap({ client, names }: ServerConnection): Promise<string[]> {
+export async function permitNodeBootstrap({
+  client,
+  names,
+}: Pick<ServerConnection, "client" | "names">): Promise<string[]> {
   const bindings = client.resource(bindingReference(names));
   const created: string[] = [];
   for (const binding of bootstrapBindings(names)) {

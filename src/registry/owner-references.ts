@@ -1,13 +1,10 @@
-import type { ApiObject } from "../api/object-meta.ts";
+import type { ApiObject, OwnerReference } from "../api/object-meta.ts";
 
 export interface OwnerReferencesCheck {
   /** Admission may add references too; what it repeats is warned of in other words. */
   readonly when: "as sent" | "after admission";
   warn(warning: string): void;
 }
-
-/** More do not fit into a Warning header. */
-const maximumShownUids = 100;
 
 const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
   "as sent": "",
@@ -21,19 +18,26 @@ export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, wa
   const known = new Set<string>();
   const repeatedUids: string[] = [];
   const ownerReferences = references.filter((reference) => {
-    const text = JSON.stringify(reference); // decoded: the fields are in the schema's order
-    if (known.has(text)) {
-      repeatedUids.push(reference.uid);
-      return false;
-    }
-    known.add(text);
-    return true;
+    const key = keyOf(reference);
+    if (known.has(key)) repeatedUids.push(reference.uid);
+    return known.size < known.add(key).size;
   });
   if (repeatedUids.length === 0) return object;
   warn(
     `.metadata.ownerReferences contains duplicate entries${occasions[when]}; API server dedups owner references in ` +
       "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
-      repeatedUids.slice(0, maximumShownUids).join(", "),
+      shown(repeatedUids),
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences } };
 }
+
+const keyOf = ({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string =>
+  JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+
+/** What a warning says of repeated uids. */
+const maximumShown = 20;
+
+const shown = (uids: readonly string[]): string =>
+  uids.length > maximumShown
+    ? `${uids.slice(0, maximumShown).join(", ")} and ${uids.length - maximumShown} more`
+    : uids.join(", ");

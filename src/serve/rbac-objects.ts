@@ -16,8 +16,6 @@ export function rbacObjects(registry: FindRegistry): RbacObjects {
   let generation = 0;
   const onChange = (): void => void generation++;
   const follower = { onLoaded: onChange, onEvent: onChange };
-  followRegistry(clusterRoles, follower);
-  followRegistry(roles, follower);
   followRegistry(clusterRoleBindings, follower);
   followRegistry(roleBindings, follower);
   return {

@@ -9,7 +9,7 @@ import { admissionRules } from "../admission/index.ts";
 import { bindingEscalation } from "../admission/binding-escalation.ts";
 import type { EscalationOptions } from "../admission/escalation.ts";
 import { roleEscalation } from "../admission/role-escalation.ts";
-import { uncoveredRules } from "../authorization/index.ts";
+import { compareRules } from "../authorization/index.ts";
 import type { RuleResolver } from "../authorization/index.ts";
 import { generateName } from "../registry/generate-name.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
@@ -89,7 +89,7 @@ export function openAdmission({
   const escalation: EscalationOptions = {
     authorize,
     rulesFor: (user, namespace) => resolver().rulesFor(user, namespace),
-    uncoveredRules,
+    compareRules,
   };
   return [
     ...admissionRules({

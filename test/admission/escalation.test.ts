@@ -6,7 +6,7 @@ import type { ClusterRole, PolicyRule, RoleBinding } from "../../src/api/rbac.ts
 import type { UserInfo } from "../../src/api/user-info.ts";
 import { bindingEscalation } from "../../src/admission/binding-escalation.ts";
 import { roleEscalation } from "../../src/admission/role-escalation.ts";
-import { uncoveredRules } from "../../src/authorization/rule-coverage.ts";
+import { compareRules } from "../../src/authorization/rule-coverage.ts";
 import { alice, readPods, roleRef, TestRbac, toUser, user } from "../authorization/rbac-scene.ts";
 
 const group = "rbac.authorization.platform.io";
@@ -19,7 +19,7 @@ function guards(objects: TestRbac) {
     authorize: objects.authorizer(),
     rulesFor: (who: UserInfo, namespace: string) => resolver.rulesFor(who, namespace),
     rulesOfRole: resolver.rulesOfRole.bind(resolver),
-    uncoveredRules,
+    compareRules,
   };
   const rules = [roleEscalation(platformNames, options), bindingEscalation(platformNames, options)];
   return async (attributes: AdmissionAttributes): Promise<void> => {

@@ -26,7 +26,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
   const names = namesFor(profile);
   const references = resourceReferences(names);
   const { client } = server;
-  await permitNodeBootstrap({ client, names, references, namespace: "", transport: { server: server.url } });
+  await permitNodeBootstrap({ client, names });
   const { token, secret } = newBootstrapToken(names, {
     groups: [bootstrapGroup],
     expiresAt: undefined,

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { array, assert as check, constantFrom, property, record } from "fast-check";
+import { array, assert as check, constantFrom, oneof, property, record, string } from "fast-check";
 import type { PolicyRule } from "../../src/api/rbac.ts";
-import { uncoveredRules } from "../../src/authorization/rule-coverage.ts";
-import { ruleAllows } from "../../src/authorization/rule-matching.ts";
+import { compareRules, uncoveredRules } from "../../src/authorization/rule-coverage.ts";
+import { PathPatterns } from "../../src/authorization/path-patterns.ts";
+import { matchesPath, ruleAllows } from "../../src/authorization/rule-matching.ts";
 import { asks, readPods } from "./rbac-scene.ts";
 
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
@@ -50,11 +51,131 @@ describe("rules that somebody holds", () => {
     assert.equal(uncoveredRules([readPods], [every]).length, 1);
   });
 
-  it("are compared in bounded time, however many permissions the lists multiply to", () => {
-    const many = (letter: string): string[] => Array.from({ length: 3000 }, (_, index) => `${letter}${index}`);
-    const huge = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
-    assert.equal(uncoveredRules([readPods], [huge, huge, readPods]).length > 0, true);
-    assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [huge]), []);
+  const many = (letter: string, count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `${letter}${index}`);
+  const shapes: Readonly<Record<string, (count: number) => PolicyRule[]>> = {
+    "one rule of many names": (count) => [rule({ verbs: ["get", "list"], resourceNames: many("n", count) })],
+    "one rule of many verbs": (count) => [rule({ verbs: many("v", count) })],
+    "one rule of many resources": (count) => [rule({ resources: many("r", count) })],
+    "a rule for each name": (count) => many("n", count).map((name) => rule({ resourceNames: [name] })),
+    "a rule for each verb": (count) => many("v", count).map((verb) => rule({ verbs: [verb] })),
+    "a rule for each group": (count) => many("g", count).map((group) => rule({ apiGroups: [group] })),
+    "a rule for each resource": (count) => many("r", count).map((resource) => rule({ resources: [resource] })),
+    "a rule for each path": (count) => many("/p", count).map((path) => ({ verbs: ["get"], nonResourceURLs: [path] })),
+    "a rule for each prefix": (count) =>
+      many("/p", count).map((path) => ({ verbs: ["get"], nonResourceURLs: [`${path}/*`] })),
+    "the same rule again and again": (count) => many("n", count).map(() => rule({ resourceNames: ["a"] })),
+  };
+  for (const [shape, rulesOf] of Object.entries(shapes)) {
+    it(`are compared in time linear in both: ${shape}`, () => {
+      const steps = (count: number): number => {
+        const comparison = compareRules(rulesOf(count), rulesOf(count));
+        assert.deepEqual([comparison.uncovered, comparison.isCutShort], [[], false]);
+        return comparison.steps;
+      };
+      assert.ok(steps(20_000) <= 10 * steps(2000) + 100, `${steps(2000)} steps became ${steps(20_000)}`);
+      const foreign = compareRules(rulesOf(20_000), [rule({ resources: ["secrets"] }), ...rulesOf(20_000)]);
+      assert.ok(foreign.steps <= 10 * steps(2000) + 100);
+    });
+  }
+
+  it("cover 200,000 names of one rule, and refuse them in bounded work where they are not held", () => {
+    const wanted = [rule({ verbs: ["get", "list", "watch"], resourceNames: many("n", 200_000) })];
+    assert.deepEqual(compareRules(wanted, wanted).uncovered, []);
+    const missing = compareRules([readPods], wanted);
+    assert.ok(missing.isCutShort && missing.uncovered.length > 0 && missing.steps < 2000);
+  });
+
+  it("are compared with bounded work, however many permissions the lists multiply to", () => {
+    const wide = (letter: string) => ({
+      verbs: many(letter, 3000),
+      apiGroups: many(letter, 3000),
+      resources: many(letter, 3000),
+      resourceNames: many("n", 3000),
+    });
+    const narrow = many("w", 2000).map((verb) => ({
+      verbs: [verb, ...many("v", 4)],
+      apiGroups: many("g", 5),
+      resources: many("r", 5),
+    }));
+    const mostSteps = 1_500_000;
+    for (const [held, wanted] of [
+      [[readPods], [wide("a"), wide("a"), readPods]],
+      [
+        [wide("a"), wide("b")],
+        [wide("a"), wide("c")],
+      ],
+      [narrow, narrow],
+    ] as const) {
+      const { steps, uncovered } = compareRules(held, wanted);
+      assert.ok(steps <= mostSteps && uncovered.length > 0);
+    }
+    assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [wide("a")]), []);
+  });
+
+  it("are found as a comparison of each with each would find them", () => {
+    const some = (...values: string[]) => array(constantFrom(...values), { minLength: 1, maxLength: 3 });
+    const anyRule = oneof(
+      record({
+        verbs: some("get", "list", "watch", "*"),
+        apiGroups: some("", "apps", "*"),
+        resources: some("pods", "pods/status", "*/status", "*", "pods/*"),
+        resourceNames: array(constantFrom("a", "b", "c"), { maxLength: 2 }),
+      }),
+      record({ verbs: some("get", "*"), nonResourceURLs: some("/a", "/a/*", "/a/b", "/a/b*", "*", "/", "/**") }),
+    );
+    const includes = (list: readonly string[] | null | undefined, value: string): boolean =>
+      list?.includes("*") === true || list?.includes(value) === true;
+    const covers = (owner: PolicyRule, one: PolicyRule): boolean => {
+      const [verb = ""] = one.verbs ?? [];
+      const [path] = one.nonResourceURLs ?? [];
+      if (!includes(owner.verbs, verb)) return false;
+      if (path !== undefined) return (owner.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, path));
+      const [[group = ""] = [], [resource = ""] = [], [name] = []] = [one.apiGroups, one.resources, one.resourceNames];
+      const part = resource.includes("/") ? `*${resource.slice(resource.indexOf("/"))}` : resource;
+      const names = owner.resourceNames ?? [];
+      return (
+        includes(owner.apiGroups, group) &&
+        (includes(owner.resources, resource) || owner.resources?.includes(part) === true) &&
+        (names.length === 0 || (name !== undefined && names.includes(name)))
+      );
+    };
+    const singles = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) =>
+      (verbs ?? []).flatMap((verb): PolicyRule[] => [
+        ...nonResourceURLs.map((path) => ({ verbs: [verb], nonResourceURLs: [path] })),
+        ...apiGroups.flatMap((group) =>
+          resources.flatMap((resource) => {
+            const one = { verbs: [verb], apiGroups: [group], resources: [resource] };
+            return resourceNames.length === 0
+              ? [one]
+              : resourceNames.map((name) => ({ ...one, resourceNames: [name] }));
+          }),
+        ),
+      ]);
+    const keys = (rules: readonly PolicyRule[]): string[] =>
+      [...new Set(rules.flatMap(singles).map((one) => JSON.stringify(one, Object.keys(one).toSorted())))].toSorted();
+    check(
+      property(array(anyRule, { maxLength: 4 }), array(anyRule, { maxLength: 3 }), (held, wanted) => {
+        const expected = wanted.flatMap(singles).filter((one) => !held.some((owner) => covers(owner, one)));
+        assert.deepEqual(keys(uncoveredRules(held, wanted)), keys(expected));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("find a path below a prefix as trying every pattern does", () => {
+    const text = string({ unit: constantFrom("/", "a", "b", "*"), maxLength: 6 });
+    check(
+      property(array(text, { maxLength: 8 }), text, (patterns, path) => {
+        const found = new PathPatterns();
+        for (const pattern of patterns) found.add(pattern);
+        assert.equal(
+          found.covers(path),
+          patterns.some((pattern) => matchesPath(pattern, path)),
+        );
+      }),
+      { numRuns: 5000 },
+    );
   });
 
   it("allow every request that rules they cover allow", () => {

@@ -24,7 +24,7 @@ describe("the serving certificate's files", () => {
     const certificate = openTlsCertificate(
       resolveFlags(serveFlags, { commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }),
       {
-        authority: openClusterAuthority(folder, systemClock),
+        authority: openClusterAuthority({ dataDirectory: folder, clock: systemClock }),
         clock: systemClock,
         log: pino({ level: "error" }, { write: (line) => void logged.push(line) }),
       },

@@ -1,0 +1,51 @@
+/** Paths and prefixes (`/healthz/*`), so that finding one that covers a path takes logarithmic time. */
+export class PathPatterns {
+  readonly #exact = new Set<string>();
+  readonly #added: string[] = [];
+  /** Sorted, none of them the beginning of another; undefined until somebody asks. */
+  #prefixes: string[] | undefined;
+
+  add(pattern: string): void {
+    this.#exact.add(pattern);
+    if (!pattern.endsWith("*")) return;
+    this.#added.push(withoutStars(pattern));
+    this.#prefixes = undefined;
+  }
+
+  covers(path: string): boolean {
+    if (this.#exact.has(path)) return true;
+    this.#prefixes ??= shortest(this.#added);
+    // Between a prefix of the path and the path itself only what begins with that prefix is sorted, and nothing else does.
+    const before = this.#prefixes[lastNotAbove(this.#prefixes, path)];
+    return before !== undefined && path.startsWith(before);
+  }
+}
+
+/** All stars at the end. A loop: a pattern for it would try every star of a text of stars. */
+function withoutStars(pattern: string): string {
+  let end = pattern.length;
+  while (pattern[end - 1] === "*") end -= 1;
+  return pattern.slice(0, end);
+}
+
+function shortest(prefixes: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (const prefix of prefixes.toSorted(byCodeUnit)) {
+    const last = kept.at(-1);
+    if (last === undefined || !prefix.startsWith(last)) kept.push(prefix);
+  }
+  return kept;
+}
+
+const byCodeUnit = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+function lastNotAbove(sorted: readonly string[], text: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? "") <= text) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

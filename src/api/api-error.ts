@@ -12,7 +12,7 @@ const maximumCausesLength = 64 * 1024;
 /** Less than a message, so that its end is not cut off. */
 const maximumSentenceLength = 48 * 1024;
 const maximumNameLength = 2048;
-const maximumShownCauseLength = 8192;
+const maximumCauseLength = 8192;
 
 /** The resource, or kind, that an error speaks of. */
 export interface Named {
@@ -79,9 +79,13 @@ function boundedDetails({ name, causes, ...details }: StatusDetails): StatusDeta
 function boundedCauses(causes: readonly StatusCause[]): StatusCause[] {
   const bounded: StatusCause[] = [];
   let length = 0;
-  for (const { message = "", field = "", reason = "" } of causes.slice(0, maximumFaults)) {
-    const shown = { reason, message: shortened(message, maximumShownCauseLength), field: shortened(field) };
-    length += shown.message.length + shown.field.length;
+  for (const { reason, message, field } of causes.slice(0, maximumFaults)) {
+    const shown = {
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message: shortened(message, maximumCauseLength) }),
+      ...(field !== undefined && { field: shortened(field) }),
+    };
+    length += (shown.message ?? "").length + (shown.field ?? "").length;
     if (length > maximumCausesLength) break;
     bounded.push(shown);
   }

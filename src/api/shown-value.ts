@@ -1,5 +1,5 @@
-/** How much of a caller's value an error shows, in UTF-16 units. */
-export const maximumShownLength = 1024;
+/** How much of a caller's value an error shows, in UTF-16 units: a certificate request has its place in it. */
+export const maximumShownLength = 4096;
 
 /** The text, or its beginning when it is too long to be shown. */
 export function shortened(text: string, maximumLength = maximumShownLength): string {

@@ -1,3 +1,4 @@
+import { maximumJsonDepth } from "./json-reader.ts";
 import { tooLarge } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 
@@ -11,16 +12,21 @@ export const maximumValues = 50_000;
 export const tooManyValues = (): ApiError =>
   tooLarge(`there are more than ${maximumValues} values in it: send fewer fields and shorter lists`);
 
-/** Throws a 413 when a JSON text holds more values than may be. */
+/** Throws a 413 when a JSON text holds more values than may be. What is no JSON, or nests too deep, is the reader's to refuse. */
 export function checkValueCount(text: string): void {
   // A value takes two characters, with the comma that parts it from the next.
   if (text.length < maximumValues * 2) return;
   let values = 0;
+  let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
     const code = text.charCodeAt(position);
     if (code === quote) position = endOfString(text, position);
-    else if (code === comma || code === openBrace || code === openBracket) values += 1;
-    if (position < 0) return;
+    else if (code === comma) values += 1;
+    else if (code === openBrace || code === openBracket) {
+      values += 1;
+      depth += 1;
+    } else if (code === closeBrace || code === closeBracket) depth -= 1;
+    if (position < 0 || depth > maximumJsonDepth) return;
     if (values > maximumValues) throw tooManyValues();
   }
 }
@@ -28,6 +34,8 @@ export function checkValueCount(text: string): void {
 const quote = 0x22;
 const comma = 0x2c;
 const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const closeBrace = 0x7d;
 const backslash = 0x5c;
 const openBrace = 0x7b;
 

@@ -7,7 +7,8 @@ import { createCertificateRequestPem } from "../../src/pki/create-certificate-re
 import type { DistinguishedNameParts } from "../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { noSubjectAltNames, type SubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { decideApproval, type ApprovalQuestion, type NodeNames } from "../../src/signers/decide-approval.ts";
+import { decideApproval, type ApprovalQuestion } from "../../src/signers/decide-approval.ts";
+import type { NodeNames } from "../../src/signers/node-names.ts";
 import { parseApprovalPolicy } from "../../src/signers/parse-approval-policy.ts";
 import { namesOfTheServer } from "../../src/signers/server-names.ts";
 

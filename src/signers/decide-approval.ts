@@ -99,13 +99,16 @@ function isAbout(match: RequestMatch, { signerName, username, groups }: RequestI
   );
 }
 
+/** Makes a certificate good for everything, or for signing others. */
+const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign"].includes(usage);
+
 /** An hour, as long as an account's token lives when nobody says how long. */
 const longestForAccountSeconds = 3600;
 
 function otherFaults(require: RequestRequirements, question: ApprovalQuestion, names: Names): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of question.usages) {
-    if (require.usages?.includes(usage) === false) {
+    if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }

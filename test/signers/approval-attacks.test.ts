@@ -203,6 +203,14 @@ describe("an approval policy that allows everything", () => {
     assert.deepEqual(outcome(week, { lifetimeSeconds: 604_800 }), ["approved"]);
   });
 
+  it("approves no usage of a CA, nor every usage, unless the rule names it", () => {
+    for (const usage of ["any", "cert sign", "crl sign"]) {
+      const asked = { usages: ["server auth", usage] };
+      assert.deepEqual(outcome(anything, asked), ["usages"], usage);
+      assert.deepEqual(outcome(anything.replace("}", `, usages: [server auth, ${usage}] }`), asked), ["approved"]);
+    }
+  });
+
   it("approves an hour of client certificate for a service account, whatever the rule says", () => {
     const year = anything.replace("}", ", maximumLifetimeSeconds: 31536000 }");
     const account = { username: "system:serviceaccount:ci:builder", groups: ["system:serviceaccounts"] };

@@ -1,19 +1,34 @@
 import type { Names } from "../api/names.ts";
 import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../api/user-info.ts";
 import type { CertificateRequest } from "../pki/certificate-request.ts";
+import { dnsNameFault } from "../pki/dns-name.ts";
 import type { Extension } from "../pki/extension.ts";
 import { oids } from "../pki/object-identifiers.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import { namesOfOthers } from "../signers/node-names.ts";
+import type { NodeNames } from "../signers/node-names.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
+import { namesOfTheServer } from "../signers/server-names.ts";
 
 export interface RequestToApprove {
   readonly names: Names;
   readonly spec: CertificateSigningRequest["spec"];
   readonly request: CertificateRequest;
+  readonly surroundings: RequestSurroundings;
+}
+
+/** What the server says besides the request. */
+export interface RequestSurroundings {
+  /** How clients know the server. */
+  readonly server: ServerIdentity;
+  /** The names of the node that asks; undefined when no node asks, or whoever looks may not read nodes. */
+  readonly node: NodeNames | "not registered" | undefined;
 }
 
 /** What makes it dangerous to approve a request, one sentence each. None: nothing unusual. */
 export const approvalWarnings = (question: RequestToApprove): string[] => [
   ...identityWarnings(question),
+  ...nameWarnings(question),
   ...keyWarnings(question.request),
   ...scopeWarnings(question),
 ];
@@ -41,6 +56,24 @@ function identityWarnings({ names, spec, request }: RequestToApprove): string[] 
     if (!isOfNode) warnings.push("the subject is a node's user name");
   } else if (commonName.startsWith("system:")) warnings.push("the subject is a reserved user name");
   return warnings;
+}
+
+/** Under whose names the holder could serve. */
+function nameWarnings({ request, surroundings }: RequestToApprove): string[] {
+  const { subjectAltNames } = request;
+  const { server, node } = surroundings;
+  const odd = subjectAltNames.dnsNames.flatMap((name) => {
+    const fault = dnsNameFault(name.toLowerCase(), { allowsWildcard: true });
+    return fault === undefined ? [] : [`${quoted(name)} is no DNS name: it ${fault}`];
+  });
+  return [
+    ...namesOfTheServer(subjectAltNames, server.names).map(
+      (name) => `${quoted(name)} is a name of the API server: the holder could be taken for it`,
+    ),
+    ...(node === "not registered" ? ["the node that asks is not registered"] : []),
+    ...(typeof node === "object" ? namesOfOthers(subjectAltNames, node) : []),
+    ...odd,
+  ];
 }
 
 const smallestBits = { RSA: 2048, ECDSA: 256, Ed25519: 0, other: Infinity } as const;

@@ -8,6 +8,7 @@ import type { SubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import { wellKnownSigners } from "../signers/index.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
+import type { RequestSurroundings } from "./approval-warnings.ts";
 
 /** What a human should know of a request before deciding on it. */
 export interface CertificateRequestReport {
@@ -34,8 +35,12 @@ export interface CertificateRequestReport {
 
 const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
 
-/** Decodes a request and holds it against the rules of its signer. */
-export function reportOf(names: Names, object: CertificateSigningRequest): CertificateRequestReport {
+/** Decodes a request and holds it against the rules of its signer, and against what the server says of the names in it. */
+export function reportOf(
+  names: Names,
+  object: CertificateSigningRequest,
+  surroundings: RequestSurroundings,
+): CertificateRequestReport {
   const { metadata, spec, status } = object;
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
   const request = parse(spec.request ?? "");
@@ -58,7 +63,7 @@ export function reportOf(names: Names, object: CertificateSigningRequest): Certi
     signerRules: { areKnown: signer !== undefined, broken },
     warnings: [
       ...broken.map((rule) => `the signer will fail this request: ${rule}`),
-      ...(request instanceof PkiError ? [] : approvalWarnings({ names, spec, request })),
+      ...(request instanceof PkiError ? [] : approvalWarnings({ names, spec, request, surroundings })),
     ],
   };
 }

@@ -1,13 +1,19 @@
 import { Command } from "commander";
+import { ApiError } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import { requestingNodeName } from "../signers/decide-approval.ts";
+import { namesOfNode } from "../signers/node-names.ts";
+import type { RequestSurroundings } from "./approval-warnings.ts";
 import { reportOf, stateOf } from "./certificate-request-report.ts";
+import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { certificateRequestText } from "./certificate-request-text.ts";
 import { confirm } from "./confirm.ts";
 import { connect, withConnectionFlags } from "./connection.ts";
 import type { ConnectionFlags, ServerConnection } from "./connection.ts";
 import { createRequest } from "./csr-create.ts";
 import { UsageError } from "./flag.ts";
+import { identityOfServer } from "./identity-of-server.ts";
 import { print, table, withOutputFlag } from "./output.ts";
 import type { OutputFormat } from "./output.ts";
 import { outputFile, writePublicOutput } from "./output-file.ts";
@@ -60,7 +66,7 @@ const describe = (): Command =>
     .argument("<name>")
     .action(async (name: string, flags: CommonFlags) => {
       const connection = await connect(flags);
-      const report = reportOf(connection.names, await requestsOf(connection).get(name));
+      const report = await look(connection, await requestsOf(connection).get(name));
       print(report, flags.output, () => certificateRequestText(report));
       connection.client.close();
     });
@@ -107,8 +113,31 @@ function decide(verb: "approve" | "deny"): Command {
   });
 }
 
-async function refuseUnlessMeant({ names }: ServerConnection, request: CertificateSigningRequest): Promise<void> {
-  const { warnings } = reportOf(names, request);
+/** A report with what only the server knows: its own names, and those of the node that asks. */
+async function look(
+  { client, names, references, transport }: ServerConnection,
+  request: CertificateSigningRequest,
+): Promise<CertificateRequestReport> {
+  const { username = "", signerName } = request.spec;
+  const nodeName = signerName === names.signers.nodeAgentServing ? requestingNodeName(username) : undefined;
+  const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
+    try {
+      const node = await client.resource(references.nodes).find(name);
+      return node === undefined ? "not registered" : namesOfNode(node);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 403) return undefined;
+      throw error;
+    }
+  };
+  const [server, node] = await Promise.all([
+    identityOfServer(transport),
+    nodeName === undefined ? undefined : namesOf(nodeName),
+  ]);
+  return reportOf(names, request, { server, node });
+}
+
+async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
+  const { warnings } = await look(connection, request);
   if (warnings.length === 0) return;
   for (const warning of warnings) console.error(`warning: ${printable(warning)}`);
   if (!(await confirm("Approve it all the same?"))) {

@@ -9,8 +9,10 @@ import {
   isDecidedByPolicy,
   requestingNodeName,
 } from "../signers/decide-approval.ts";
-import type { ApprovalDecision, ApprovalQuestion, NodeNames, RequestIdentity } from "../signers/decide-approval.ts";
+import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "../signers/decide-approval.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
+import { namesOfNode } from "../signers/node-names.ts";
+import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "./controller.ts";
@@ -54,13 +56,13 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const surroundings = { names, serverNames: options.serverNames() };
         const decision = decideApproval(policy, question, {
           ...surroundings,
-          findNode: (node) => namesOfNode(nodes.get(node)),
+          findNode: (node) => namesOf(nodes.get(node)),
         });
         const nodeName = requestingNodeName(question.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
         const node = await client.resource(references.nodes).find(nodeName);
-        return decideApproval(policy, question, { ...surroundings, findNode: () => namesOfNode(node) });
+        return decideApproval(policy, question, { ...surroundings, findNode: () => namesOf(node) });
       }
 
       const add = (request: CertificateSigningRequest): void => {
@@ -94,13 +96,4 @@ function questionOf(request: CertificateSigningRequest, maximumLifetimeSeconds: 
   }
 }
 
-const dnsTypes: ReadonlySet<string> = new Set(["Hostname", "InternalDNS", "ExternalDNS"]);
-const ipTypes: ReadonlySet<string> = new Set(["InternalIP", "ExternalIP"]);
-
-function namesOfNode(node: Node | undefined): NodeNames | undefined {
-  if (node === undefined) return undefined;
-  const addresses = node.status?.addresses ?? [];
-  const ofTypes = (types: ReadonlySet<string>): string[] =>
-    addresses.filter(({ type }) => types.has(type)).map(({ address }) => address);
-  return { dnsNames: [node.metadata.name ?? "", ...ofTypes(dnsTypes)], ipAddresses: ofTypes(ipTypes) };
-}
+const namesOf = (node: Node | undefined): NodeNames | undefined => (node === undefined ? undefined : namesOfNode(node));

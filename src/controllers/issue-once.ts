@@ -1,5 +1,8 @@
 import { ApiError } from "../api/api-error.ts";
+import type { Certificate } from "../pki/certificate.ts";
 import type { CertificateRequest } from "../pki/certificate-request.ts";
+import { encodeDistinguishedName } from "../pki/distinguished-name.ts";
+import { encodeSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../resources/certificates/issued-certificates.ts";
@@ -62,12 +65,18 @@ interface Wanted {
   readonly now: number;
 }
 
-/** What a record holds, if it is of this request and of its key. A record of something else is not for us to explain. */
+/** What a record holds, if it answers this request. A record of something else is not for us to explain. */
 function handedOut({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): IssuedOnce {
   const { certificate = "" } = spec;
   const [leaf] = parseCertificatesPem(Buffer.from(certificate, "base64"));
-  if (spec.requestUid !== uid || leaf?.isCA !== false || !leaf.publicKey.spki.equals(request.publicKey.spki)) {
+  if (spec.requestUid !== uid || leaf === undefined || !answers(leaf, request)) {
     throw new Error(`the record ${metadata.name} does not hold a certificate for this request: remove the record`);
   }
   return leaf.notAfter <= now ? { type: "ended" } : { type: "issued", certificate };
 }
+
+const answers = (leaf: Certificate, request: CertificateRequest): boolean =>
+  !leaf.isCA &&
+  leaf.publicKey.spki.equals(request.publicKey.spki) &&
+  leaf.rawSubject.equals(encodeDistinguishedName(request.subject)) &&
+  encodeSubjectAltNames(leaf.subjectAltNames).equals(encodeSubjectAltNames(request.subjectAltNames));

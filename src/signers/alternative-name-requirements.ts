@@ -1,8 +1,11 @@
 import { dnsNameFault } from "../pki/dns-name.ts";
 import { isInIpRange, parseIpAddress } from "../pki/ip-address.ts";
+import type { SubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { RequestRequirements } from "./approval-policy.ts";
-import type { ApprovalQuestion, FailedRequirement, NodeNames } from "./decide-approval.ts";
+import type { ApprovalQuestion, FailedRequirement } from "./decide-approval.ts";
 import { matchesAny } from "./name-pattern.ts";
+import { namesOfOthers } from "./node-names.ts";
+import type { NodeNames } from "./node-names.ts";
 import { namesOfTheServer } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 
@@ -60,23 +63,11 @@ export function alternativeNameFaults(
   return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
 }
 
-function foreignNames(
-  wanted: ApprovalQuestion["request"]["subjectAltNames"],
-  owner: RequesterNode,
-): FailedRequirement[] {
+function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): FailedRequirement[] {
   const field = "namesBelongToNode";
-  if (owner.name === undefined) return [{ field, message: "the requester is not a node" }];
-  if (owner.names === undefined) return [{ field, message: `there is no node ${JSON.stringify(owner.name)}` }];
-  const dnsNames = new Set(owner.names.dnsNames.map((name) => name.toLowerCase()));
-  const addresses = new Set(owner.names.ipAddresses.map((address) => parseIpAddress(address)?.toString("hex")));
-  return [
-    ...wanted.dnsNames
-      .filter((name) => !dnsNames.has(name.toLowerCase()))
-      .map((name) => ({ field, message: `${JSON.stringify(name)} is not a name of the node` }) as const),
-    ...wanted.ipAddresses
-      .filter((address) => !addresses.has(parseIpAddress(address)?.toString("hex")))
-      .map((address) => ({ field, message: `${address} is not an address of the node` }) as const),
-  ];
+  if (name === undefined) return [{ field, message: "the requester is not a node" }];
+  if (names === undefined) return [{ field, message: `there is no node ${JSON.stringify(name)}` }];
+  return namesOfOthers(wanted, names).map((message) => ({ field, message }));
 }
 
 /** An address without quotes, comments and escapes (RFC 5321 4.1.2: Dot-string), at a host's name. */

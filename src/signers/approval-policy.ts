@@ -39,7 +39,7 @@ export interface RequestRequirements {
    * those itself, so that `dnsNames`, `ipRanges` or both stand beside it; without `dnsNames`, the Node's own name is allowed.
    */
   readonly namesBelongToNode: boolean;
-  /** Left out: whatever the signer takes. */
+  /** Left out: whatever the signer takes, but `any`, `cert sign` and `crl sign`. */
   readonly usages: readonly string[] | undefined;
   readonly keys: readonly KeyRequirement[];
   readonly maximumLifetimeSeconds: number;

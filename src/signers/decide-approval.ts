@@ -5,6 +5,7 @@ import { alternativeNameFaults } from "./alternative-name-requirements.ts";
 import type { RequesterNode } from "./alternative-name-requirements.ts";
 import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
 import { matchesAny } from "./name-pattern.ts";
+import type { NodeNames } from "./node-names.ts";
 import type { ServerNames } from "./server-names.ts";
 import { subjectFaults } from "./subject-requirements.ts";
 
@@ -21,14 +22,6 @@ export interface ApprovalQuestion extends RequestIdentity {
   readonly request: CertificateRequest;
   /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
   readonly lifetimeSeconds: number;
-}
-
-/** The names of a Node object. */
-export interface NodeNames {
-  /** The node's name and its addresses of the types Hostname, InternalDNS and ExternalDNS. */
-  readonly dnsNames: readonly string[];
-  /** Its addresses of the types InternalIP and ExternalIP. */
-  readonly ipAddresses: readonly string[];
 }
 
 /** A requirement that a request does not keep: the field of the rule, and what is wrong. */
@@ -106,13 +99,16 @@ function isAbout(match: RequestMatch, { signerName, username, groups }: RequestI
   );
 }
 
+/** Makes a certificate good for everything, or for signing others. */
+const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign"].includes(usage);
+
 /** An hour, as long as an account's token lives when nobody says how long. */
 const longestForAccountSeconds = 3600;
 
 function otherFaults(require: RequestRequirements, question: ApprovalQuestion, names: Names): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of question.usages) {
-    if (require.usages?.includes(usage) === false) {
+    if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/api/names.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
-import { CertificateFolder, CertificateScene, newAuthority } from "../controllers/certificate-scene.ts";
+import { CertificateFolder, CertificateScene, newAuthority, sceneOf } from "../controllers/certificate-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { runSignet } from "./run-signet.ts";
@@ -74,6 +74,38 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     const text = await succeed("csr", "describe", "danger");
     assert.match(text, /^Key: +ECDSA P-256$/m);
     assert.ok(!text.includes("\u001b"), "what a request says must not steer the terminal");
+  });
+
+  it("warn of the server's own names, and of names that are not the node's", async () => {
+    await server.client.request("POST", "/api/v1/nodes", {
+      body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
+    });
+    const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
+    const wish = { signerName: names.signers.nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
+    const requester = sceneOf(server, { name: "system:node:n1", groups: ["system:masters"] });
+    await requester.request({
+      ...wish,
+      name: "server-names",
+      names: { dnsNames: ["n1", "LocalHost", "bank.com\0.example.com"], ipAddresses: ["127.0.0.1"] },
+    });
+    const described = JSON.parse(await succeed("csr", "describe", "server-names", "-o", "json")) as {
+      warnings: string[];
+    };
+    assert.deepEqual(described.warnings, [
+      '"LocalHost" is a name of the API server: the holder could be taken for it',
+      '"127.0.0.1" is a name of the API server: the holder could be taken for it',
+      '"LocalHost" is not a name of the node',
+      '"bank.com\\u0000.example.com" is not a name of the node',
+      "127.0.0.1 is not an address of the node",
+      "\"bank.com\\u0000.example.com\" is no DNS name: it must consist of labels of lower case letters, digits and '-' " +
+        "that start and end with a letter or a digit",
+    ]);
+    const refused = await signet("csr", "approve", "server-names");
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /"127\.0\.0\.1" is a name of the API server/);
+    const unregistered = sceneOf(server, { name: "system:node:n9", groups: ["system:masters"] });
+    await unregistered.request({ ...wish, name: "no-node", commonName: "system:node:n9", names: { dnsNames: ["n9"] } });
+    assert.match(await succeed("csr", "describe", "no-node"), /! the node that asks is not registered/);
   });
 
   it("approve what is dangerous only when it is meant", async () => {

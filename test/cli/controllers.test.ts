@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../src/api/names.ts";
@@ -19,9 +20,27 @@ describe("signet controllers", () => {
       certificate: folder.write("ca.crt", authority.certificate),
       key: folder.writeKey("ca.key", authority),
     };
-    const server = await startTestServer({ settings: { controllers: false, "client-ca-file": files.certificate } });
+    const server = await startTestServer({
+      settings: { controllers: false, "client-ca-file": files.certificate, "tls-san": ["api.signet.example"] },
+    });
     const scene = new CertificateScene(server.client);
-    const flags = ["--cluster-signing-cert-file", files.certificate, "--cluster-signing-key-file", files.key];
+    const policy = folder.file("policy.yaml");
+    writeFileSync(
+      policy,
+      `rules:
+  - name: anything
+    action: approve
+    match: { signers: [${names.signers.nodeAgentServing}] }
+    require: { commonNames: ["**"], organizations: ["**"], dnsNames: ["**"], maximumLifetimeSeconds: 31536000 }
+`,
+    );
+    const flags = [
+      ...["--approval-policy", policy],
+      "--cluster-signing-cert-file",
+      files.certificate,
+      "--cluster-signing-key-file",
+      files.key,
+    ];
     const program = spawn(process.execPath, [main, "controllers", "--kubeconfig", server.kubeconfigFile, ...flags], {
       stdio: ["ignore", "ignore", "ignore"],
     });
@@ -32,6 +51,22 @@ describe("signet controllers", () => {
         commonName: "alice",
       });
       assert.equal(issued[0]?.issuer.commonName, "elsewhere");
+      // The loops learn the server's names from the certificate that it shows to them.
+      for (const [name, type] of [
+        ["api.signet.example", "Denied"],
+        ["n1.signet.example", "Approved"],
+      ] as const) {
+        await scene.request({
+          ...{ name, signerName: names.signers.nodeAgentServing, commonName: "system:node:n1" },
+          ...{
+            organizations: ["system:nodes"],
+            usages: ["digital signature", "server auth"],
+            names: { dnsNames: [name] },
+          },
+        });
+        const decided = await scene.settled(name, ({ status }) => (status.conditions ?? []).length > 0);
+        assert.equal(decided.status.conditions?.[0]?.type, type);
+      }
       const lease = await until(
         server.client,
         scene.references.leases,

@@ -65,10 +65,10 @@ describe("the trust bundle publisher", () => {
   it("puts back what somebody changed or removed", async () => {
     const server = await startTestServer();
     try {
-      const { metadata, spec } = await bundleWith(server, "signet-ca");
+      const { metadata, spec } = await bundleWith(server, "signet-nodeagent-serving-ca");
       const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
       await bundles.delete(metadata.name ?? "");
-      const again = await bundleWith(server, "signet-ca");
+      const again = await bundleWith(server, "signet-nodeagent-serving-ca");
       assert.equal(again.spec.trustBundle, spec.trustBundle);
     } finally {
       await server.stop();

@@ -7,7 +7,8 @@ import { createCertificateRequestPem } from "../../src/pki/create-certificate-re
 import type { DistinguishedNameParts } from "../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { noSubjectAltNames, type SubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { decideApproval, type ApprovalQuestion, type NodeNames } from "../../src/signers/decide-approval.ts";
+import { decideApproval, type ApprovalQuestion } from "../../src/signers/decide-approval.ts";
+import type { NodeNames } from "../../src/signers/node-names.ts";
 import { parseApprovalPolicy } from "../../src/signers/parse-approval-policy.ts";
 import { namesOfTheServer } from "../../src/signers/server-names.ts";
 
@@ -200,6 +201,14 @@ describe("an approval policy that allows everything", () => {
     assert.deepEqual(outcome(anything, { lifetimeSeconds: 86_401 }), ["maximumLifetimeSeconds"]);
     const week = anything.replace("}", ", maximumLifetimeSeconds: 604800 }");
     assert.deepEqual(outcome(week, { lifetimeSeconds: 604_800 }), ["approved"]);
+  });
+
+  it("approves no usage of a CA, nor every usage, unless the rule names it", () => {
+    for (const usage of ["any", "cert sign", "crl sign"]) {
+      const asked = { usages: ["server auth", usage] };
+      assert.deepEqual(outcome(anything, asked), ["usages"], usage);
+      assert.deepEqual(outcome(anything.replace("}", `, usages: [server auth, ${usage}] }`), asked), ["approved"]);
+    }
   });
 
   it("approves an hour of client certificate for a service account, whatever the rule says", () => {

@@ -13,8 +13,8 @@ import {
   type ApprovalDecision,
   type ApprovalQuestion,
   type ApprovalSurroundings,
-  type NodeNames,
 } from "../../src/signers/decide-approval.ts";
+import type { NodeNames } from "../../src/signers/node-names.ts";
 import { namePattern } from "../../src/signers/name-pattern.ts";
 import { parseApprovalPolicy } from "../../src/signers/parse-approval-policy.ts";
 

@@ -140,7 +140,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   };
 
   const bound = new ConnectionBound(limits);
-  const startTls = takeListener<Socket>(server, "connection");
+  const startTls = takeListener(server, "connection");
   const refused = occasionally<string | undefined>((address, count) =>
     log?.warn({ address, count }, "too many connections: new ones are closed"),
   );
@@ -151,7 +151,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     socket.destroy();
   });
 
-  const serveHttp1 = takeListener<TLSSocket>(server, "secureConnection");
+  const serveHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
@@ -249,10 +249,7 @@ const secureContextOf = ({ cert, key }: ServingCertificate): SecureContextOption
  * Takes the runtime's own listener off an HTTPS server: that of connections, so that only those within the bound begin TLS;
  * HTTP/1.1's, so that the protocol that was negotiated decides who serves.
  */
-function takeListener<S extends Socket>(
-  server: EventEmitter,
-  event: "connection" | "secureConnection",
-): (socket: S) => void {
+function takeListener(server: EventEmitter, event: "connection" | "secureConnection"): (socket: Socket) => void {
   const [listener] = server.listeners(event);
   if (listener === undefined) throw new Error("this version of Node.js serves HTTPS in another way");
   server.removeAllListeners(event);

@@ -26,8 +26,14 @@ const newData = (): string => join(mkdtempSync(join(folder, `${++folders}-`)), "
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Starts `signet` as it is, without a flag of the runtime that would help it. */
-const signet = (args: readonly string[], stdio: "ignore" | "pipe" = "pipe"): ChildProcess =>
-  spawn(process.execPath, [join(root, "src/main.js"), ...args], { stdio: ["ignore", stdio, stdio], cwd: root });
+const signet = (args: readonly string[]): ChildProcess => {
+  const child = spawn(process.execPath, [join(root, "src/main.js"), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: root,
+  });
+  child.stdout.once("readable", () => {}); // lets it read
+  return child;
+};
 
 async function until<T>(look: () => T | undefined): Promise<T> {
   for (;;) {
@@ -37,7 +43,7 @@ async function until<T>(look: () => T | undefined): Promise<T> {
   }
 }
 
-/** Whether the process listens on the debugger's port, or any port besides those given. */
+/** Whether anything listens on the debugger's port, 9229, of this machine. */
 const listensOnDebuggerPort = (): boolean =>
   / (?:0100007F|00000000):240D \d+:\d+ 0A /.test(readFileSync("/proc/net/tcp", "utf8"));
 
@@ -70,13 +76,17 @@ describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
         users: [{ name: "x", user: { token: "x" } }],
       }),
     );
-    const plain = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
+    const plainData = newData();
+    const plain = signet(["serve", `--data-dir=${plainData}`, "--secure-port=0"]);
     const agent = signet(["agent", `--kubeconfig=${kubeconfig}`, "--node-name=n", `--data-dir=${data}`, "--port=0"]);
     const others = [plain, agent];
     try {
-      await Promise.all(others.map(({ stdout }) => stdout && once(stdout, "data")));
+      for (const { stdout } of others) await until(() => (stdout?.readableLength ? true : undefined));
+      const controllers = signet(["controllers", `--kubeconfig=${join(plainData, "admin.kubeconfig")}`]);
+      others.push(controllers);
+      await until(() => (controllers.stdout?.readableLength ? true : undefined));
       const pids = [server.process.pid ?? 0, ...server.workerIds(), ...others.map(({ pid }) => pid ?? 0)];
-      assert.equal(pids.length, 5);
+      assert.equal(pids.length, 6);
       for (const pid of pids) {
         assert.ok(handles(pid, 10), String(pid));
         process.kill(pid, "SIGUSR1");
@@ -213,7 +223,7 @@ describe("a start that cannot succeed", { timeout: 60_000 }, () => {
 });
 
 describe("workers that cannot be started again", { timeout: 60_000 }, () => {
-  it("are tried again after growing waits, which SIGTERM ends at once", async () => {
+  it("leave the process that watches over them, which SIGTERM ends at once", async () => {
     const data = newData();
     const server = await startServerProcess(data, { flags: ["--workers=2", "--log-level=silent"] });
     renameSync(join(data, "ca.key"), join(data, "ca.key.gone"));

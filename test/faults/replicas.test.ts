@@ -49,12 +49,17 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   let etcd: EtcdCluster;
   const started: RunningServer[] = [];
 
-  const start = async (name: string, filesOf?: string): Promise<RunningServer> => {
+  /** A data directory with the files that replicas share, of another one. */
+  const newDataDirectory = (name: string, filesOf?: string): string => {
     const dataDirectory = join(folder, name);
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
     for (const file of filesOf === undefined ? [] : sharedFiles) {
       copyFileSync(join(folder, filesOf ?? "", file), join(dataDirectory, file));
     }
+    return dataDirectory;
+  };
+  const start = async (name: string, filesOf?: string): Promise<RunningServer> => {
+    const dataDirectory = newDataDirectory(name, filesOf);
     const settings = {
       "data-dir": dataDirectory,
       "secure-port": "0",
@@ -198,11 +203,11 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     const fresh = await startEtcd();
     try {
       const servers = await Promise.all(
-        ["one", "other"].map((name) =>
+        ["early", "as-early"].map((name) =>
           startServer(
             resolveFlags(serveFlags, {
               commandLine: {
-                "data-dir": join(folder, name),
+                "data-dir": newDataDirectory(name, "one"),
                 "secure-port": "0",
                 "etcd-servers": fresh.urls.join(","),
               },
@@ -222,7 +227,11 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     const lonely = await startEtcd();
     const server = await startServer(
       resolveFlags(serveFlags, {
-        commandLine: { "data-dir": join(folder, "one"), "secure-port": "0", "etcd-servers": lonely.urls.join(",") },
+        commandLine: {
+          "data-dir": newDataDirectory("lonely"),
+          "secure-port": "0",
+          "etcd-servers": lonely.urls.join(","),
+        },
         file: {},
       }),
       { log: pino({ level: "silent" }) },

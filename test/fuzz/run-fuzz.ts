@@ -6,6 +6,7 @@ import { Administrator } from "./administrator.ts";
 import type { FuzzRequest } from "./fuzz-request.ts";
 import type { GeneratorContext } from "./generators/generator-context.ts";
 import { generateRequest } from "./generators/generate-request.ts";
+import { LatencyProbe } from "./latency-probe.ts";
 import { minimise } from "./minimise.ts";
 import { faultOf } from "./oracle.ts";
 import { prepareScene } from "./prepare-scene.ts";
@@ -58,6 +59,8 @@ export interface FuzzReport {
   readonly residentMebibytes: { readonly early: number; readonly peak: number; readonly afterwards: number };
   /** The main thread's time of the slowest input, in milliseconds. */
   readonly slowestMilliseconds: number;
+  /** What somebody else waited for a trivial answer meanwhile; 0 when time is not judged. */
+  readonly longestWaitMilliseconds: number;
 }
 
 /** An input that waits for a revision holds up its batch for seconds: few batches, few such waits. */
@@ -113,12 +116,14 @@ class FuzzRun {
   }
 
   async run(): Promise<FuzzReport> {
-    const { first = 0, inputs, profile, onProgress } = this.#options;
+    const { first = 0, inputs, profile, loopMilliseconds, onProgress } = this.#options;
     await this.#objects.remember();
     const prepare = async (): Promise<void> => {
       this.#vocabulary = await prepareScene(this.#target, { profile, kinds: this.#kinds });
     };
     await prepare();
+    const probe = new LatencyProbe(this.#administrator);
+    if (loopMilliseconds !== undefined) void probe.run();
     let early = 0;
     let peak = 0;
     let done = 0;
@@ -142,6 +147,7 @@ class FuzzRun {
       finds: [...this.#finds.values()],
       residentMebibytes: { early, peak, afterwards },
       slowestMilliseconds: this.#slowestMilliseconds,
+      longestWaitMilliseconds: probe.stop(),
     };
   }
 

@@ -76,7 +76,8 @@ for (const profile of profiles) {
   const counts = [...statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);
   console.log(
     `${report.inputs} inputs, ${finds.length} finds; answers ${counts.join(", ")}; resident ${early.toFixed(0)} MiB early, ` +
-      `${peak.toFixed(0)} MiB at most, ${afterwards.toFixed(0)} MiB afterwards; slowest input ${slowestMilliseconds.toFixed(0)} ms of the main thread`,
+      `${peak.toFixed(0)} MiB at most, ${afterwards.toFixed(0)} MiB afterwards; slowest input ${slowestMilliseconds.toFixed(0)} ms of the main thread, ` +
+      `longest wait of others ${report.longestWaitMilliseconds.toFixed(0)} ms`,
   );
   findCount += finds.length;
   if (afterwards > allowedMebibytes(early)) {

@@ -33,7 +33,7 @@ export const isMalformed = ({ target, headers, framing }: FuzzRequest): boolean 
   framing !== "length" ||
   headers.length > maximumHeaders ||
   target.length + headers.flat().join("").length > maximumHeadBytes ||
-  headers.some(([name, value]) => [...(name + value)].some(isControl));
+  headers.some(([name, value]) => Array.from(name + value).some(isControl));
 
 const isControl = (character: string): boolean => (character < " " && character !== "\t") || character === "\u007f";
 

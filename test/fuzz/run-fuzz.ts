@@ -6,6 +6,7 @@ import { Administrator } from "./administrator.ts";
 import type { FuzzRequest } from "./fuzz-request.ts";
 import type { GeneratorContext } from "./generators/generator-context.ts";
 import { generateRequest } from "./generators/generate-request.ts";
+import { LatencyProbe } from "./latency-probe.ts";
 import { minimise } from "./minimise.ts";
 import { faultOf } from "./oracle.ts";
 import { prepareScene } from "./prepare-scene.ts";
@@ -26,6 +27,8 @@ export interface FuzzOptions {
   /** More of the main thread's time for one input is a fault. Undefined: time is not judged. */
   readonly loopMilliseconds?: number;
   startTarget(options: { readonly profile: Profile; readonly authority: string }): Promise<FuzzTarget>;
+  /** Ends the run after the batch that is under way: what was found so far is reported. */
+  readonly signal?: AbortSignal;
   /** Told after each batch. */
   readonly onProgress?: (progress: FuzzProgress) => void;
 }
@@ -54,10 +57,12 @@ export interface FuzzReport {
   /** How many answers had each status. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly finds: readonly Find[];
-  /** After the first tenth, at the highest, and after everything that inputs made was removed. */
+  /** After the first tenth (or the peak, when the run ended before), at the highest, and after everything that inputs made was removed. */
   readonly residentMebibytes: { readonly early: number; readonly peak: number; readonly afterwards: number };
   /** The main thread's time of the slowest input, in milliseconds. */
   readonly slowestMilliseconds: number;
+  /** What somebody else waited for a trivial answer meanwhile; 0 when time is not judged. */
+  readonly longestWaitMilliseconds: number;
 }
 
 /** An input that waits for a revision holds up its batch for seconds: few batches, few such waits. */
@@ -113,16 +118,18 @@ class FuzzRun {
   }
 
   async run(): Promise<FuzzReport> {
-    const { first = 0, inputs, profile, onProgress } = this.#options;
+    const { first = 0, inputs, profile, loopMilliseconds, onProgress } = this.#options;
     await this.#objects.remember();
     const prepare = async (): Promise<void> => {
       this.#vocabulary = await prepareScene(this.#target, { profile, kinds: this.#kinds });
     };
     await prepare();
+    const probe = new LatencyProbe(this.#administrator);
+    if (loopMilliseconds !== undefined) void probe.run();
     let early = 0;
     let peak = 0;
     let done = 0;
-    for (let batch = 1; done < inputs && this.#target.endReason() === undefined; batch++) {
+    for (let batch = 1; done < inputs && this.#goesOn(); batch++) {
       const count = Math.min(batchSize, inputs - done);
       await this.#sendBatch(first + done, count);
       done += count;
@@ -140,8 +147,9 @@ class FuzzRun {
       inputs: done,
       statuses: this.#statuses,
       finds: [...this.#finds.values()],
-      residentMebibytes: { early, peak, afterwards },
+      residentMebibytes: { early: early === 0 ? peak : early, peak, afterwards },
       slowestMilliseconds: this.#slowestMilliseconds,
+      longestWaitMilliseconds: probe.stop(),
     };
   }
 
@@ -172,6 +180,10 @@ class FuzzRun {
     if (status !== 200)
       this.#note({ fault: `the server is not well: ${this.#target.endReason() ?? status}`, index: first });
     if ("polluted" in {}) this.#note({ fault: "the prototype of all objects was written to", index: first });
+  }
+
+  #goesOn(): boolean {
+    return this.#isAlive() && this.#options.signal?.aborted !== true;
   }
 
   #isAlive(): boolean {

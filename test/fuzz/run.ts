@@ -5,7 +5,7 @@
  *   npm run test:fuzz -- [--inputs N] [--seed N] [--first INDEX] [--kinds Role,Pod] [--profile platform|kubernetes]
  *                        [--in-process] [--loop-milliseconds N]
  *
- * An input is decided by the seed and its index: `--seed S --first I --inputs 1` makes one again, alone.
+ * Ctrl-C ends the run and reports what was found so far. An input is decided by the seed and its index: `--seed S --first I --inputs 1` makes one again, alone.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,9 +38,12 @@ const allowedMebibytes = (early: number): number => early * 1.5 + 150;
 /** A command line longer than this is no use to anyone: the file holds all. */
 const maximumCurlCharacters = 2_000;
 
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => interrupted.abort());
 let findCount = 0;
 let folder: string | undefined;
 for (const profile of profiles) {
+  if (interrupted.signal.aborted) break;
   console.log(
     `fuzz: ${inputs} inputs, seed ${values.seed}, profile ${profile}${values["in-process"] ? ", in process" : ""}`,
   );
@@ -52,6 +55,7 @@ for (const profile of profiles) {
     inputs,
     ...(values.kinds !== undefined && { kinds: values.kinds.split(",") }),
     loopMilliseconds: Number(values["loop-milliseconds"]),
+    signal: interrupted.signal,
     startTarget: values["in-process"] ? startInProcessTarget : startProcessTarget,
     onProgress: (progress) => {
       if (progress.inputs - told < 20_000) return;
@@ -76,7 +80,8 @@ for (const profile of profiles) {
   const counts = [...statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);
   console.log(
     `${report.inputs} inputs, ${finds.length} finds; answers ${counts.join(", ")}; resident ${early.toFixed(0)} MiB early, ` +
-      `${peak.toFixed(0)} MiB at most, ${afterwards.toFixed(0)} MiB afterwards; slowest input ${slowestMilliseconds.toFixed(0)} ms of the main thread`,
+      `${peak.toFixed(0)} MiB at most, ${afterwards.toFixed(0)} MiB afterwards; slowest input ${slowestMilliseconds.toFixed(0)} ms of the main thread, ` +
+      `longest wait of others ${report.longestWaitMilliseconds.toFixed(0)} ms`,
   );
   findCount += finds.length;
   if (afterwards > allowedMebibytes(early)) {

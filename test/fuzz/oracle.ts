@@ -33,9 +33,10 @@ export const isMalformed = ({ target, headers, framing }: FuzzRequest): boolean 
   framing !== "length" ||
   headers.length > maximumHeaders ||
   target.length + headers.flat().join("").length > maximumHeadBytes ||
-  headers.some(([name, value]) => Array.from(name + value).some(isControl));
+  headers.some(([name, value]) => controlCharacter.test(name + value));
 
-const isControl = (character: string): boolean => (character < " " && character !== "\t") || character === "\u007f";
+/** Every control character but the tab. */
+const controlCharacter = /(?!\t)\p{Cc}/u;
 
 /** 1 MiB, and the objects that are in the answer. */
 function boundOf({ status, body }: FuzzAnswer): number {

@@ -175,8 +175,8 @@ export class GrpcChannel {
   }
 
   /**
-   * A connection whose other end is gone without a word is ended. Without a call nobody waits, and etcd would take pings
-   * for an attack (gRPC A8: it closes the connection after the third).
+   * A connection whose other end is gone without a word is ended. Without a call nobody waits, and etcd takes pings on an
+   * idle connection for an attack: it closes it after the fourth (too_many_pings).
    */
   #ping(): void {
     if (!this.isOpen || !this.#isPonged || this.#openStreams === 0) return;

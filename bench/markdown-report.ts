@@ -78,7 +78,8 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
   ].join("\n\n");
 }
 
-function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+/** A Markdown table whose first column is to the left. */
+export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
   const rule = head.map((_, index) => (index === 0 ? "---" : "---:"));
   return [line(head), line(rule), ...rows.map(line)].join("\n");

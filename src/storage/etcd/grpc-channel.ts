@@ -41,6 +41,7 @@ export class GrpcChannel {
   readonly url: string;
   readonly #session: ClientHttp2Session;
   #isPonged = true;
+  #openStreams = 0;
 
   private constructor(url: string, session: ClientHttp2Session) {
     this.url = url;
@@ -154,8 +155,10 @@ export class GrpcChannel {
   }
 
   #open(path: string): ClientHttp2Stream | GrpcError {
+    // The runtime would make a stream all the same, and fail it as though it had been sent.
+    if (!this.isOpen) return unavailable(`${this.url} is not connected`, { mayHaveRun: false });
     try {
-      return this.#session.request({
+      const stream = this.#session.request({
         ":method": "POST",
         ":path": path,
         "content-type": "application/grpc",
@@ -163,14 +166,20 @@ export class GrpcChannel {
         // A member that has lost its quorum says so at once, instead of answering nothing or the past.
         hasleader: "true",
       });
+      this.#openStreams++;
+      stream.once("close", () => this.#openStreams--);
+      return stream;
     } catch (cause) {
       return unavailable(`${this.url} is not connected`, { mayHaveRun: false, cause });
     }
   }
 
-  /** A connection whose other end is gone without a word is ended. */
+  /**
+   * A connection whose other end is gone without a word is ended. Without a call nobody waits, and etcd takes pings on an
+   * idle connection for an attack: it closes it after the fourth (too_many_pings).
+   */
   #ping(): void {
-    if (!this.isOpen || !this.#isPonged) return;
+    if (!this.isOpen || !this.#isPonged || this.#openStreams === 0) return;
     this.#isPonged = false;
     const timer = setTimeout(() => this.close(), PING_TIMEOUT_MILLISECONDS);
     timer.unref();

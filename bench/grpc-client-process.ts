@@ -1,9 +1,9 @@
 /** One client in a process of its own, so that processor time and compiled code are its own: a child of grpc-bench.ts. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { decodeRange, decodeSwap, decodeWatchAnswer } from "../src/storage/etcd/etcd-messages.ts";
-import { encodeRange, encodeSwap, encodeWatchCreate } from "../src/storage/etcd/etcd-messages.ts";
-import type { RangeAnswer, SwapMessage, WatchMessage } from "../src/storage/etcd/etcd-messages.ts";
+import { decodeRange, decodeSwap, decodeWatchAnswer } from "../src/machinery/storage/etcd/etcd-messages.ts";
+import { encodeRange, encodeSwap, encodeWatchCreate } from "../src/machinery/storage/etcd/etcd-messages.ts";
+import type { RangeAnswer, SwapMessage, WatchMessage } from "../src/machinery/storage/etcd/etcd-messages.ts";
 import { clientKinds, loadFrom } from "./grpc-clients.ts";
 import { callFaultyServer } from "./grpc-faults.ts";
 import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange } from "./grpc-loads.ts";

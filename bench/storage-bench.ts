@@ -5,9 +5,9 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LmdbStore } from "../src/storage/backends/lmdb.ts";
-import { ChangeFeed } from "../src/storage/change-feed.ts";
-import { WatchCache } from "../src/storage/watch-cache.ts";
+import { LmdbStore } from "../src/machinery/storage/backends/lmdb.ts";
+import { ChangeFeed } from "../src/machinery/storage/change-feed.ts";
+import { WatchCache } from "../src/machinery/storage/watch-cache.ts";
 
 const PREFIX = "/registry/serviceaccounts/";
 const ALL = { start: PREFIX, end: "/registry/serviceaccounts0" };

@@ -1,16 +1,16 @@
 /** A signer of your own: npx node examples/custom-signer.ts KUBECONFIG SIGNER CA.crt CA.key */
 import { readFileSync } from "node:fs";
-import { ApiError } from "../src/api/api-error.ts";
-import { namesFor } from "../src/api/names.ts";
-import { ApiClient } from "../src/client/api-client.ts";
-import { httpsTransport } from "../src/client/https-transport.ts";
-import { Informer } from "../src/client/informer.ts";
-import { readKubeconfig } from "../src/client/kubeconfig.ts";
-import { resourceReferences } from "../src/client/resource-references.ts";
+import { ApiError } from "../src/machinery/api/api-error.ts";
+import { namesFor } from "../src/machinery/api/names.ts";
+import { ApiClient } from "../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../src/machinery/client/https-transport.ts";
+import { Informer } from "../src/machinery/loops/informer.ts";
+import { readKubeconfig } from "../src/machinery/client/kubeconfig.ts";
+import { resourceReferences } from "../src/machinery/client/resource-references.ts";
 import { parseCertificateRequestPem } from "../src/pki/certificate-request.ts";
-import type { CertificateSigningRequest } from "../src/resources/certificates/certificate-signing-request-schema.ts";
-import { issueCertificate } from "../src/signers/issue.ts";
-import { loadSigningAuthority } from "../src/signers/signing-authority.ts";
+import type { CertificateSigningRequest } from "../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import { issueCertificate } from "../src/features/certificates/signers/issue.ts";
+import { loadSigningAuthority } from "../src/features/certificates/authorities/signing-authority.ts";
 
 const [kubeconfig = "", signerName = "", certificateFile = "", keyFile = ""] = process.argv.slice(2);
 const readText = (file: string): string => readFileSync(file, "utf8");

@@ -4,11 +4,11 @@ const { runCommandLine } = await import("./cli/program.ts");
 
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.
-  serve: async (options) => (await import("./serve/serve-until-stopped.ts")).serveUntilStopped(options),
+  serve: async (options) => (await import("./server/serve-until-stopped.ts")).serveUntilStopped(options),
   controllers: async (options, connection) =>
-    (await import("./serve/run-remote-controllers.ts")).runRemoteControllers(options, connection),
+    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(options, connection),
   agent: async (settings) => {
-    const { signetVersion } = await import("./serve/version.ts");
+    const { signetVersion } = await import("./server/signet-version.ts");
     return (await import("./agent/run-until-stopped.ts")).runAgentUntilStopped(settings, signetVersion);
   },
 });

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
-import type { AdmissionRule } from "../src/api/attributes.ts";
-import type { Profile } from "../src/api/names.ts";
-import { resolveFlags } from "../src/cli/flag.ts";
-import { serveFlags } from "../src/cli/serve-flags.ts";
-import { startServer } from "../src/serve/start-server.ts";
-import type { RunningServer } from "../src/serve/start-server.ts";
-import { MemoryStore } from "../src/storage/backends/memory.ts";
+import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
+import type { Profile } from "../src/machinery/api/names.ts";
+import { resolveFlags } from "../src/machinery/command-line/flag.ts";
+import { serveFlags } from "../src/server/serve-flags.ts";
+import { startServer } from "../src/server/start-server.ts";
+import type { RunningServer } from "../src/server/start-server.ts";
+import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
 
 export interface TestServer extends RunningServer {
   /** Of a member of system:masters. */

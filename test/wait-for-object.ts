@@ -1,5 +1,5 @@
-import type { ApiObject } from "../src/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../src/client/api-client.ts";
+import type { ApiObject } from "../src/machinery/api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../src/machinery/client/api-client.ts";
 
 export interface Awaited {
   readonly namespace?: string;

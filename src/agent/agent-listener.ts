@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { occasionally } from "../api/occasionally.ts";
+import { occasionally } from "../machinery/api/occasionally.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
 

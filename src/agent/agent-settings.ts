@@ -1,4 +1,4 @@
-import type { TlsCredentials } from "../client/https-transport.ts";
+import type { TlsCredentials } from "../machinery/client/https-transport.ts";
 
 /** With what a machine introduces itself as long as it has no certificate of its own. */
 export type BootstrapCredential =

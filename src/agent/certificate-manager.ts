@@ -1,8 +1,8 @@
-import { ApiError } from "../api/api-error.ts";
-import type { Clock } from "../api/clock.ts";
-import type { Names } from "../api/names.ts";
-import type { ApiClient } from "../client/api-client.ts";
-import { resourceReferences } from "../client/resource-references.ts";
+import { ApiError } from "../machinery/api/api-error.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { Names } from "../machinery/api/names.ts";
+import type { ApiClient } from "../machinery/client/api-client.ts";
+import { resourceReferences } from "../machinery/client/resource-references.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { backoffMilliseconds, refusedBackoff, unreachableBackoff } from "./backoff.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../api/clock.ts";
-import type { ApiClient } from "../client/api-client.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestIdentity } from "./request-identity.ts";

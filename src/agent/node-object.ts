@@ -1,7 +1,7 @@
-import { timestamp } from "../api/clock.ts";
-import { isSameJson } from "../api/json-equality.ts";
-import type { Names } from "../api/names.ts";
-import type { Node } from "../resources/node-schema.ts";
+import { timestamp } from "../machinery/api/clock.ts";
+import { isSameJson } from "../machinery/api/json-equality.ts";
+import type { Names } from "../machinery/api/names.ts";
+import type { Node } from "../features/nodes/nodes/node-schema.ts";
 import { architecture, operatingSystem } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import type { MachineNames } from "./wanted-certificate.ts";

@@ -1,15 +1,15 @@
-import { ApiError } from "../api/api-error.ts";
-import type { Clock } from "../api/clock.ts";
-import type { Names } from "../api/names.ts";
-import type { ResourceClient } from "../client/api-client.ts";
+import { ApiError } from "../machinery/api/api-error.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { Names } from "../machinery/api/names.ts";
+import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../features/certificates/requests/certificate-signing-request-schema.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { overdueAt, refusalOf, requestState } from "./request-state.ts";
-import { signingRequest } from "./signing-request.ts";
+import { signingRequest } from "./write-signing-request.ts";
 import type { Sleep } from "./sleep.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 

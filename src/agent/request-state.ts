@@ -1,4 +1,4 @@
-import type { CertificateSigningRequest } from "../resources/certificates/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../features/certificates/requests/certificate-signing-request-schema.ts";
 
 /** How a request stands with the server. */
 export type RequestState =

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import type { Names } from "../api/names.ts";
-import { namesOfServer } from "../client/names-of-server.ts";
-import { resourceReferences } from "../client/resource-references.ts";
+import type { Names } from "../machinery/api/names.ts";
+import { namesOfServer } from "../machinery/client/names-of-server.ts";
+import { resourceReferences } from "../machinery/client/resource-references.ts";
 import type { Backoff } from "./backoff.ts";
 import { failureText } from "./failure-text.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";

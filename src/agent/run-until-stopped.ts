@@ -1,4 +1,4 @@
-import { openProcessLog } from "../files/process-log.ts";
+import { openProcessLog } from "../machinery/files/process-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { startAgent } from "./start-agent.ts";
 

@@ -1,5 +1,5 @@
-import type { Clock } from "../api/clock.ts";
-import type { ClientResponse } from "../client/transport.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { ClientResponse } from "../machinery/client/transport.ts";
 
 export interface ServerClockOptions {
   /** The machine's own clock. */

@@ -1,8 +1,8 @@
-import type { Clock } from "../api/clock.ts";
-import { ApiClient } from "../client/api-client.ts";
-import { httpsTransport } from "../client/https-transport.ts";
-import type { TlsCredentials } from "../client/https-transport.ts";
-import type { ClientResponse, Transport } from "../client/transport.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import { ApiClient } from "../machinery/client/api-client.ts";
+import { httpsTransport } from "../machinery/client/https-transport.ts";
+import type { TlsCredentials } from "../machinery/client/https-transport.ts";
+import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess } from "./agent-settings.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { RequestIdentity } from "./request-identity.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { systemClock } from "../api/clock.ts";
-import type { Clock } from "../api/clock.ts";
+import { systemClock } from "../machinery/api/clock.ts";
+import type { Clock } from "../machinery/api/clock.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";

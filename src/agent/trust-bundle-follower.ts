@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { ResourceClient } from "../client/api-client.ts";
-import { Informer } from "../client/informer.ts";
-import { writePublicFile } from "../files/atomic-file.ts";
-import { makeFolder } from "../files/make-folder.ts";
-import type { ClusterTrustBundle } from "../resources/certificates/cluster-trust-bundles.ts";
+import type { ResourceClient } from "../machinery/client/api-client.ts";
+import { Informer } from "../machinery/loops/informer.ts";
+import { writePublicFile } from "../machinery/files/atomic-file.ts";
+import { makeFolder } from "../machinery/files/make-folder.ts";
+import type { ClusterTrustBundle } from "../features/certificates/bundles/cluster-trust-bundles.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";

@@ -1,5 +1,5 @@
-import type { Names } from "../api/names.ts";
-import { nodesGroup, nodeUsernamePrefix } from "../api/user-info.ts";
+import type { Names } from "../machinery/api/names.ts";
+import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../pki/subject-alt-names.ts";

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from "node:fs";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
-import type { HttpsTransportOptions } from "../client/https-transport.ts";
-import { readKubeconfig } from "../client/kubeconfig.ts";
+import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
+import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
-import { UsageError } from "./flag.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {

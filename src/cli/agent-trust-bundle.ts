@@ -1,5 +1,5 @@
 import type { TrustBundleFile } from "../agent/agent-settings.ts";
-import { UsageError } from "./flag.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 
 const signerPrefix = "signer=";
 

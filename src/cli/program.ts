@@ -1,23 +1,23 @@
 import { Command, CommanderError } from "commander";
-import { ApiError } from "../api/api-error.ts";
-import { KubeconfigError } from "../client/kubeconfig.ts";
+import { ApiError } from "../machinery/api/api-error.ts";
+import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
 import type { AgentSettings } from "../agent/agent-settings.ts";
-import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { agent } from "./agent.ts";
-import { bootstrapToken } from "./bootstrap-token.ts";
-import { certificates } from "./certificates.ts";
-import type { ConnectionFlags } from "./connection.ts";
-import { controllers } from "./controllers.ts";
-import type { RemoteControllerOptions } from "./controllers.ts";
-import { csr } from "./csr.ts";
-import { UsageError } from "./flag.ts";
-import { kubeconfig } from "./kubeconfig.ts";
-import { serve } from "./serve.ts";
-import type { ServeOptions } from "./serve-flags.ts";
-import { token } from "./token.ts";
-import { trust } from "./trust.ts";
-import { whoami } from "./whoami.ts";
+import { agent } from "./agent-command.ts";
+import { bootstrapToken } from "../features/nodes/bootstrap/bootstrap-token-command.ts";
+import { certificates } from "../features/certificates/commands/certificates-command.ts";
+import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { controllers } from "./controllers-command.ts";
+import type { RemoteControllerOptions } from "./controllers-command.ts";
+import { csr } from "../features/certificates/commands/csr-command.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import { kubeconfig } from "./kubeconfig-command.ts";
+import { serve } from "./serve-command.ts";
+import type { ServeOptions } from "../server/serve-flags.ts";
+import { token } from "../features/accounts/token-command.ts";
+import { trust } from "../features/certificates/commands/trust-command.ts";
+import { whoami } from "../features/access/whoami-command.ts";
 
 /** The commands that are more than calls of the API. */
 export interface Programs {

@@ -8,8 +8,8 @@ import { requestIdentity } from "../../src/agent/request-identity.ts";
 import { overdueAt, refusalOf, requestState } from "../../src/agent/request-state.ts";
 import { rotationPoint } from "../../src/agent/rotation-point.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
-import { platformNames } from "../../src/api/names.ts";
-import type { CertificateSigningRequest } from "../../src/resources/certificates/certificate-signing-request-schema.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateFor } from "./issued-certificate.ts";
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });

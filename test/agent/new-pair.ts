@@ -1,7 +1,7 @@
 import { keyPair } from "../../src/agent/key-pair.ts";
 import type { KeyPair } from "../../src/agent/key-pair.ts";
 import { wantedClientCertificate } from "../../src/agent/wanted-certificate.ts";
-import { platformNames } from "../../src/api/names.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { certificateFor } from "./issued-certificate.ts";

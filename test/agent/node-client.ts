@@ -1,6 +1,6 @@
-import { nodesGroup, nodeUsernamePrefix } from "../../src/api/user-info.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import { inProcessTransport } from "../../src/client/in-process-transport.ts";
+import { nodesGroup, nodeUsernamePrefix } from "../../src/machinery/api/user-info.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../src/machinery/client/in-process-transport.ts";
 import type { TestServer } from "../test-server.ts";
 
 /** A client that is a node to a server in this process: the administrator acts as it. */

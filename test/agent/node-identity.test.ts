@@ -3,9 +3,9 @@ import { test } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { NodeIdentity } from "../../src/agent/node-identity.ts";
 import { ServerClock } from "../../src/agent/server-clock.ts";
-import { ApiError } from "../../src/api/api-error.ts";
-import { systemClock } from "../../src/api/clock.ts";
-import type { ApiClient } from "../../src/client/api-client.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
 

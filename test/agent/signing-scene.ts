@@ -6,13 +6,13 @@ import { CertificateManager } from "../../src/agent/certificate-manager.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import type { WantedCertificate } from "../../src/agent/wanted-certificate.ts";
-import { timestamp } from "../../src/api/clock.ts";
-import { platformNames } from "../../src/api/names.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import type { ClientRequest, ClientResponse, Transport } from "../../src/client/transport.ts";
+import { timestamp } from "../../src/machinery/api/clock.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import type { ClientRequest, ClientResponse, Transport } from "../../src/machinery/client/transport.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import type { CertificateSigningRequest } from "../../src/resources/certificates/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateFor } from "./issued-certificate.ts";
 import { VirtualTime } from "./virtual-time.ts";
 

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { platformNames as names } from "../../src/api/names.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
-import { CertificateFolder, CertificateScene, newAuthority, sceneOf } from "../controllers/certificate-scene.ts";
+import {
+  CertificateFolder,
+  CertificateScene,
+  newAuthority,
+  sceneOf,
+} from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { runSignet } from "./run-signet.ts";

@@ -4,8 +4,13 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { platformNames as names } from "../../src/api/names.ts";
-import { CertificateFolder, CertificateScene, newAuthority, until } from "../controllers/certificate-scene.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import {
+  CertificateFolder,
+  CertificateScene,
+  newAuthority,
+  until,
+} from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");

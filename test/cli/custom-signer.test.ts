@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { CertificateFolder, CertificateScene, newAuthority } from "../controllers/certificate-scene.ts";
+import { CertificateFolder, CertificateScene, newAuthority } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 
 const program = join(import.meta.dirname, "../../examples/custom-signer.ts");

@@ -1,4 +1,4 @@
-import type { Names } from "../../src/api/names.ts";
+import type { Names } from "../../src/machinery/api/names.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { parseKeyPair } from "../../src/agent/key-pair.ts";
 import type { KeyPair } from "../../src/agent/key-pair.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import { httpsTransport } from "../../src/client/https-transport.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { SignetProcess } from "./signet-process.ts";
 

@@ -4,12 +4,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { ApiError } from "../../src/api/api-error.ts";
-import { platformNames } from "../../src/api/names.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import { httpsTransport } from "../../src/client/https-transport.ts";
-import { readKubeconfig } from "../../src/client/kubeconfig.ts";
-import { resourceReferences } from "../../src/client/resource-references.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import { AgentUnderTest } from "./agent-under-test.ts";
 import { eventually } from "./eventually.ts";

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { writePrivateFile, writePublicFile } from "../../src/files/atomic-file.ts";
+import { writePrivateFile, writePublicFile } from "../../src/machinery/files/atomic-file.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { namesFor } from "../../src/api/names.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
-import { resourceReferences } from "../../src/client/resource-references.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { LedgerWriter } from "../reliability/ledger-writer.ts";
 import type { SeededRandom } from "../reliability/seeded-random.ts";
 import { WatchFollower } from "../reliability/watch-follower.ts";

@@ -3,13 +3,13 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
-import type { ApiClient } from "../../src/client/api-client.ts";
-import { signerWords } from "../../src/serve/cluster-authorities.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { signerWords } from "../../src/features/certificates/authorities/cluster-authorities.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
 import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
-import { freePorts } from "../storage/etcd-process.ts";
-import type { EtcdCluster } from "../storage/etcd-process.ts";
+import { freePorts } from "../machinery/storage/etcd-process.ts";
+import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 
 /** What replicas must share, from the data directory of the first. */
 export const sharedFiles = [

@@ -4,7 +4,7 @@
  *   npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
  */
 import { parseArgs } from "node:util";
-import { skipsEtcd } from "../storage/etcd-process.ts";
+import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
 import { runFault } from "./fault-run.ts";
 import { faults } from "./faults.ts";
 

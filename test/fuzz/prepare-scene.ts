@@ -1,5 +1,5 @@
-import { namesFor } from "../../src/api/names.ts";
-import type { Profile } from "../../src/api/names.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { Profile } from "../../src/machinery/api/names.ts";
 import { sampleFields } from "../profiles/sample-objects.ts";
 import { Administrator } from "./administrator.ts";
 import type { ServedKinds } from "./served-kinds.ts";

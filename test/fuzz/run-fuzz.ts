@@ -1,6 +1,6 @@
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { namesFor } from "../../src/api/names.ts";
-import type { Profile } from "../../src/api/names.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { Profile } from "../../src/machinery/api/names.ts";
 import { SeededRandom } from "../reliability/seeded-random.ts";
 import { Administrator } from "./administrator.ts";
 import type { FuzzRequest } from "./fuzz-request.ts";

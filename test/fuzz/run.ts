@@ -11,7 +11,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Profile } from "../../src/api/names.ts";
+import type { Profile } from "../../src/machinery/api/names.ts";
 import { requestAsCurl, requestAsJson } from "./fuzz-request.ts";
 import { runFuzz } from "./run-fuzz.ts";
 import { startInProcessTarget } from "./targets/in-process-target.ts";

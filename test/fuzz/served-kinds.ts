@@ -1,8 +1,8 @@
-import { namesFor } from "../../src/api/names.ts";
-import type { Profile } from "../../src/api/names.ts";
-import type { ObjectSchema } from "../../src/schema/schema.ts";
-import { reviewDefinitions, storedDefinitions } from "../../src/serve/served-definitions.ts";
-import type { IssuingServices, ReviewServices } from "../../src/serve/served-definitions.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { Profile } from "../../src/machinery/api/names.ts";
+import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
+import { reviewDefinitions, storedDefinitions } from "../../src/server/served-definitions.ts";
+import type { IssuingServices, ReviewServices } from "../../src/server/served-definitions.ts";
 
 /** A kind that the server stores. */
 export interface StoredKind {

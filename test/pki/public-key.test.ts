@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { checkSignature } from "../../src/pki/check-signature.ts";
 import { publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
-import { parseSigningKey, parseVerificationKeys } from "../../src/tokens/token-key.ts";
+import { parseSigningKey, parseVerificationKeys } from "../../src/features/accounts/tokens/token-key.ts";
 import { forgeableRsaKey, modulusOf, rsaModulus, rsaPublicKeyInfo } from "./rsa-keys.ts";
 
 const weaknessOf = (modulus: bigint, exponent: bigint): string | undefined =>

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
-import { namesFor } from "../../src/api/names.ts";
-import type { Profile } from "../../src/api/names.ts";
-import { storedResources } from "../../src/resources/index.ts";
-import type { ResourceDefinition } from "../../src/registry/resource-definition.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { Profile } from "../../src/machinery/api/names.ts";
+import { storedResources } from "../../src/server/stored-resources.ts";
+import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { ApiRequester } from "./api-request.ts";

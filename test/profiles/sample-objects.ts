@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Names } from "../../src/api/names.ts";
+import type { Names } from "../../src/machinery/api/names.ts";
 
 const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 const anchors = readFileSync(join(fixtures, "ca1.pem"), "utf8");

@@ -1,7 +1,7 @@
 import { adminToken } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import { httpsTransport } from "../../src/client/https-transport.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 
 /** An administrator's client with connections of its own. */
 export const clientOf = ({ url, caCertificates }: Pick<ServerProcess, "url" | "caCertificates">): ApiClient =>

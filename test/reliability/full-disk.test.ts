@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { promisify } from "node:util";
 import { startServerProcess } from "../../bench/server-process.ts";
-import { ApiError } from "../../src/api/api-error.ts";
-import { namesFor } from "../../src/api/names.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import { resourceReferences } from "../../src/client/resource-references.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { clientOf } from "./client-of.ts";
 import { WatchFollower } from "./watch-follower.ts";
 

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startServerProcess } from "../../bench/server-process.ts";
-import { ApiError } from "../../src/api/api-error.ts";
-import { namesFor } from "../../src/api/names.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import { resourceReferences } from "../../src/client/resource-references.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { clientOf } from "./client-of.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApiError } from "../../src/api/api-error.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import { collectionPath } from "../../src/client/api-client.ts";
-import type { ApiClient, ResourceClient, ResourceReference } from "../../src/client/api-client.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { collectionPath } from "../../src/machinery/client/api-client.ts";
+import type { ApiClient, ResourceClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
 import type { Operation } from "./operation.ts";
 import type { RevisionTold } from "./revision-order.ts";
 import type { SeededRandom } from "./seeded-random.ts";

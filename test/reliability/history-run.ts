@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { namesFor } from "../../src/api/names.ts";
-import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
-import { resourceReferences } from "../../src/client/resource-references.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { HistoryClient } from "./history-client.ts";
 import type { ValueObject } from "./history-client.ts";
 import type { HistoryTarget } from "./history-target.ts";

@@ -1,8 +1,8 @@
-import type { ApiList, ApiObject } from "../../src/api/object-meta.ts";
-import { ResourceClient } from "../../src/client/api-client.ts";
-import type { ApiClient, ListOptions, ResourceReference, WatchOptions } from "../../src/client/api-client.ts";
-import { Informer } from "../../src/client/informer.ts";
-import type { WatchEvent } from "../../src/client/watch-events.ts";
+import type { ApiList, ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { ResourceClient } from "../../src/machinery/client/api-client.ts";
+import type { ApiClient, ListOptions, ResourceReference, WatchOptions } from "../../src/machinery/client/api-client.ts";
+import { Informer } from "../../src/machinery/loops/informer.ts";
+import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
 import type { SeenEvent } from "./watch-follower.ts";
 
 const nameOf = ({ metadata }: ApiObject): string => metadata.name ?? "";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApiError } from "../../src/api/api-error.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
 import { seal, sealOf } from "./sealed-object.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 

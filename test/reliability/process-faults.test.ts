@@ -11,8 +11,8 @@ import { after, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startServerProcess } from "../../bench/server-process.ts";
-import { ApiClient } from "../../src/client/api-client.ts";
-import { httpsTransport } from "../../src/client/https-transport.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { clientOf } from "./client-of.ts";
 
 const root = join(import.meta.dirname, "../..");

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ApiObject } from "../../src/api/object-meta.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 
 const sequenceKey = "reliability/sequence";
 const fillerKey = "reliability/filler";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApiError } from "../../src/api/api-error.ts";
-import type { ApiObject } from "../../src/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/client/api-client.ts";
-import type { WatchEvent } from "../../src/client/watch-events.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
 
 /** One event as it came, without the object. */
 export interface SeenEvent {

@@ -14,7 +14,7 @@ import {
   setHeaderOptions,
 } from "@kubernetes/client-node";
 import type { V1CertificateSigningRequest, V1ConfigMap } from "@kubernetes/client-node";
-import { kubernetesNames } from "../../../src/api/names.ts";
+import { kubernetesNames } from "../../../src/machinery/api/names.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { certificateRequest } from "../certificate-request.ts";

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe } from "node:test";
-import { namesFor } from "../../../src/api/names.ts";
-import type { Names, Profile } from "../../../src/api/names.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
+import type { Names, Profile } from "../../../src/machinery/api/names.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { encodeEnvelope } from "../../../src/schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../../src/schema/schema.ts";
+import { encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { mutateBytes } from "../mutations/mutate-bytes.ts";
 import { mutateJson } from "../mutations/mutate-json.ts";
 import type { JsonObject } from "./generate-value.ts";

@@ -1,4 +1,4 @@
-import type { Schema } from "../../../src/schema/schema.ts";
+import type { Schema } from "../../../src/machinery/schema/schema.ts";
 import { hostileText } from "../mutations/hostile-text.ts";
 import { hostileValue } from "../mutations/mutate-json.ts";
 import { generateValue } from "./generate-value.ts";

@@ -1,4 +1,4 @@
-import type { ObjectSchema, Schema } from "../../../src/schema/schema.ts";
+import type { ObjectSchema, Schema } from "../../../src/machinery/schema/schema.ts";
 import { edgeNumbers } from "../mutations/mutate-json.ts";
 import { namespaces } from "../vocabulary.ts";
 import { generateBytes, generateText } from "./generate-text.ts";

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { Names } from "../../../src/api/names.ts";
+import type { Names } from "../../../src/machinery/api/names.ts";
 import type { SeededRandom } from "../../reliability/seeded-random.ts";
 import type { ServedKinds } from "../served-kinds.ts";
 import type { Vocabulary } from "../vocabulary.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../../bench/server-process.ts";
-import type { Profile } from "../../../src/api/names.ts";
+import type { Profile } from "../../../src/machinery/api/names.ts";
 import type { FuzzAnswer, FuzzRequest } from "../fuzz-request.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";
 import { Http1Connection } from "./http1-connection.ts";

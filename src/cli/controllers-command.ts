@@ -1,0 +1,34 @@
+import { Command } from "commander";
+import { withConnectionFlags } from "../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { controllerFlags } from "../server/controller-flags.ts";
+import { resolveFlags } from "../machinery/command-line/flag.ts";
+import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
+import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
+
+const remoteControllerFlags = {
+  ...controllerFlags,
+  "log-level": {
+    type: "string",
+    default: "info",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    help: "What is logged.",
+  },
+} as const satisfies Flags;
+
+export type RemoteControllerOptions = FlagValues<typeof remoteControllerFlags>;
+
+/** `signet controllers`: the server's loops in a process of their own. */
+export function controllers(
+  run: (options: RemoteControllerOptions, connection: ConnectionFlags) => Promise<void>,
+): Command {
+  const command = withConnectionFlags(new Command("controllers")).description(
+    "run the controllers against a server that was started with --controllers=false, or as a stand-by",
+  );
+  for (const [name, flag] of Object.entries(remoteControllerFlags)) command.addOption(flagOption(name, flag));
+  return command.action(async (connection: ConnectionFlags, self: Command) => {
+    const given = givenFlags(self);
+    const settings = Object.entries(given).filter(([name]) => Object.hasOwn(remoteControllerFlags, name));
+    await run(resolveFlags(remoteControllerFlags, { commandLine: Object.fromEntries(settings), file: {} }), connection);
+  });
+}

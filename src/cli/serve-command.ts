@@ -1,0 +1,41 @@
+import { Command } from "commander";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
+import { serveFlags } from "../server/serve-flags.ts";
+import type { ServeOptions } from "../server/serve-flags.ts";
+
+/** `signet serve`: the command's flags are `serveFlags`; `run` is given their values. */
+export function serve(run: (options: ServeOptions) => Promise<void>): Command {
+  const command = new Command("serve")
+    .description("run the API server, its store and its controllers in this process")
+    .option("--config <file>", "YAML file with these settings, by the names of the flags; flags come first");
+  for (const [name, flag] of Object.entries(serveFlags)) command.addOption(flagOption(name, flag));
+  return command.action(async (_flags: unknown, self: Command) => {
+    const { config, ...commandLine } = givenFlags(self);
+    const file = typeof config === "string" ? readConfig(config) : {};
+    await run(resolveFlags(serveFlags, { commandLine, file }));
+  });
+}
+
+const largestConfigBytes = 1024 * 1024;
+
+function readConfig(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`--config: cannot read ${file}`, { cause });
+  }
+  if (text.length > largestConfigBytes) throw new UsageError(`--config: ${file} is larger than 1 MiB`);
+  let parsed: unknown;
+  try {
+    parsed = parse(text, { maxAliasCount: 0 });
+  } catch (cause) {
+    throw new UsageError(`--config: ${file} is not YAML`, { cause });
+  }
+  if (parsed === null || parsed === undefined) return {};
+  if (typeof parsed !== "object" || Array.isArray(parsed)) throw new UsageError(`--config: ${file} holds no settings`);
+  return parsed as Record<string, unknown>; // a YAML mapping: resolveFlags checks keys and values
+}

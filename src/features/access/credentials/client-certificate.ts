@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { createCertificateVerifier } from "./certificate-verifier.ts";
+import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
+import type { AuthenticateRequest } from "../../../machinery/authentication/credential.ts";
+import { notMine, refused } from "../../../machinery/authentication/credential.ts";
+
+export interface ClientCertificateOptions extends CertificateVerifierOptions {
+  readonly names: Names;
+}
+
+/**
+ * Authenticates by a client certificate: the common name is the user, the organizations are the groups (upstream:
+ * `x509.CommonNameUserConversion`). One without a common name is nobody's.
+ */
+export function clientCertificate(options: ClientCertificateOptions): AuthenticateRequest {
+  const verify = createCertificateVerifier(options);
+  const credentialId = options.names.subdomainKey("authentication", "credential-id");
+  const users = new WeakMap<Certificate, UserInfo>();
+
+  const userOf = (leaf: Certificate): UserInfo => {
+    const known = users.get(leaf);
+    if (known !== undefined) return known;
+    const fingerprint = createHash("sha256").update(leaf.der).digest("hex");
+    const user: UserInfo = {
+      username: leaf.subject.commonName,
+      groups: leaf.subject.organizations,
+      extra: { [credentialId]: [`X509SHA256=${fingerprint}`] },
+    };
+    users.set(leaf, user);
+    return user;
+  };
+
+  return ({ connection: { peerCertificates } }) => {
+    if (peerCertificates.length === 0) return notMine;
+    const answer = verify(peerCertificates);
+    if (!answer.isTrusted) return refused(answer.reason);
+    return answer.leaf.subject.commonName === "" ? notMine : { outcome: "authenticated", user: userOf(answer.leaf) };
+  };
+}

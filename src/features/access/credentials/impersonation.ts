@@ -1,0 +1,145 @@
+import { accessDenied } from "../../../machinery/api/access-denied.ts";
+import { badRequest, forbidden } from "../../../machinery/api/api-error.ts";
+import type { Authorize, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import type { Headers } from "../../../machinery/api/http-message.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import {
+  anonymousUsername,
+  serviceAccountGroups,
+  serviceAccountUsernamePrefix,
+  unauthenticatedGroup,
+} from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
+import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
+
+/**
+ * Answers who a request is made as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError for
+ * group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
+ */
+export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Promise<UserInfo>;
+
+const extraPrefix = "impersonate-extra-";
+
+/** Callers who may act for others and never for themselves: by user name, or by a group of theirs. */
+export interface ImpersonationOnly {
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+}
+
+export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: UserInfo): boolean =>
+  users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
+
+/**
+ * Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. Callers who may only act
+ * for others are refused with a 403 when they name nobody: the header that did may have been lost on its way.
+ */
+export function createImpersonation(
+  names: Names,
+  authorize: Authorize,
+  impersonationOnly: ImpersonationOnly = { users: [], groups: [] },
+): Impersonate {
+  const authenticationGroup = names.group("authentication");
+  return (headers, caller) => {
+    if (hasImpersonationHeader(headers)) {
+      return impersonate(requestedUser(headers), { caller, authorize, authenticationGroup });
+    }
+    if (mustImpersonate(impersonationOnly, caller)) throw nobodyNamed(caller);
+    return caller;
+  };
+}
+
+const nobodyNamed = ({ username }: UserInfo): Error =>
+  forbidden(
+    { group: "", resource: "" },
+    "",
+    `User ${JSON.stringify(username)} may only act for others, and the request names nobody: send Impersonate-User`,
+  );
+
+function hasImpersonationHeader(headers: Headers): boolean {
+  for (const name in headers) {
+    if (name.startsWith("impersonate-")) return true;
+  }
+  return false;
+}
+
+interface RequestedUser {
+  readonly username: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Of a repeated user or uid the first counts. */
+const requestedUser = (headers: Headers): RequestedUser => ({
+  username: firstHeaderValue(headers, "impersonate-user"),
+  uid: firstHeaderValue(headers, "impersonate-uid"),
+  groups: headerValues(headers, "impersonate-group"),
+  extra: extraOf(headers, extraPrefix),
+});
+
+interface Permissions {
+  readonly caller: UserInfo;
+  readonly authorize: Authorize;
+  readonly authenticationGroup: string;
+}
+
+async function impersonate(requested: RequestedUser, permissions: Permissions): Promise<UserInfo> {
+  const { username, uid, groups, extra } = requested;
+  if (username === "") throw badRequest("requested impersonation without naming a user in Impersonate-User");
+  for (const attributes of permissionsFor(requested, permissions)) {
+    const { decision, reason } = await permissions.authorize(attributes);
+    if (decision !== "allow") throw accessDenied(attributes, reason);
+  }
+  const account = serviceAccountOf(username);
+  const ownGroups = groups.length > 0 || account === undefined ? groups : serviceAccountGroups(account.namespace);
+  return withStandardGroups({
+    username,
+    ...(uid !== "" && { uid }),
+    groups: ownGroups,
+    extra: Object.fromEntries(extra),
+  });
+}
+
+function* permissionsFor(requested: RequestedUser, permissions: Permissions): Generator<ResourceAttributes> {
+  const { caller, authenticationGroup } = permissions;
+  const permission = (what: Partial<ResourceAttributes>): ResourceAttributes => ({
+    kind: "resource",
+    user: caller,
+    verb: "impersonate",
+    group: "",
+    version: "v1",
+    resource: "users",
+    subresource: "",
+    namespace: "",
+    name: "",
+    ...what,
+  });
+  const account = serviceAccountOf(requested.username);
+  yield account === undefined
+    ? permission({ name: requested.username })
+    : permission({ resource: "serviceaccounts", ...account });
+  for (const name of requested.groups) yield permission({ resource: "groups", name });
+  for (const [subresource, values] of requested.extra) {
+    for (const name of values) {
+      yield permission({ group: authenticationGroup, resource: "userextras", subresource, name });
+    }
+  }
+  if (requested.uid !== "") yield permission({ group: authenticationGroup, resource: "uids", name: requested.uid });
+}
+
+/** The account of a service account's user name; anything that no account could have is a plain user. */
+function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
+  if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
+  const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");
+  const isAccount =
+    rest.length === 0 && dnsLabelFaults(namespace).length === 0 && dnsSubdomainFaults(name).length === 0;
+  return isAccount ? { namespace, name } : undefined;
+}
+
+function withStandardGroups(user: UserInfo): UserInfo {
+  if (user.username !== anonymousUsername) return withAuthenticatedGroup(user);
+  if (user.groups.includes(unauthenticatedGroup)) return user;
+  return { ...user, groups: [...user.groups, unauthenticatedGroup] };
+}

@@ -1,0 +1,119 @@
+import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
+import { forbidden } from "../../../machinery/api/api-error.ts";
+import type { ApiError } from "../../../machinery/api/api-error.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { PolicyRule } from "../rbac-types.ts";
+import { mastersGroup } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+
+/** What the guard asks of the authorization in force. */
+export interface EscalationOptions {
+  readonly authorize: Authorize;
+  /** The rules that a user has in a namespace ("" is the cluster), and what could not be found out. */
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
+  /** The part of `wanted` that `held` does not cover, and whether there was too much to compare it all. */
+  compareRules(
+    held: readonly PolicyRule[],
+    wanted: readonly PolicyRule[],
+  ): { readonly uncovered: readonly PolicyRule[]; readonly isCutShort: boolean };
+}
+
+/** Everything: what one must hold to write an aggregation rule, which may gather anything. */
+export const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+export const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
+
+/** Whether the user holds a verb (`escalate`, `bind`) that lifts the limit, on a role of the request's namespace. */
+export async function mayDoAnyway(
+  { authorize }: EscalationOptions,
+  attributes: AdmissionAttributes,
+  { verb, resource, name }: { readonly verb: string; readonly resource: string; readonly name: string },
+): Promise<boolean> {
+  const { user, group, version, namespace } = attributes;
+  const decision = await authorize({
+    kind: "resource",
+    user,
+    verb,
+    group,
+    version,
+    resource,
+    subresource: "",
+    namespace,
+    name,
+  });
+  return decision.decision === "allow";
+}
+
+/** The refusal of rules that their author does not hold, or undefined (upstream: `validation.ConfirmNoEscalation`). */
+export function escalationOf(
+  options: EscalationOptions,
+  attributes: AdmissionAttributes,
+  wanted: readonly PolicyRule[],
+): ApiError | undefined {
+  const { user, group, resource, namespace, name } = attributes;
+  const { rules, errors } = options.rulesFor(user, namespace);
+  const { uncovered, isCutShort } = options.compareRules(rules, wanted);
+  if (uncovered.length === 0) return undefined;
+  const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
+  if (isCutShort) {
+    return forbidden(
+      { group, resource },
+      name,
+      `${who} is attempting to grant too many RBAC permissions to compare with those currently held: ` +
+        "split the rules over several roles, or ask somebody who may escalate",
+    );
+  }
+  const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();
+  const more = uncovered.length > maximumShown ? `\n... and ${uncovered.length - maximumShown} more` : "";
+  const resolution = errors.length === 0 ? "" : `; resolution errors: ${quotedErrors(errors)}`;
+  return forbidden(
+    { group, resource },
+    name,
+    `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${more}${resolution}`,
+  );
+}
+
+/** What a message shows of a list, and of a text. */
+const maximumShown = 50;
+const maximumShownLength = 300;
+
+const shortened = (text: string): string =>
+  text.length > maximumShownLength ? `${text.slice(0, maximumShownLength)}...` : text;
+
+const bounded = (list: readonly string[]): readonly string[] =>
+  list.length > maximumShown ? [...list.slice(0, maximumShown), `... and ${list.length - maximumShown} more`] : list;
+
+const quoted = (list: readonly string[]): string =>
+  `[${bounded(list)
+    .map((one) => JSON.stringify(shortened(one)))
+    .join(" ")}]`;
+
+const quotedErrors = (errors: readonly string[]): string => `[${bounded(errors).map(shortened).join(", ")}]`;
+
+function ruleText(rule: PolicyRule): string {
+  const parts = [
+    ["APIGroups", rule.apiGroups],
+    ["Resources", rule.resources],
+    ["NonResourceURLs", rule.nonResourceURLs],
+    ["ResourceNames", rule.resourceNames],
+    ["Verbs", rule.verbs],
+  ] as const;
+  const shown = parts.flatMap(([label, list]) => (list && list.length > 0 ? [`${label}:${quoted(list)}`] : []));
+  return `{${shown.join(", ")}}`;
+}
+
+/** A change of nothing but what garbage collection needs to remove an object is never an escalation. */
+export function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
+  if (object === undefined || oldObject === undefined) return false;
+  const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {
+    const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...kept } = metadata;
+    return { ...others, metadata: kept };
+  };
+  return isDeepStrictEqual(rest(object), rest(oldObject));
+}

@@ -1,0 +1,35 @@
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { ClusterRole, Role } from "../rbac-types.ts";
+import { changesOnlyGarbageCollection, escalationOf, fullAuthority, isMaster, mayDoAnyway } from "./escalation.ts";
+import type { EscalationOptions } from "./escalation.ts";
+
+/**
+ * Nobody writes a role with more rights than they hold in its namespace, not even its labels (upstream: the policybased
+ * storage of roles): unless they may `escalate` that role. Aggregated roles may gather anything, so they need every right.
+ */
+export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
+  const group = names.group("rbac.authorization");
+  return {
+    name: "RoleEscalation",
+    async validate(attributes) {
+      const { operation, user, resource, subresource, name, object, oldObject } = attributes;
+      const isRole = attributes.group === group && (resource === "roles" || resource === "clusterroles");
+      if (!isRole || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
+      if (changesOnlyGarbageCollection(attributes)) return;
+      if (await mayDoAnyway(options, attributes, { verb: "escalate", resource, name })) return;
+      const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
+      const refusal =
+        (needsEverything ? escalationOf(options, attributes, fullAuthority) : undefined) ??
+        escalationOf(options, attributes, asRole(object).rules ?? []);
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+}
+
+/** By group and resource it is one: the schema has decoded it. */
+const asRole = (object: ApiObject): Role => object as Role;
+
+const hasAggregationRule = (object: ApiObject): boolean =>
+  (asRole(object) as ClusterRole).aggregationRule !== undefined;

@@ -1,0 +1,151 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import {
+  authenticatedGroup,
+  mastersGroup,
+  serviceAccountsGroup,
+  unauthenticatedGroup,
+} from "../../../machinery/api/user-info.ts";
+import { controllerPolicy } from "./controller-policy.ts";
+import { rbacBuilder } from "./rbac-builder.ts";
+
+/** What a server has from its first start on, and gets back at each. */
+export interface BootstrapPolicy {
+  readonly clusterRoles: readonly ClusterRole[];
+  readonly clusterRoleBindings: readonly RoleBinding[];
+}
+
+const read = ["get", "list", "watch"];
+const write = ["create", "delete", "deletecollection", "patch", "update"];
+const healthPaths = ["/livez", "/readyz", "/healthz", "/version", "/version/"];
+const discoveryPaths = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", ...healthPaths];
+const openIdPaths = [
+  "/.well-known/openid-configuration",
+  "/.well-known/openid-configuration/",
+  "/openid/v1/jwks",
+  "/openid/v1/jwks/",
+];
+
+/** The default roles and bindings (upstream: `bootstrappolicy`), as far as this server has the resources they speak of. */
+export function bootstrapPolicy(names: Names): BootstrapPolicy {
+  const { clusterRole, aggregatedRole, clusterRoleBinding, group, rule, paths } = rbacBuilder(names);
+  const certificates = names.group("certificates");
+  const authentication = names.group("authentication");
+  const authorization = names.group("authorization");
+  const coordination = names.group("coordination");
+  const rbacGroup = names.group("rbac.authorization");
+  const aggregateTo = (role: string): Record<string, string> => ({
+    [names.subdomainKey("rbac.authorization", `aggregate-to-${role}`)]: "true",
+  });
+  const csr = "certificatesigningrequests";
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing, legacyUnknown } = names.signers;
+  const certificateRole = (suffix: string): string => `system:certificates.${groupDomainOf(certificates)}:${suffix}`;
+  const approver = (suffix: string, signer: string): ClusterRole =>
+    clusterRole(certificateRole(suffix), [rule(["approve"], [certificates], ["signers"], [signer])]);
+
+  const clusterRoles = [
+    clusterRole("cluster-admin", [rule(["*"], ["*"], ["*"]), paths(["*"], ["*"])]),
+    clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
+    clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
+    clusterRole("system:monitoring", [
+      paths(["get"], ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"]),
+    ]),
+    clusterRole("system:basic-user", [
+      rule(["create"], [authorization], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
+      rule(["create"], [authentication], ["selfsubjectreviews"]),
+    ]),
+    clusterRole("system:service-account-issuer-discovery", [paths(["get"], openIdPaths)]),
+    clusterRole("system:auth-delegator", [
+      rule(["create"], [authentication], ["tokenreviews"]),
+      rule(["create"], [authorization], ["subjectaccessreviews"]),
+    ]),
+    clusterRole("system:cluster-trust-bundle-discovery", [rule(read, [certificates], ["clustertrustbundles"])]),
+    aggregatedRole("admin", [aggregateTo("admin")]),
+    aggregatedRole("edit", [aggregateTo("edit")], aggregateTo("admin")),
+    aggregatedRole("view", [aggregateTo("view")], aggregateTo("edit")),
+    clusterRole(
+      "system:aggregate-to-admin",
+      [
+        rule(["create"], [authorization], ["localsubjectaccessreviews"]),
+        rule([...read, ...write], [rbacGroup], ["roles", "rolebindings"]),
+      ],
+      aggregateTo("admin"),
+    ),
+    clusterRole(
+      "system:aggregate-to-edit",
+      [
+        rule(read, [""], ["secrets"]),
+        rule(["impersonate"], [""], ["serviceaccounts"]),
+        rule(write, [""], ["configmaps", "pods", "secrets", "serviceaccounts"]),
+        rule(["create"], [""], ["serviceaccounts/token"]),
+        rule([...read, ...write], [coordination], ["leases"]),
+      ],
+      aggregateTo("edit"),
+    ),
+    clusterRole(
+      "system:aggregate-to-view",
+      [
+        rule(
+          read,
+          [""],
+          ["configmaps", "events", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"],
+        ),
+      ],
+      aggregateTo("view"),
+    ),
+    clusterRole("system:node", [
+      rule(["create"], [authentication], ["tokenreviews"]),
+      rule(["create"], [authorization], ["subjectaccessreviews", "localsubjectaccessreviews"]),
+      rule(["create", ...read], [""], ["nodes"]),
+      rule(["update", "patch"], [""], ["nodes", "nodes/status"]),
+      rule(read, [""], ["pods"]),
+      rule(["create", "delete"], [""], ["pods"]),
+      rule(["update", "patch"], [""], ["pods/status"]),
+      rule(read, [""], ["secrets", "configmaps"]),
+      rule(["create", "update", "patch"], [""], ["events"]),
+      rule(["create", ...read], [certificates], [csr]),
+      rule(["get", "create", "update", "patch", "delete"], [coordination], ["leases"]),
+      rule(["create"], [""], ["serviceaccounts/token"]),
+      rule(read, [certificates], ["clustertrustbundles"]),
+      rule(["get"], [""], ["serviceaccounts"]),
+    ]),
+    clusterRole("system:node-bootstrapper", [rule(["create", ...read], [certificates], [csr])]),
+    clusterRole(certificateRole(`${csr}:nodeclient`), [rule(["create"], [certificates], [`${csr}/nodeclient`])]),
+    clusterRole(certificateRole(`${csr}:selfnodeclient`), [
+      rule(["create"], [certificates], [`${csr}/selfnodeclient`]),
+    ]),
+    approver(`${roleWordOf(apiserverClient)}-approver`, apiserverClient),
+    approver(`${roleWordOf(apiserverClientNodeAgent)}-approver`, apiserverClientNodeAgent),
+    approver(`${roleWordOf(nodeAgentServing)}-approver`, nodeAgentServing),
+    approver("legacy-unknown-approver", legacyUnknown),
+    clusterRole("system:certificate-auditor", [
+      rule(read, [names.group("signet")], ["issuedcertificates"]),
+      rule(read, [certificates], [csr, "clustertrustbundles"]),
+    ]),
+  ];
+
+  const toGroups = (name: string, ...groups: readonly string[]): RoleBinding =>
+    clusterRoleBinding(name, name, groups.map(group));
+  const clusterRoleBindings = [
+    toGroups("cluster-admin", mastersGroup),
+    toGroups("system:monitoring", "system:monitoring"),
+    toGroups("system:discovery", authenticatedGroup),
+    toGroups("system:basic-user", authenticatedGroup),
+    toGroups("system:public-info-viewer", authenticatedGroup, unauthenticatedGroup),
+    toGroups("system:service-account-issuer-discovery", serviceAccountsGroup),
+    toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
+    clusterRoleBinding("system:node", "system:node", []),
+  ];
+
+  const controllers = controllerPolicy(names);
+  return {
+    clusterRoles: [...clusterRoles, controllers.clusterRole],
+    clusterRoleBindings: [...clusterRoleBindings, controllers.clusterRoleBinding],
+  };
+}
+
+/** `k8s.io` of `certificates.k8s.io`. */
+const groupDomainOf = (group: string): string => group.slice(group.indexOf(".") + 1);
+
+/** `kube-apiserver-client` of `kubernetes.io/kube-apiserver-client`. */
+const roleWordOf = (signer: string): string => signer.slice(signer.indexOf("/") + 1);

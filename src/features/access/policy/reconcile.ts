@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { ClusterRole, LabelSelectorObject, Role, RoleBinding, Subject } from "../rbac-types.ts";
+import { uncoveredRules } from "../rbac/rule-coverage.ts";
+
+/** An object that the server keeps unless its annotation says that it must not. */
+const isKept = (names: Names, { metadata }: ApiObject): boolean =>
+  metadata.annotations?.[names.subdomainKey("rbac.authorization", "autoupdate")] !== "false";
+
+/**
+ * The existing role with what the wanted one has more, or undefined when nothing is missing or its annotation forbids it
+ * (upstream: `reconciliation.ReconcileRoleOptions`). Rules are added, never taken away: what an administrator has added
+ * stays. Labels and annotations that are there keep their values.
+ */
+export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted: T, names: Names): T | undefined {
+  if (!isKept(names, existing)) return undefined;
+  const selectors = missingSelectors(existing, wanted);
+  const next: T = {
+    ...existing,
+    metadata: withMissingKeys(existing, wanted),
+    // Rules of an aggregated role are its controller's.
+    ...(!isAggregated(wanted) && {
+      rules: [...(existing.rules ?? []), ...uncoveredRules(existing.rules ?? [], wanted.rules ?? [])],
+    }),
+    ...(selectors.length > 0 && {
+      aggregationRule: { clusterRoleSelectors: [...selectorsOf(existing), ...selectors] },
+    }),
+  };
+  return isDeepStrictEqual(withRules(next), withRules(existing)) ? undefined : next;
+}
+
+/**
+ * The existing binding with the subjects that are missing; undefined when none is. A binding's role cannot be changed, so
+ * one of another role is answered as `replace`: it must be deleted and made anew.
+ */
+export function reconcileBinding(
+  existing: RoleBinding,
+  wanted: RoleBinding,
+  names: Names,
+): { readonly action: "update" | "replace"; readonly binding: RoleBinding } | undefined {
+  if (!isKept(names, existing)) return undefined;
+  if (!isDeepStrictEqual(existing.roleRef, wanted.roleRef)) return { action: "replace", binding: wanted };
+  const subjects = existing.subjects ?? [];
+  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((other) => isSameSubject(one, other)));
+  const binding = { ...existing, metadata: withMissingKeys(existing, wanted), subjects: [...subjects, ...missing] };
+  return isDeepStrictEqual(binding, { ...existing, subjects }) ? undefined : { action: "update", binding };
+}
+
+const isSameSubject = (one: Subject, other: Subject): boolean =>
+  one.kind === other.kind &&
+  one.name === other.name &&
+  (one.namespace ?? "") === (other.namespace ?? "") &&
+  (one.apiGroup ?? "") === (other.apiGroup ?? "");
+
+function withMissingKeys(existing: ApiObject, wanted: ApiObject): ApiObject["metadata"] {
+  const merged = (key: "labels" | "annotations"): Record<string, string> => ({
+    ...wanted.metadata[key],
+    ...existing.metadata[key],
+  });
+  const [labels, annotations] = [merged("labels"), merged("annotations")];
+  return {
+    ...existing.metadata,
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
+}
+
+const isAggregated = (role: Role | ClusterRole): boolean => selectorsOf(role).length > 0;
+
+const selectorsOf = (role: Role | ClusterRole): LabelSelectorObject[] =>
+  "aggregationRule" in role ? (role.aggregationRule?.clusterRoleSelectors ?? []) : [];
+
+const missingSelectors = (existing: Role, wanted: Role): LabelSelectorObject[] =>
+  selectorsOf(wanted).filter((one) => !selectorsOf(existing).some((other) => isDeepStrictEqual(one, other)));
+
+/** `null` and no rules are the same. */
+const withRules = (role: Role): Role => ({ ...role, rules: role.rules ?? [] });

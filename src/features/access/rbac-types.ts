@@ -1,0 +1,50 @@
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+
+/** Upstream's `rbac/v1` kinds as authorizers, the escalation guard and the default policy see them. */
+export interface PolicyRule {
+  verbs: string[] | null;
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+
+export interface Subject {
+  kind: string;
+  apiGroup?: string;
+  name: string;
+  namespace?: string;
+}
+
+export interface RoleRef {
+  apiGroup: string;
+  /** `Role` or `ClusterRole`. */
+  kind: string;
+  name: string;
+}
+
+export interface Role extends ApiObject {
+  rules: PolicyRule[] | null;
+}
+
+export interface ClusterRole extends Role {
+  aggregationRule?: AggregationRule;
+}
+
+export interface AggregationRule {
+  clusterRoleSelectors?: LabelSelectorObject[];
+}
+
+/** A label selector in its structured form (upstream: `metav1.LabelSelector`). */
+export interface LabelSelectorObject {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** A RoleBinding, or a ClusterRoleBinding (then its metadata has no namespace). */
+export interface RoleBinding extends ApiObject {
+  subjects?: Subject[];
+  roleRef: RoleRef;
+}
+
+export const roleResourceOf = ({ kind }: RoleRef): string => (kind === "ClusterRole" ? "clusterroles" : "roles");

@@ -1,0 +1,92 @@
+import type { RoleBinding, Subject } from "../rbac-types.ts";
+import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { RbacObjects } from "./rbac-objects.ts";
+
+/** A binding that names a user, and the subject that does. */
+export interface Grant {
+  readonly binding: RoleBinding;
+  readonly subject: Subject;
+}
+
+/** Finds bindings by their subjects. It is made anew, part by part and on demand, when a binding has changed. */
+export class BindingIndex {
+  readonly #objects: RbacObjects;
+  #generation = -1;
+  #cluster: SubjectIndex | undefined;
+  readonly #namespaces = new Map<string, SubjectIndex>();
+
+  constructor(objects: RbacObjects) {
+    this.#objects = objects;
+  }
+
+  clusterGrants(user: UserInfo): Grant[] {
+    this.#followChanges();
+    this.#cluster ??= new SubjectIndex(this.#objects.listClusterRoleBindings());
+    return this.#cluster.grants(user);
+  }
+
+  namespaceGrants(user: UserInfo, namespace: string): Grant[] {
+    this.#followChanges();
+    let index = this.#namespaces.get(namespace);
+    if (index === undefined) {
+      const bindings = this.#objects.listRoleBindings(namespace);
+      // Requests name any namespace that they like: those without bindings are not kept.
+      if (bindings.length === 0) return [];
+      index = new SubjectIndex(bindings);
+      this.#namespaces.set(namespace, index);
+    }
+    return index.grants(user);
+  }
+
+  #followChanges(): void {
+    const generation = this.#objects.generation();
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    this.#cluster = undefined;
+    this.#namespaces.clear();
+  }
+}
+
+/** Of all bindings that give a role to a subject, the first: the others give nothing more, and anybody can write thousands. */
+type GrantByRole = Map<string, Grant>;
+
+class SubjectIndex {
+  readonly #users = new Map<string, GrantByRole>();
+  readonly #groups = new Map<string, GrantByRole>();
+
+  constructor(bindings: readonly RoleBinding[]) {
+    for (const binding of bindings) {
+      for (const subject of binding.subjects ?? []) this.#add({ binding, subject });
+    }
+  }
+
+  grants(user: UserInfo): Grant[] {
+    const found = [...(this.#users.get(user.username)?.values() ?? [])];
+    for (const group of user.groups) {
+      for (const grant of this.#groups.get(group)?.values() ?? []) found.push(grant);
+    }
+    return found;
+  }
+
+  #add(grant: Grant): void {
+    const { binding, subject } = grant;
+    const namespace = subject.namespace ?? binding.metadata.namespace ?? "";
+    if (subject.kind === "User") addTo(this.#users, subject.name, grant);
+    else if (subject.kind === "Group") addTo(this.#groups, subject.name, grant);
+    else if (subject.kind === "ServiceAccount" && namespace !== "") {
+      addTo(this.#users, serviceAccountUsername(namespace, subject.name), grant);
+    }
+  }
+}
+
+function addTo(index: Map<string, GrantByRole>, key: string, grant: Grant): void {
+  let grants = index.get(key);
+  if (grants === undefined) index.set(key, (grants = new Map()));
+  const role = roleKeyOf(grant.binding);
+  if (!grants.has(role)) grants.set(role, grant);
+}
+
+/** Tells the roles of bindings apart. A Role is one of the binding's namespace. */
+export const roleKeyOf = ({ roleRef: { kind, name }, metadata: { namespace = "" } }: RoleBinding): string =>
+  kind === "ClusterRole" ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;

@@ -1,0 +1,152 @@
+import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { Column } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { ageColumn } from "../../../machinery/registry/columns.ts";
+
+const subject = object({
+  goType: "v1.Subject",
+  description: "Someone who gets a role: a user, a group or a service account.",
+  isAtomic: true,
+  fields: {
+    kind: {
+      number: 1,
+      schema: string,
+      presence: "always",
+      isRequired: true,
+      description: "User, Group or ServiceAccount.",
+    },
+    apiGroup: { number: 2, schema: string, description: "RBAC's group for users and groups, empty for accounts." },
+    name: { number: 3, schema: string, presence: "always", isRequired: true, description: "The name of the subject." },
+    namespace: { number: 4, schema: string, description: "The namespace of a service account." },
+  },
+});
+
+const roleRef = object({
+  goType: "v1.RoleRef",
+  description: "Names the role that a binding gives.",
+  isAtomic: true,
+  fields: {
+    apiGroup: { number: 1, schema: string, presence: "always", isRequired: true, description: "RBAC's group." },
+    kind: { number: 2, schema: string, presence: "always", isRequired: true, description: "Role or ClusterRole." },
+    name: { number: 3, schema: string, presence: "always", isRequired: true, description: "The name of the role." },
+  },
+});
+
+type Subject = Infer<typeof subject>;
+
+/** What RoleBinding and ClusterRoleBinding have alike. */
+export interface Binding extends ApiObject {
+  subjects?: Subject[];
+  roleRef: Infer<typeof roleRef>;
+}
+
+export const bindingFields = {
+  ...typeMetaFields,
+  metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+  subjects: { number: 2, schema: atomicList(subject), description: "Who gets the role." },
+  roleRef: {
+    number: 3,
+    schema: roleRef,
+    presence: "always",
+    isRequired: true,
+    description: "The role that is given. It cannot be changed.",
+  },
+} as const;
+
+/** The group of roles, users and groups may be left out. */
+export function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
+  const { roleRef: role, subjects } = binding;
+  return {
+    ...binding,
+    roleRef: role.apiGroup === "" ? { ...role, apiGroup: group } : role,
+    ...(subjects !== undefined && {
+      subjects: subjects.map((one) =>
+        (one.apiGroup ?? "") === "" && (one.kind === "User" || one.kind === "Group")
+          ? { ...one, apiGroup: group }
+          : one,
+      ),
+    }),
+  };
+}
+
+export interface BindingRules {
+  readonly group: string;
+  readonly isNamespaced: boolean;
+}
+
+/** Every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
+export function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
+  const { apiGroup, kind, name } = binding.roleRef;
+  const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
+  return [
+    ...(apiGroup === rules.group ? [] : [notSupported("roleRef.apiGroup", apiGroup, [rules.group])]),
+    ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
+    ...(name === ""
+      ? [required("roleRef.name", "")]
+      : validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue("roleRef.name", name, fault))),
+    ...(binding.subjects ?? []).flatMap((one, index) => validateSubject(one, `subjects[${index}]`, rules)),
+  ];
+}
+
+/** Besides the binding itself: its role may not change, or whoever may edit subjects could give away any role. */
+export function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
+  const { apiGroup, kind, name } = next.roleRef;
+  const old = previous.roleRef;
+  const isSameRole = apiGroup === old.apiGroup && kind === old.kind && name === old.name;
+  return [
+    ...validateBinding(next, rules),
+    ...(isSameRole
+      ? []
+      : [invalidValue("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")]),
+  ];
+}
+
+function validateSubject(one: Subject, field: string, { group, isNamespaced }: BindingRules): FieldError[] {
+  const { kind, name, apiGroup = "", namespace = "" } = one;
+  const faults = name === "" ? [required(`${field}.name`, "")] : [];
+  switch (kind) {
+    case "ServiceAccount":
+      return [
+        ...faults,
+        ...(name === "" ? [] : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, name, fault))),
+        ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, apiGroup, [""])]),
+        ...(isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
+      ];
+    case "User":
+    case "Group":
+      return apiGroup === group ? faults : [...faults, notSupported(`${field}.apiGroup`, apiGroup, [group])];
+    default:
+      return [...faults, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];
+  }
+}
+
+const subjectsColumn = <T extends Binding>(name: string, kind: string): Column<T> => ({
+  name,
+  type: "string",
+  description: `The ${name} that get the role.`,
+  priority: 1,
+  cell: ({ subjects = [] }) =>
+    subjects
+      .filter((one) => one.kind === kind)
+      .map((one) => (kind === "ServiceAccount" ? `${one.namespace ?? ""}/${one.name}` : one.name))
+      .join(", "),
+});
+
+export const bindingColumns = <T extends Binding>(): Column<T>[] => [
+  {
+    name: "Role",
+    type: "string",
+    description: "The role that is given.",
+    cell: ({ roleRef: { kind, name } }) => `${kind}/${name}`,
+  },
+  ageColumn(),
+  subjectsColumn("Users", "User"),
+  subjectsColumn("Groups", "Group"),
+  subjectsColumn("ServiceAccounts", "ServiceAccount"),
+];

@@ -1,0 +1,31 @@
+import type { ClusterRole } from "./cluster-roles.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+/** Keeps the rules of every ClusterRole that aggregates others equal to the union of theirs. */
+export function clusterRoleAggregation({
+  aggregateRules,
+}: {
+  /** The rules that a role should have among all roles, or undefined when it has them. */
+  aggregateRules(role: ClusterRole, all: Iterable<ClusterRole>): ClusterRole["rules"] | undefined;
+}): Controller {
+  return {
+    name: "clusterrole-aggregation",
+    start(context) {
+      const { client, informers, references } = context;
+      const roles = informers.of(references.clusterRoles);
+      const queue = controllerQueue(this.name, context, async (name) => {
+        const role = roles.get(name);
+        if (role?.aggregationRule === undefined) return;
+        const rules = aggregateRules(role, roles.list());
+        if (rules !== undefined) await client.resource(references.clusterRoles).update({ ...role, rules });
+      });
+      /** Any change of any role may change what an aggregating one selects. */
+      const addAggregating = (): void => {
+        for (const role of roles.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata.name ?? "");
+      };
+      roles.addHandler({ onAdd: addAggregating, onUpdate: addAggregating, onDelete: addAggregating });
+      return { queue };
+    },
+  };
+}

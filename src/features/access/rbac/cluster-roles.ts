@@ -1,0 +1,82 @@
+import { required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { atomicList, object } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { createdAtColumn } from "../../../machinery/registry/columns.ts";
+import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
+import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
+import { validateRbacName } from "./roles.ts";
+
+const clusterRoleSchema = object({
+  goType: "v1.ClusterRole",
+  description: "Rules that a ClusterRoleBinding gives everywhere, and a RoleBinding in its namespace.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    rules: {
+      number: 2,
+      schema: atomicList(policyRule),
+      presence: "always",
+      isRequired: true,
+      description: "What the role allows.",
+    },
+    aggregationRule: {
+      number: 3,
+      presence: "pointer",
+      description: "Fills the rules from other cluster roles; rules given by hand are overwritten.",
+      schema: object({
+        goType: "v1.AggregationRule",
+        description: "Which cluster roles another one is made of.",
+        fields: {
+          clusterRoleSelectors: {
+            number: 1,
+            schema: atomicList(labelSelector),
+            description: "Cluster roles that any of these select are included.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type ClusterRole = Infer<typeof clusterRoleSchema>;
+
+export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
+  defineResource({
+    group: names.group("rbac.authorization"),
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    singular: "clusterrole",
+    scope: "Cluster",
+    schema: clusterRoleSchema,
+    validateName: validateRbacName,
+    prepareForCreate: withNullForNoRules,
+    prepareForUpdate: withNullForNoRules,
+    validate,
+    validateUpdate: validate,
+    allowsCreateOnUpdate: true,
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: [createdAtColumn()],
+  });
+
+const validate = ({ rules, aggregationRule }: ClusterRole): FieldError[] => [
+  ...(rules ?? []).flatMap((rule, index) =>
+    validatePolicyRule(rule, { field: `rules[${index}]`, isNamespaced: false }),
+  ),
+  ...(aggregationRule === undefined ? [] : validateAggregation(aggregationRule.clusterRoleSelectors ?? [])),
+];
+
+function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]): FieldError[] {
+  const field = "aggregationRule.clusterRoleSelectors";
+  if (selectors.length === 0) {
+    return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+}

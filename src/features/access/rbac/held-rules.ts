@@ -1,0 +1,215 @@
+import type { PolicyRule } from "../rbac-types.ts";
+import type { ComparisonWork } from "./comparison-work.ts";
+import { PathPatterns } from "./path-patterns.ts";
+
+/** A permission but for the names of objects. */
+export interface Permission {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** The names for which a permission is not held. */
+export type MissingNames = readonly string[] | "none" | "every";
+
+/** The names for which a permission is held, as lists of several rules; `every`: a rule names no objects. */
+type HeldNames = (readonly string[])[] | "every";
+
+/** A rule's lists multiply to this many permissions for each entry at most, or it is kept as it is. */
+const permissionsPerEntry = 4;
+
+/**
+ * The rules that somebody holds, indexed: a permission is looked up by verb, group and resource instead of in every rule.
+ * Rules whose lists multiply to far more than they hold are kept beside the index, so that making it takes linear time.
+ */
+export class HeldRules {
+  readonly #work: ComparisonWork;
+  readonly #rules: readonly PolicyRule[];
+  readonly #wide: WideRule[] = [];
+  readonly #names = new Map<string, HeldNames>();
+  readonly #paths = new Map<string, PathPatterns>();
+  readonly #setOfList = new Map<readonly string[], ReadonlySet<string>>();
+  readonly #setOfKey = new Map<HeldNames, ReadonlySet<string>>();
+
+  constructor(rules: readonly PolicyRule[], work: ComparisonWork) {
+    this.#rules = rules;
+    this.#work = work;
+    for (const rule of rules) this.#add(rule);
+  }
+
+  coversPath(verb: string, path: string): boolean {
+    this.#work.spend(1 + this.#wide.length);
+    return (
+      this.#paths.get(verb)?.covers(path) === true ||
+      this.#paths.get("*")?.covers(path) === true ||
+      this.#wide.some((rule) => rule.hasVerb(verb) && rule.paths.covers(path))
+    );
+  }
+
+  /**
+   * Tells for which of these names a permission is not held; where there are no names, whether it is held for `every` one. One
+   * look-up serves one wanted rule: it remembers which names a list of a held rule leaves out.
+   */
+  namesLookUp(names: readonly string[]): (permission: Permission) => MissingNames {
+    const leftOut = new Map<ReadonlySet<string>, readonly string[]>();
+    return (permission) => {
+      const candidates = this.#candidates(permission);
+      if (candidates === "every") return "none";
+      if (names.length === 0) return "every";
+      let missing = names;
+      for (const held of candidates) {
+        const known = missing === names ? leftOut.get(held) : undefined;
+        if (known !== undefined) {
+          missing = known;
+          continue;
+        }
+        this.#work.spend(missing.length);
+        const rest = missing.filter((name) => !held.has(name));
+        if (missing === names) leftOut.set(held, rest);
+        missing = rest;
+      }
+      return missing.length === 0 ? "none" : missing;
+    };
+  }
+
+  /** Whether a single held rule allows everything that a rule does (upstream: `ruleCovers`). */
+  hasRuleAbove(rule: PolicyRule): boolean {
+    return this.#rules.some((held) => this.#coversWhole(held, rule));
+  }
+
+  #coversWhole(held: PolicyRule, rule: PolicyRule): boolean {
+    const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+    const { verbs, apiGroups: groups, resources: kinds, nonResourceURLs: urls } = held;
+    this.#work.spend([verbs, groups, kinds, urls].reduce((sum, list) => sum + (list?.length ?? 0), 1));
+    const above = new WideRule(held);
+    const heldNames = held.resourceNames ?? [];
+    const hasAll = (list: readonly string[], has: (one: string) => boolean): boolean =>
+      list.every((one) => {
+        this.#work.spend(1);
+        return has(one);
+      });
+    if (!hasAll(rule.verbs ?? [], (verb) => above.hasVerb(verb))) return false;
+    if (!hasAll(apiGroups, (group) => above.hasGroup(group))) return false;
+    if (!hasAll(resources, (resource) => above.hasResource(resource))) return false;
+    if (!hasAll(nonResourceURLs, (path) => above.paths.covers(path))) return false;
+    if (heldNames.length === 0) return true;
+    const names = this.#setOf(heldNames);
+    return resourceNames.length > 0 && hasAll(resourceNames, (name) => names.has(name));
+  }
+
+  #add(rule: PolicyRule): void {
+    const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
+    const verbs = rule.verbs ?? [];
+    const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
+    const entries = verbs.length + apiGroups.length + resources.length + nonResourceURLs.length;
+    if (permissions > permissionsPerEntry * entries) {
+      this.#work.spend(entries);
+      this.#wide.push(new WideRule(rule));
+      return;
+    }
+    this.#work.spend(1 + permissions);
+    for (const verb of verbs) {
+      for (const group of apiGroups) {
+        for (const resource of resources) this.#addNames(keyOf({ verb, group, resource }), resourceNames);
+      }
+      if (nonResourceURLs.length === 0) continue;
+      let patterns = this.#paths.get(verb);
+      if (patterns === undefined) this.#paths.set(verb, (patterns = new PathPatterns()));
+      for (const pattern of nonResourceURLs) patterns.add(pattern);
+    }
+  }
+
+  #addNames(key: string, names: readonly string[]): void {
+    const known = this.#names.get(key);
+    if (known === "every") return;
+    if (names.length === 0) this.#names.set(key, "every");
+    else if (known === undefined) this.#names.set(key, [names]);
+    else known.push(names);
+  }
+
+  /** The names of every rule that gives a permission. */
+  #candidates({ verb, group, resource }: Permission): ReadonlySet<string>[] | "every" {
+    const found: ReadonlySet<string>[] = [];
+    for (const heldVerb of orAll(verb)) {
+      for (const heldGroup of orAll(group)) {
+        for (const heldResource of resourcePatterns(resource)) {
+          this.#work.spend(1);
+          const names = this.#names.get(keyOf({ verb: heldVerb, group: heldGroup, resource: heldResource }));
+          if (names === "every") return "every";
+          if (names !== undefined) found.push(this.#setOfAll(names));
+        }
+      }
+    }
+    this.#work.spend(this.#wide.length);
+    for (const rule of this.#wide) {
+      if (!rule.hasVerb(verb) || !rule.hasGroup(group) || !rule.hasResource(resource)) continue;
+      if (rule.names.length === 0) return "every";
+      found.push(this.#setOf(rule.names));
+    }
+    return found;
+  }
+
+  #setOfAll(names: Exclude<HeldNames, "every">): ReadonlySet<string> {
+    const [first] = names;
+    if (names.length === 1 && first !== undefined) return this.#setOf(first);
+    const known = this.#setOfKey.get(names);
+    if (known !== undefined) return known;
+    const all = new Set<string>();
+    for (const list of names) {
+      this.#work.spend(list.length);
+      for (const name of list) all.add(name);
+    }
+    this.#setOfKey.set(names, all);
+    return all;
+  }
+
+  #setOf(list: readonly string[]): ReadonlySet<string> {
+    const known = this.#setOfList.get(list);
+    if (known !== undefined) return known;
+    this.#work.spend(list.length);
+    const set = new Set(list);
+    this.#setOfList.set(list, set);
+    return set;
+  }
+}
+
+/** A rule whose lists are looked up one by one. */
+class WideRule {
+  readonly names: readonly string[];
+  readonly paths = new PathPatterns();
+  readonly #verbs: ReadonlySet<string>;
+  readonly #groups: ReadonlySet<string>;
+  readonly #resources: ReadonlySet<string>;
+
+  constructor({ verbs, apiGroups, resources, resourceNames = [], nonResourceURLs = [] }: PolicyRule) {
+    this.names = resourceNames;
+    this.#verbs = new Set(verbs);
+    this.#groups = new Set(apiGroups);
+    this.#resources = new Set(resources);
+    for (const pattern of nonResourceURLs) this.paths.add(pattern);
+  }
+
+  hasVerb(verb: string): boolean {
+    return this.#verbs.has("*") || this.#verbs.has(verb);
+  }
+
+  hasGroup(group: string): boolean {
+    return this.#groups.has("*") || this.#groups.has(group);
+  }
+
+  hasResource(resource: string): boolean {
+    return resourcePatterns(resource).some((pattern) => this.#resources.has(pattern));
+  }
+}
+
+const orAll = (value: string): readonly string[] => (value === "*" ? ["*"] : [value, "*"]);
+
+/** What covers a resource: itself, everything, and for a subresource those of that name of everything. */
+function resourcePatterns(resource: string): readonly string[] {
+  const slash = resource.indexOf("/");
+  return slash < 0 ? orAll(resource) : [...orAll(resource), `*${resource.slice(slash)}`];
+}
+
+/** The lengths tell where a part ends, whatever characters clients put into it. */
+const keyOf = ({ verb, group, resource }: Permission): string =>
+  `${verb.length} ${group.length} ${verb}${group}${resource}`;

@@ -1,0 +1,73 @@
+import { invalidValue, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+
+/** What a role allows. */
+export const policyRule = object({
+  goType: "v1.PolicyRule",
+  description: "Verbs on resources, or on paths that are no resources.",
+  fields: {
+    verbs: {
+      number: 1,
+      schema: atomicList(string),
+      presence: "always",
+      isRequired: true,
+      description: "The verbs that are allowed; `*` is every verb.",
+    },
+    apiGroups: {
+      number: 2,
+      schema: atomicList(string),
+      description: 'The groups of the resources; `""` is the core group, `*` is every group.',
+    },
+    resources: {
+      number: 3,
+      schema: atomicList(string),
+      description: "Resources, and subresources as `resource/subresource`; `*` is every resource.",
+    },
+    resourceNames: {
+      number: 4,
+      schema: atomicList(string),
+      description: "Allows only the objects of these names. Without it every name is allowed.",
+    },
+    nonResourceURLs: {
+      number: 5,
+      schema: atomicList(string),
+      description: "Paths such as `/healthz`; a `*` at the end stands for everything below. Only in cluster roles.",
+    },
+  },
+});
+
+export type PolicyRule = Infer<typeof policyRule>;
+
+/** Every fault of a rule (upstream: `ValidatePolicyRule`). */
+export function validatePolicyRule(
+  rule: PolicyRule,
+  { field, isNamespaced }: { readonly field: string; readonly isNamespaced: boolean },
+): FieldError[] {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const faults: FieldError[] = [];
+  if ((verbs ?? []).length === 0) faults.push(required(`${field}.verbs`, "verbs must contain at least one value"));
+  if (nonResourceURLs.length > 0) {
+    const urls = `${field}.nonResourceURLs`;
+    if (isNamespaced) {
+      faults.push(invalidValue(urls, nonResourceURLs, "namespaced rules cannot apply to non-resource URLs"));
+    }
+    if (apiGroups.length + resources.length + resourceNames.length > 0) {
+      const detail = "rules cannot apply to both regular resources and non-resource URLs";
+      faults.push(invalidValue(urls, nonResourceURLs, detail));
+    }
+    return faults;
+  }
+  if (apiGroups.length === 0) {
+    faults.push(required(`${field}.apiGroups`, "resource rules must supply at least one api group"));
+  }
+  if (resources.length === 0) {
+    faults.push(required(`${field}.resources`, "resource rules must supply at least one resource"));
+  }
+  return faults;
+}
+
+/** A role without rules is stored with null, whether it was sent an empty list or nothing. */
+export const withNullForNoRules = <T extends { rules: PolicyRule[] | null }>(role: T): T =>
+  role.rules?.length === 0 ? { ...role, rules: null } : role;

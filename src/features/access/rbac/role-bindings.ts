@@ -1,0 +1,37 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { object } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
+import { bindingColumns, bindingFields, validateBinding, validateBindingUpdate, withDefaultGroups } from "./binding.ts";
+import { validateRbacName } from "./roles.ts";
+
+const roleBindingSchema = object({
+  goType: "v1.RoleBinding",
+  description: "Gives a role to users, groups and service accounts within a namespace.",
+  fields: bindingFields,
+});
+
+export type RoleBinding = Infer<typeof roleBindingSchema>;
+
+export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
+  const group = names.group("rbac.authorization");
+  const rules = { group, isNamespaced: true };
+  return defineResource({
+    group,
+    version: "v1",
+    kind: "RoleBinding",
+    plural: "rolebindings",
+    singular: "rolebinding",
+    scope: "Namespaced",
+    schema: roleBindingSchema,
+    validateName: validateRbacName,
+    setDefaults: (binding) => withDefaultGroups(binding, group),
+    validate: (binding) => validateBinding(binding, rules),
+    validateUpdate: (next, previous) => validateBindingUpdate(next, previous, rules),
+    allowsCreateOnUpdate: true,
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: bindingColumns(),
+  });
+}

@@ -1,0 +1,84 @@
+import type { PolicyRule } from "../rbac-types.ts";
+import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
+import { HeldRules } from "./held-rules.ts";
+
+/** How the rules that somebody wants to give compare with those that they hold. */
+export interface RuleComparison {
+  /** What is not held, as permissions that are joined again where only their verbs differ. */
+  readonly uncovered: readonly PolicyRule[];
+  /** Comparing took more than is allowed to one request: what was not looked at is in `uncovered` as whole rules. */
+  readonly isCutShort: boolean;
+  /** How much was looked at: linear in both lists of rules, and never much above the bound. */
+  readonly steps: number;
+}
+
+/** Missing permissions that are told apart. */
+const maximumMissing = 1000;
+/** Rules whose lists multiply to more permissions are compared as a whole before they are taken apart. */
+const manyPermissions = 1000;
+
+/**
+ * The permissions of `wanted` that no rule of `held` covers (upstream: `validation.Covers` and `CompactRules`). Clients write
+ * both lists, and lists within rules multiply: the work is bounded, and past the bound the rest counts as not held.
+ */
+export function compareRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): RuleComparison {
+  const work = new ComparisonWork();
+  const missing: PolicyRule[] = [];
+  let compared = 0;
+  try {
+    const index = new HeldRules(held, work);
+    for (const rule of wanted) {
+      addMissing(missing, { rule, index });
+      compared += 1;
+    }
+    return { uncovered: compact(missing), isCutShort: false, steps: work.steps };
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error;
+    return { uncovered: [...compact(missing), ...wanted.slice(compared)], isCutShort: true, steps: work.steps };
+  }
+}
+
+/** The permissions of `wanted` that `held` does not cover. */
+export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
+  compareRules(held, wanted).uncovered;
+
+function addMissing(
+  missing: PolicyRule[],
+  { rule, index }: { readonly rule: PolicyRule; readonly index: HeldRules },
+): void {
+  const add = (single: PolicyRule): void => {
+    if (missing.length >= maximumMissing) throw new TooMuchWork();
+    missing.push(single);
+  };
+  const { apiGroups = [], resources = [], nonResourceURLs = [], resourceNames = [] } = rule;
+  const verbs = rule.verbs ?? [];
+  const permissions = verbs.length * (apiGroups.length * resources.length + nonResourceURLs.length);
+  if (permissions > manyPermissions && index.hasRuleAbove(rule)) return;
+  const missingNames = index.namesLookUp(resourceNames);
+  for (const verb of verbs) {
+    for (const group of apiGroups) {
+      for (const resource of resources) {
+        const names = missingNames({ verb, group, resource });
+        if (names === "none") continue;
+        const one = { verbs: [verb], apiGroups: [group], resources: [resource] };
+        if (names === "every") add(one);
+        else for (const name of names) add({ ...one, resourceNames: [name] });
+      }
+    }
+    for (const path of nonResourceURLs) {
+      if (!index.coversPath(verb, path)) add({ verbs: [verb], nonResourceURLs: [path] });
+    }
+  }
+}
+
+/** Joins rules that differ in their verbs only, in order of first appearance. */
+function compact(rules: readonly PolicyRule[]): PolicyRule[] {
+  const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: Set<string> }>();
+  for (const { verbs, ...rest } of rules) {
+    const key = JSON.stringify([rest.apiGroups, rest.resources, rest.resourceNames, rest.nonResourceURLs]);
+    let known = joined.get(key);
+    if (known === undefined) joined.set(key, (known = { rest, verbs: new Set() }));
+    for (const verb of verbs ?? []) known.verbs.add(verb);
+  }
+  return [...joined.values()].map(({ rest, verbs }) => ({ ...rest, verbs: [...verbs] }));
+}

@@ -1,0 +1,60 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { PolicyRule, RoleRef } from "../rbac-types.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { BindingIndex, roleKeyOf } from "./binding-index.ts";
+import type { Grant } from "./binding-index.ts";
+import type { RbacObjects } from "./rbac-objects.ts";
+
+export interface ResolvedRules {
+  readonly rules: readonly PolicyRule[];
+  /** Roles that bindings name and that do not exist. */
+  readonly errors: readonly string[];
+}
+
+/** Tells which rules a user has (upstream: `validation.DefaultRuleResolver`). */
+export class RuleResolver {
+  readonly #names: Names;
+  readonly #objects: RbacObjects;
+  readonly #index: BindingIndex;
+
+  constructor(names: Names, objects: RbacObjects) {
+    this.#names = names;
+    this.#objects = objects;
+    this.#index = new BindingIndex(objects);
+  }
+
+  /** Cluster-wide grants first, then the namespace's; "" asks for the cluster-wide ones only. */
+  grants(user: UserInfo, namespace: string): Grant[] {
+    const cluster = this.#index.clusterGrants(user);
+    return namespace === "" ? cluster : cluster.concat(this.#index.namespaceGrants(user, namespace));
+  }
+
+  /** The rules of a role, or undefined when there is none of that name. */
+  rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined {
+    const role =
+      roleRef.kind === "ClusterRole"
+        ? this.#objects.getClusterRole(roleRef.name)
+        : this.#objects.getRole(bindingNamespace, roleRef.name);
+    return role === undefined ? undefined : (role.rules ?? []);
+  }
+
+  /** Every rule that a user has in a namespace, each role's once. */
+  rulesFor(user: UserInfo, namespace: string): ResolvedRules {
+    const rules: (readonly PolicyRule[])[] = [];
+    const errors = new Set<string>();
+    const seen = new Set<string>();
+    for (const { binding } of this.grants(user, namespace)) {
+      const role = roleKeyOf(binding);
+      if (seen.has(role)) continue;
+      seen.add(role);
+      const found = this.rulesOfRole(binding.roleRef, binding.metadata.namespace ?? "");
+      if (found === undefined) errors.add(this.missingRole(binding.roleRef));
+      else rules.push(found);
+    }
+    return { rules: rules.flat(), errors: [...errors] };
+  }
+
+  missingRole({ kind, name }: RoleRef): string {
+    return `${kind.toLowerCase()}.${this.#names.group("rbac.authorization")} ${JSON.stringify(name)} not found`;
+  }
+}

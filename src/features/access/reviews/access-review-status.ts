@@ -1,0 +1,46 @@
+import type { Authorize } from "../../../machinery/api/attributes.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { boolean, object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { attributesOf } from "./access-review-spec.ts";
+import type { AccessRequest } from "./access-review-spec.ts";
+import { selectorEvaluationErrors } from "./access-review-validation.ts";
+
+/** The answer of every access review. */
+export const accessReviewStatus = object({
+  goType: "v1.SubjectAccessReviewStatus",
+  description: "Whether the request would be allowed.",
+  fields: {
+    allowed: { number: 1, schema: boolean, presence: "always", isRequired: true, description: "It would be allowed." },
+    denied: {
+      number: 4,
+      schema: boolean,
+      description: "It is denied, not only allowed by nobody: no other authorizer may allow it.",
+    },
+    reason: { number: 2, schema: string, description: "Why." },
+    evaluationError: {
+      number: 3,
+      schema: string,
+      description: "What went wrong with finding out. The answer counts all the same.",
+    },
+  },
+});
+
+export type AccessReviewStatus = Infer<typeof accessReviewStatus>;
+
+export async function reviewAccess(
+  request: AccessRequest,
+  { user, authorize }: { readonly user: UserInfo; readonly authorize: Authorize },
+): Promise<AccessReviewStatus> {
+  const { decision, reason, evaluationError } = await authorize(attributesOf(request, user));
+  const errors = [
+    ...(evaluationError === undefined ? [] : [evaluationError]),
+    ...selectorEvaluationErrors(request.resourceAttributes),
+  ];
+  return {
+    allowed: decision === "allow",
+    ...(decision === "deny" && { denied: true }),
+    ...(reason !== "" && { reason }),
+    ...(errors.length > 0 && { evaluationError: errors.join("; ") }),
+  };
+}

@@ -1,0 +1,124 @@
+import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
+import type {
+  AccessRequest,
+  AccessReviewSpec,
+  ResourceAttributesSpec,
+  SelectorAttributes,
+} from "./access-review-spec.ts";
+
+/** Every fault of what is asked about (upstream: `ValidateSelfSubjectAccessReviewSpec`). */
+export const validateAccessRequest = (spec: AccessRequest): FieldError[] => [
+  ...validateOneKind(spec),
+  ...validateResourceAttributes(spec.resourceAttributes),
+];
+
+/** Every fault of what is asked about somebody (upstream: `ValidateSubjectAccessReviewSpec`). */
+export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] => [
+  ...validateOneKind(spec),
+  ...((spec.user ?? "") === "" && (spec.groups ?? []).length === 0
+    ? [invalidValue("spec.user", "", "at least one of user or group must be specified")]
+    : []),
+  ...validateResourceAttributes(spec.resourceAttributes),
+];
+
+/** A review is not stored: nothing may be said about it. managedFields are the server's own. */
+export function validateEmptyMetadata(
+  { managedFields: _fields, ...metadata }: ObjectMeta,
+  detail: string,
+): FieldError[] {
+  return Object.keys(metadata).length === 0 ? [] : [invalidValue("metadata", metadata, detail)];
+}
+
+/** Attributes of a path as Go prints the internal struct. */
+export const shownPathAttributes = ({ path = "", verb = "" }: NonNullable<AccessRequest["nonResourceAttributes"]>) => ({
+  Path: path,
+  Verb: verb,
+});
+
+function validateOneKind({ resourceAttributes, nonResourceAttributes }: AccessRequest): FieldError[] {
+  if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
+    const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    return [invalidValue("spec.resourceAttributes", null, detail)];
+  }
+  if (resourceAttributes === undefined || nonResourceAttributes === undefined) return [];
+  const detail = "cannot be specified in combination with resourceAttributes";
+  return [invalidValue("spec.nonResourceAttributes", shownPathAttributes(nonResourceAttributes), detail)];
+}
+
+function validateResourceAttributes(attributes: ResourceAttributesSpec | undefined): FieldError[] {
+  const field = "spec.resourceAttributes";
+  const { fieldSelector, labelSelector } = attributes ?? {};
+  return [
+    ...validateSelector(fieldSelector, {
+      field: `${field}.fieldSelector`,
+      validateRequirement: validateFieldRequirement,
+    }),
+    ...validateSelector(labelSelector, {
+      field: `${field}.labelSelector`,
+      validateRequirement: validateLabelRequirement,
+    }),
+  ];
+}
+
+type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
+type ValidateRequirement = (requirement: Requirement, field: string) => FieldError[];
+
+function validateSelector(
+  selector: SelectorAttributes | undefined,
+  { field, validateRequirement }: { readonly field: string; readonly validateRequirement: ValidateRequirement },
+): FieldError[] {
+  if (selector === undefined) return [];
+  const { rawSelector = "", requirements = [] } = selector;
+  const faults: FieldError[] = [];
+  if (rawSelector !== "" && requirements.length > 0) {
+    const detail = "may not specified at the same time as requirements"; // upstream's words
+    faults.push(invalidValue(`${field}.rawSelector`, rawSelector, detail));
+  }
+  if (rawSelector === "" && requirements.length === 0) {
+    faults.push(
+      required(`${field}.requirements`, `when ${field} is specified, requirements or rawSelector is required`),
+    );
+  }
+  requirements.forEach((one, index) => faults.push(...validateRequirement(one, `${field}.requirements[${index}]`)));
+  return faults;
+}
+
+const validateFieldRequirement: ValidateRequirement = (requirement, field) => [
+  ...(requirement.key === "" ? [required(`${field}.key`, "must be specified")] : []),
+  ...validateValues(requirement, field),
+];
+
+const validateLabelRequirement: ValidateRequirement = (requirement, field) => [
+  ...validateValues(requirement, field),
+  ...qualifiedNameFaults(requirement.key).map((fault) => invalidValue(`${field}.key`, requirement.key, fault)),
+  ...(requirement.values ?? []).flatMap((value, index) =>
+    labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, value, fault)),
+  ),
+];
+
+/** Operators that are not known are let pass: newer clients may know them. They are not evaluated. */
+function validateValues({ operator, values = [] }: Requirement, field: string): FieldError[] {
+  if ((operator === "In" || operator === "NotIn") && values.length === 0) {
+    return [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+  }
+  if ((operator === "Exists" || operator === "DoesNotExist") && values.length > 0) {
+    return [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+  }
+  return [];
+}
+
+const knownOperators = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
+
+/** Which selectors were left out of account because an operator is unknown (upstream: `BuildEvaluationError`). */
+export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
+  return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
+    const requirements = attributes?.[key]?.requirements ?? [];
+    const unknown = requirements.filter(({ operator }) => !knownOperators.has(operator)).length;
+    if (unknown === 0) return [];
+    const how = unknown === requirements.length ? "ignored" : "partially ignored";
+    return [`spec.resourceAttributes.${key} ${how} due to parse error`];
+  });
+}

@@ -1,0 +1,63 @@
+import { invalid } from "../../../machinery/api/api-error.ts";
+import type { Authorize } from "../../../machinery/api/attributes.ts";
+import { firstFaults } from "../../../machinery/api/first-faults.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineReview } from "../../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { object } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { selfAccessReviewSpec } from "./access-review-spec.ts";
+import { accessReviewStatus, reviewAccess } from "./access-review-status.ts";
+import { validateAccessRequest, validateEmptyMetadata } from "./access-review-validation.ts";
+
+const selfSubjectAccessReviewSchema = object({
+  goType: "v1.SelfSubjectAccessReview",
+  description: "Asks whether the caller may do something.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
+    spec: {
+      number: 2,
+      schema: selfAccessReviewSpec,
+      presence: "always",
+      isRequired: true,
+      description: "The request that is asked about.",
+    },
+    status: {
+      number: 3,
+      schema: accessReviewStatus,
+      presence: "always",
+      description: "The answer. Set by the server.",
+    },
+  },
+});
+
+export type SelfSubjectAccessReview = Infer<typeof selfSubjectAccessReviewSchema>;
+
+export function selfSubjectAccessReviews(
+  names: Names,
+  { authorize }: { readonly authorize: Authorize },
+): ReviewDefinition<SelfSubjectAccessReview> {
+  const group = names.group("authorization");
+  return defineReview({
+    group,
+    version: "v1",
+    kind: "SelfSubjectAccessReview",
+    plural: "selfsubjectaccessreviews",
+    singular: "selfsubjectaccessreview",
+    scope: "Cluster",
+    schema: selfSubjectAccessReviewSchema,
+    create: async (review, { user }) => {
+      const { metadata, spec } = review;
+      const faults = firstFaults(() => [
+        ...validateAccessRequest(spec),
+        ...validateEmptyMetadata(metadata, "must be empty"),
+      ]);
+      // Upstream names no kind in the refusal of an access review.
+      if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
+      return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
+    },
+  });
+}

@@ -1,0 +1,53 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineReview } from "../../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { object } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { shownUser, userInfoSchema } from "../../../machinery/schema/user-info-schema.ts";
+
+const selfSubjectReviewSchema = object({
+  goType: "v1.SelfSubjectReview",
+  description: "Asks who the server takes the caller for; under impersonation, the impersonated user.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    status: {
+      number: 2,
+      presence: "always",
+      description: "The answer. Set by the server.",
+      schema: object({
+        goType: "v1.SelfSubjectReviewStatus",
+        description: "Who the caller is.",
+        fields: {
+          userInfo: { number: 1, schema: userInfoSchema, presence: "always", description: "The caller." },
+        },
+      }),
+    },
+  },
+});
+
+export type SelfSubjectReview = Infer<typeof selfSubjectReviewSchema>;
+
+/** Nothing of the request's body is in the answer. */
+export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectReview> =>
+  defineReview({
+    group: names.group("authentication"),
+    version: "v1",
+    kind: "SelfSubjectReview",
+    plural: "selfsubjectreviews",
+    singular: "selfsubjectreview",
+    scope: "Cluster",
+    schema: selfSubjectReviewSchema,
+    dropsMetadata: true,
+    create: async ({ apiVersion, kind }, { user, now }) => ({
+      object: {
+        apiVersion,
+        kind,
+        metadata: { creationTimestamp: timestamp(now) },
+        status: { userInfo: shownUser(user) },
+      },
+    }),
+  });

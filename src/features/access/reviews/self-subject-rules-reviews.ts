@@ -1,0 +1,141 @@
+import { badRequest } from "../../../machinery/api/api-error.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { PolicyRule } from "../rbac-types.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { defineReview } from "../../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { atomicList, boolean, object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+
+const verbs = {
+  number: 1,
+  schema: atomicList(string),
+  presence: "always",
+  isRequired: true,
+  description: "The verbs; `*` is every one.",
+} as const;
+
+const resourceRule = object({
+  goType: "v1.ResourceRule",
+  description: "Verbs on resources. The order of rules means nothing.",
+  fields: {
+    verbs,
+    apiGroups: { number: 2, schema: atomicList(string), description: "The groups of the resources; `*` is every one." },
+    resources: { number: 3, schema: atomicList(string), description: "The resources; `*` is every one." },
+    resourceNames: { number: 4, schema: atomicList(string), description: "The names; empty is every one." },
+  },
+});
+
+const nonResourceRule = object({
+  goType: "v1.NonResourceRule",
+  description: "Verbs on paths that are no resources.",
+  fields: {
+    verbs,
+    nonResourceURLs: {
+      number: 2,
+      schema: atomicList(string),
+      description: "The paths; a `*` at the end stands for everything below.",
+    },
+  },
+});
+
+const selfSubjectRulesReviewSchema = object({
+  goType: "v1.SelfSubjectRulesReview",
+  description: "Lists what the caller may do in a namespace: for user interfaces, not for decisions.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      presence: "always",
+      isRequired: true,
+      description: "Where.",
+      schema: object({
+        goType: "v1.SelfSubjectRulesReviewSpec",
+        description: "Where.",
+        fields: { namespace: { number: 1, schema: string, description: "The namespace. Required." } },
+      }),
+    },
+    status: {
+      number: 3,
+      presence: "always",
+      description: "The answer. Set by the server.",
+      schema: object({
+        goType: "v1.SubjectRulesReviewStatus",
+        description: "What the caller may do.",
+        fields: {
+          resourceRules: {
+            number: 1,
+            schema: atomicList(resourceRule),
+            presence: "always",
+            isRequired: true,
+            description: "What is allowed on resources.",
+          },
+          nonResourceRules: {
+            number: 2,
+            schema: atomicList(nonResourceRule),
+            presence: "always",
+            isRequired: true,
+            description: "What is allowed on paths.",
+          },
+          incomplete: {
+            number: 3,
+            schema: boolean,
+            presence: "always",
+            isRequired: true,
+            description: "There may be more that is allowed: an authorizer cannot list its rules.",
+          },
+          evaluationError: { number: 4, schema: string, description: "What went wrong with finding out." },
+        },
+      }),
+    },
+  },
+});
+
+export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
+
+export interface RulesReviewOptions {
+  /** The rules that a user has in a namespace, those of the cluster included. */
+  rulesFor(
+    user: UserInfo,
+    namespace: string,
+  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
+}
+
+export const selfSubjectRulesReviews = (
+  names: Names,
+  { rulesFor }: RulesReviewOptions,
+): ReviewDefinition<SelfSubjectRulesReview> =>
+  defineReview({
+    group: names.group("authorization"),
+    version: "v1",
+    kind: "SelfSubjectRulesReview",
+    plural: "selfsubjectrulesreviews",
+    singular: "selfsubjectrulesreview",
+    scope: "Cluster",
+    schema: selfSubjectRulesReviewSchema,
+    create: async ({ apiVersion, kind, spec }, { user }) => {
+      const namespace = spec.namespace ?? "";
+      if (namespace === "") throw badRequest("no namespace on request");
+      const { rules, errors } = rulesFor(user, namespace);
+      const status: SelfSubjectRulesReview["status"] = {
+        resourceRules: rules.filter(({ resources }) => (resources ?? []).length > 0).map(shownResourceRule),
+        nonResourceRules: rules.flatMap(({ verbs: allowed, nonResourceURLs = [] }) =>
+          nonResourceURLs.length === 0 ? [] : [{ verbs: allowed, nonResourceURLs }],
+        ),
+        incomplete: errors.length > 0,
+        ...(errors.length > 0 && { evaluationError: errors.join(", ") }),
+      };
+      // Upstream answers a new object: neither metadata nor spec of the request are in it.
+      return { object: { apiVersion, kind, metadata: {}, spec: {}, status } };
+    },
+  });
+
+const shownResourceRule = ({ verbs: allowed, apiGroups, resources, resourceNames }: PolicyRule) => ({
+  verbs: allowed,
+  ...(apiGroups !== undefined && { apiGroups }),
+  ...(resources !== undefined && { resources }),
+  ...(resourceNames !== undefined && { resourceNames }),
+});

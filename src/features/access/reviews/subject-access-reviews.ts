@@ -1,0 +1,63 @@
+import { invalid } from "../../../machinery/api/api-error.ts";
+import type { Authorize } from "../../../machinery/api/attributes.ts";
+import { firstFaults } from "../../../machinery/api/first-faults.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineReview } from "../../../machinery/registry/resource-definition.ts";
+import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { object } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { accessReviewSpec, userOf } from "./access-review-spec.ts";
+import { accessReviewStatus, reviewAccess } from "./access-review-status.ts";
+import { validateAccessReviewSpec, validateEmptyMetadata } from "./access-review-validation.ts";
+
+const subjectAccessReviewSchema = object({
+  goType: "v1.SubjectAccessReview",
+  description: "Asks whether somebody may do something.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
+    spec: {
+      number: 2,
+      schema: accessReviewSpec,
+      presence: "always",
+      isRequired: true,
+      description: "The request that is asked about, and who would make it.",
+    },
+    status: {
+      number: 3,
+      schema: accessReviewStatus,
+      presence: "always",
+      description: "The answer. Set by the server.",
+    },
+  },
+});
+
+export type SubjectAccessReview = Infer<typeof subjectAccessReviewSchema>;
+
+/** The groups of a service account are not implied: who asks must name them. */
+export function subjectAccessReviews(
+  names: Names,
+  { authorize }: { readonly authorize: Authorize },
+): ReviewDefinition<SubjectAccessReview> {
+  const group = names.group("authorization");
+  return defineReview({
+    group,
+    version: "v1",
+    kind: "SubjectAccessReview",
+    plural: "subjectaccessreviews",
+    singular: "subjectaccessreview",
+    scope: "Cluster",
+    schema: subjectAccessReviewSchema,
+    create: async (review) => {
+      const { metadata, spec } = review;
+      const faults = firstFaults(() => [
+        ...validateAccessReviewSpec(spec),
+        ...validateEmptyMetadata(metadata, "must be empty"),
+      ]);
+      if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
+      return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
+    },
+  });
+}

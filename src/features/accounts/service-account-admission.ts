@@ -1,0 +1,142 @@
+import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import type { Reference } from "../../machinery/api/reference.ts";
+import { asPod, isMirrorPod } from "../nodes/pods/pod-object.ts";
+import type { PodObject, PodReferences } from "../nodes/pods/pod-object.ts";
+import { refusal } from "../../machinery/registry/admission-refusal.ts";
+import { withTokenVolume } from "../nodes/pods/token-volume.ts";
+
+interface ServiceAccountObject {
+  readonly metadata: ApiObject["metadata"];
+  readonly secrets?: readonly { readonly name?: string }[];
+  readonly imagePullSecrets?: readonly { readonly name?: string }[];
+  readonly automountServiceAccountToken?: boolean;
+}
+
+export interface ServiceAccountRuleOptions {
+  readonly names: Names;
+  readonly podReferences: PodReferences;
+  /** Puts a few random letters after a prefix. */
+  generateName(prefix: string): string;
+  /** As every acknowledged write left it. */
+  findServiceAccount(
+    namespace: string,
+    name: string,
+  ): ServiceAccountObject | undefined | Promise<ServiceAccountObject | undefined>;
+}
+
+/**
+ * A Pod runs as a service account that exists, `default` when it names none, takes its secrets for pulling images from
+ * there, and where the account is annotated so it uses no other secrets than those the account lists. Its containers find a
+ * token of the account, unless the Pod or else the account says that they must not. Pods that mirror a node's own files name
+ * no account at all (upstream: ServiceAccount).
+ */
+export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
+  const { names, podReferences, findServiceAccount } = options;
+  const enforceAnnotation = names.key("enforce-mountable-secrets");
+
+  async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {
+    const { namespace } = attributes;
+    const account = await findServiceAccount(namespace, name);
+    if (account !== undefined) return account;
+    const missing = `serviceaccount ${JSON.stringify(name)} not found`;
+    throw refusal(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
+  }
+
+  return {
+    name: "ServiceAccount",
+    async admit(attributes) {
+      const pod = createdPod(attributes);
+      if (pod === undefined) return undefined;
+      if (isMirrorPod(pod, names)) {
+        checkMirrorPod(attributes, podReferences(pod));
+        return pod;
+      }
+      const name = pod.spec.serviceAccountName || "default";
+      const account = await accountOf(attributes, name);
+      const hasPullSecrets = (pod.spec.imagePullSecrets ?? []).length > 0;
+      const pullSecrets = account.imagePullSecrets ?? [];
+      const placed: PodObject = {
+        ...pod,
+        spec: {
+          ...pod.spec,
+          serviceAccountName: name,
+          serviceAccount: name,
+          ...(!hasPullSecrets && pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
+        },
+      };
+      const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+      const admitted = getsToken ? withTokenVolume(placed, options) : placed;
+      if (isTrue(account.metadata.annotations?.[enforceAnnotation])) {
+        checkSecrets(attributes, { pod: admitted, account, references: podReferences(admitted) });
+      }
+      return admitted;
+    },
+  };
+}
+
+function createdPod({ operation, group, resource, subresource, object }: AdmissionAttributes): PodObject | undefined {
+  const isCreated = operation === "CREATE" && group === "" && resource === "pods" && subresource === "";
+  return isCreated && object !== undefined ? asPod(object) : undefined;
+}
+
+function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Reference[]): void {
+  if (references.some(({ kind, name }) => kind === "ServiceAccount" && name !== "")) {
+    throw refusal(attributes, "a mirror pod may not reference service accounts");
+  }
+  if (references.some(({ kind }) => kind === "Secret")) {
+    throw refusal(attributes, "a mirror pod may not reference secrets");
+  }
+  if (references.some(({ kind }) => kind === "ServiceAccount")) {
+    throw refusal(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
+  }
+}
+
+interface SecretsCheck {
+  readonly pod: PodObject;
+  readonly account: ServiceAccountObject;
+  readonly references: readonly Reference[];
+}
+
+/** Every Secret that the Pod gets must be in the account's lists: those for pulling images in a list of their own. */
+function checkSecrets(attributes: AdmissionAttributes, { pod, account, references }: SecretsCheck): void {
+  const accountName = account.metadata.name ?? "";
+  const listed = new Set((account.secrets ?? []).map(({ name = "" }) => name));
+  const pulling = new Set((account.imagePullSecrets ?? []).map(({ name = "" }) => name));
+  const secrets = references.filter(({ kind }) => kind === "Secret");
+  const isForPulling = ({ path }: Reference): boolean => path.startsWith("spec.imagePullSecrets[");
+  const mounted = secrets.find((one) => !isForPulling(one) && !listed.has(one.name));
+  if (mounted !== undefined) {
+    throw refusal(
+      attributes,
+      `${useOf(pod, mounted)} secret.secretName="${mounted.name}" is not allowed because service account ${accountName} does not reference that secret`,
+    );
+  }
+  const pulled = secrets.find((one) => isForPulling(one) && !pulling.has(one.name));
+  if (pulled === undefined) return;
+  throw refusal(
+    attributes,
+    `${pulled.path.slice("spec.".length)}.name="${pulled.name}" is not allowed because service account ${accountName} does not reference that imagePullSecret`,
+  );
+}
+
+const containerWords = {
+  initContainers: "init container",
+  containers: "container",
+  ephemeralContainers: "ephemeral container",
+} as const;
+
+/** How a Pod uses a Secret, in upstream's words. */
+function useOf({ spec }: PodObject, { path }: Reference): string {
+  const found = /^spec\.(initContainers|containers|ephemeralContainers)\[(\d+)\]\.(env|envFrom)\[(\d+)\]/.exec(path);
+  if (found === null) return "volume with";
+  const field = found[1] as keyof typeof containerWords; // as the pattern says
+  const container = spec[field]?.[Number(found[2])];
+  const source = found[3] === "env" ? `envVar ${container?.env?.[Number(found[4])]?.name ?? ""}` : "envFrom";
+  return `${containerWords[field]} ${container?.name ?? ""} with ${source} referencing`;
+}
+
+/** The words that Go's `strconv.ParseBool` takes for true. */
+const isTrue = (text: string | undefined): boolean =>
+  text !== undefined && ["1", "t", "T", "true", "TRUE", "True"].includes(text);

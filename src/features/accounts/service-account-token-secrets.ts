@@ -1,0 +1,80 @@
+import type { Secret } from "../core/secrets.ts";
+import type { ServiceAccount } from "./service-accounts.ts";
+import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+
+export interface TokenSecretsOptions {
+  readonly caCertificates: string;
+  /** Signs a token without an end for an account, bound to the secret that will hold it. */
+  issueToken(account: ServiceAccount, secret: Secret): string;
+}
+
+/**
+ * Fills secrets of the type service-account-token with a token, the namespace and the CA, and removes those whose
+ * account is gone or is another one of the same name (upstream: the tokens controller).
+ */
+export function serviceAccountTokenSecrets({ caCertificates, issueToken }: TokenSecretsOptions): Controller {
+  return {
+    name: "serviceaccount-token",
+    start(context) {
+      const { client, informers, references, names } = context;
+      const secrets = informers.of(references.secrets);
+      const accounts = informers.of(references.serviceAccounts);
+      const tokenType = names.key("service-account-token");
+      const nameKey = names.key("service-account.name");
+      const uidKey = names.key("service-account.uid");
+
+      const queue = controllerQueue(this.name, context, async (key) => {
+        const secret = secrets.get(key);
+        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) return;
+        const namespace = secret.metadata.namespace ?? "";
+        const account = await findAccount(secret, namespace);
+        const inNamespace = client.resource(references.secrets, namespace);
+        if (account === undefined) {
+          const { uid = "", resourceVersion = "" } = secret.metadata;
+          await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
+          return;
+        }
+        const filled = fill(secret, account, namespace);
+        if (filled !== undefined) await inNamespace.update(filled);
+      });
+
+      /** The account as it is on the server where the local copy does not have it: it may just have been created. */
+      async function findAccount(secret: Secret, namespace: string): Promise<ServiceAccount | undefined> {
+        const { [nameKey]: name = "", [uidKey]: uid } = secret.metadata.annotations ?? {};
+        const account =
+          accounts.get(`${namespace}/${name}`) ??
+          (await client.resource(references.serviceAccounts, namespace).find(name));
+        return uid === undefined || account?.metadata.uid === uid ? account : undefined;
+      }
+
+      function fill(secret: Secret, account: ServiceAccount, namespace: string): Secret | undefined {
+        const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+        const { data = {} } = secret;
+        const wanted = {
+          "ca.crt": base64(caCertificates),
+          namespace: base64(namespace),
+          token: data["token"] ?? base64(issueToken(account, secret)),
+        };
+        const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
+        if (isFilled && secret.metadata.annotations?.[uidKey] === account.metadata.uid) return undefined;
+        const annotations = { ...secret.metadata.annotations, [uidKey]: account.metadata.uid ?? "" };
+        return { ...secret, metadata: { ...secret.metadata, annotations }, data: { ...data, ...wanted } };
+      }
+
+      const addSecret = ({ metadata, type }: Secret): void => {
+        if (type === tokenType) queue.add(`${metadata.namespace}/${metadata.name}`);
+      };
+      secrets.addHandler({ onAdd: addSecret, onUpdate: addSecret });
+      accounts.addHandler({
+        onDelete: ({ metadata }) => {
+          for (const secret of secrets.list()) {
+            const isOfAccount = secret.metadata.annotations?.[nameKey] === metadata.name;
+            if (isOfAccount && secret.metadata.namespace === metadata.namespace) addSecret(secret);
+          }
+        },
+      });
+      return { queue };
+    },
+  };
+}

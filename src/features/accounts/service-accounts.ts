@@ -1,0 +1,85 @@
+import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { atomicList, boolean, mapList, object } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { ageColumn } from "../../machinery/registry/columns.ts";
+import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
+import { localObjectReference, objectReference } from "../../machinery/schema/object-references.ts";
+
+const serviceAccountSchema = object({
+  goType: "v1.ServiceAccount",
+  description:
+    "An identity in a namespace: a name that systems know, a principal that can be authenticated and authorized, and a set of secrets.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    secrets: {
+      number: 2,
+      schema: mapList(objectReference, "name"),
+      description:
+        "Secrets in the same namespace that Pods running as this account may use. Pods are held to this list only when " +
+        "the account has the annotation `enforce-mountable-secrets` set to `true`. Deprecated together with that " +
+        "annotation; it does not list the account's token Secrets: request tokens with TokenRequest instead.",
+    },
+    imagePullSecrets: {
+      number: 3,
+      schema: atomicList(localObjectReference),
+      description:
+        "Secrets in the same namespace with which the images of Pods that use this account are pulled. Only the node " +
+        "agent can access them: Pods cannot mount them.",
+    },
+    automountServiceAccountToken: {
+      number: 4,
+      schema: boolean,
+      presence: "pointer",
+      description:
+        "Whether Pods that run as this account get an API token mounted. A Pod can say otherwise for itself.",
+    },
+  },
+});
+
+export type ServiceAccount = Infer<typeof serviceAccountSchema>;
+
+export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount> {
+  const enforceMountableSecrets = names.key("enforce-mountable-secrets");
+  return defineResource({
+    group: "",
+    version: "v1",
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+    singular: "serviceaccount",
+    shortNames: ["sa"],
+    scope: "Namespaced",
+    answersDeletedObject: true,
+    answersStatusOfDeletedCollection: true,
+    schema: serviceAccountSchema,
+    validateName: validateDnsSubdomainName,
+    prepareForCreate: keepNamesOfSecrets,
+    prepareForUpdate: keepNamesOfSecrets,
+    warningsOnCreate: ({ metadata }) => deprecation(enforceMountableSecrets, metadata.annotations),
+    // Whoever keeps the annotation has been warned.
+    warningsOnUpdate: ({ metadata }, previous) =>
+      Object.hasOwn(previous.metadata.annotations ?? {}, enforceMountableSecrets)
+        ? []
+        : deprecation(enforceMountableSecrets, metadata.annotations),
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: [ageColumn()],
+  });
+}
+
+/** Only the name of a secret is kept: the rest of a reference could not be relied on. */
+const keepNamesOfSecrets = (account: ServiceAccount): ServiceAccount =>
+  account.secrets === undefined
+    ? account
+    : { ...account, secrets: account.secrets.map(({ name }) => (name === undefined ? {} : { name })) };
+
+const deprecation = (key: string, annotations: Readonly<Record<string, string>> = {}): string[] =>
+  Object.hasOwn(annotations, key)
+    ? [
+        `metadata.annotations[${key}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ]
+    : [];

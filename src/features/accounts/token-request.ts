@@ -1,0 +1,198 @@
+import { badRequest, conflict, invalid, notFound } from "../../machinery/api/api-error.ts";
+import { timestamp } from "../../machinery/api/clock.ts";
+import { invalidValue } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import type { CreateSubresource, ReviewAnswer, ReviewContext } from "../../machinery/registry/resource-definition.ts";
+import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
+import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
+
+interface FoundObject {
+  readonly uid: string;
+}
+
+interface ObjectClaim {
+  readonly name: string;
+  readonly uid?: string;
+}
+
+interface BoundObjects {
+  readonly pod?: ObjectClaim;
+  readonly secret?: ObjectClaim;
+  readonly node?: ObjectClaim;
+}
+
+export interface TokenRequestOptions {
+  readonly apiAudiences: readonly string[];
+  /** Longer lifetimes are shortened to it, with a warning; absent: none are. */
+  readonly maxTokenExpirationSeconds?: number;
+  /** Gives the tokens that node agents mount into Pods a year, because old clients never read them again. */
+  readonly isExpirationExtended: boolean;
+  findServiceAccount(namespace: string, name: string): FoundObject | undefined;
+  findPod(
+    namespace: string,
+    name: string,
+  ): (FoundObject & { readonly serviceAccountName: string; readonly nodeName?: string }) | undefined;
+  findSecret(namespace: string, name: string): FoundObject | undefined;
+  findNode(name: string): FoundObject | undefined;
+  issueToken(
+    subject: BoundObjects & { readonly namespace: string; readonly serviceAccount: ObjectClaim },
+    terms: {
+      readonly audiences: readonly string[];
+      readonly lifetimeSeconds: number;
+      readonly warnAfterSeconds?: number;
+    },
+  ): string;
+}
+
+const minimumSeconds = 600;
+const maximumSeconds = 2 ** 32;
+/** The lifetime that node agents ask for, and nobody else does by chance. */
+const mountedTokenSeconds = 3607;
+const extendedSeconds = 365 * 24 * 60 * 60;
+
+/** `serviceaccounts/token` (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
+export function tokenRequest(names: Names, options: TokenRequestOptions): CreateSubresource {
+  const group = names.group("authentication");
+  const kind = { group, resource: "TokenRequest" };
+
+  const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): ReviewAnswer => {
+    const nameFaults = metadataFaults(request, { namespace, name });
+    if (nameFaults.length > 0) throw invalid(kind, name, nameFaults);
+    const account = options.findServiceAccount(namespace, name);
+    if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+    const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
+    const faults = expirationFaults(requestedSeconds);
+    if (faults.length > 0) throw invalid(kind, "", faults);
+
+    const bound =
+      boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
+    const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
+    const { expirationSeconds, warnings } = shortened(requestedSeconds, options);
+    const isExtended =
+      options.isExpirationExtended &&
+      bound.pod !== undefined &&
+      expirationSeconds === mountedTokenSeconds &&
+      audiences.every((audience) => options.apiAudiences.includes(audience));
+
+    const token = options.issueToken(
+      { namespace, serviceAccount: { name, uid: account.uid }, ...bound },
+      {
+        audiences,
+        lifetimeSeconds: isExtended ? extendedSeconds : expirationSeconds,
+        ...(isExtended && { warnAfterSeconds: expirationSeconds }),
+      },
+    );
+    const object = {
+      ...request,
+      metadata: { ...request.metadata, name, namespace, uid: account.uid, creationTimestamp: timestamp(now) },
+      spec: { audiences, boundObjectRef, expirationSeconds },
+      status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
+    };
+    return { object, warnings };
+  };
+
+  return {
+    type: "create",
+    group,
+    version: "v1",
+    kind: "TokenRequest",
+    schema: tokenRequestSchema,
+    // The registry has decoded it by the schema above.
+    create: async (object: ApiObject, context) => create(object as TokenRequest, context),
+  };
+}
+
+/** What the body says of the account must be what the path says. */
+function metadataFaults(
+  { metadata }: TokenRequest,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): FieldError[] {
+  const mustMatch = (field: "name" | "namespace", expected: string): FieldError[] => {
+    const value = metadata[field] ?? "";
+    return value === "" || value === expected
+      ? []
+      : [invalidValue(`metadata.${field}`, value, `must match the service account ${field} if specified`)];
+  };
+  const nameFaults = mustMatch("name", name);
+  return nameFaults.length > 0 ? nameFaults : mustMatch("namespace", namespace);
+}
+
+function expirationFaults(expirationSeconds: number): FieldError[] {
+  const fault = (detail: string): FieldError[] => [invalidValue("spec.expirationSeconds", expirationSeconds, detail)];
+  if (expirationSeconds < minimumSeconds) return fault("may not specify a duration less than 10 minutes");
+  if (expirationSeconds > maximumSeconds) return fault("may not specify a duration larger than 2^32 seconds");
+  return [];
+}
+
+function shortened(
+  expirationSeconds: number,
+  { maxTokenExpirationSeconds: maximum }: TokenRequestOptions,
+): { readonly expirationSeconds: number; readonly warnings: string[] } {
+  if (maximum === undefined || expirationSeconds <= maximum) return { expirationSeconds, warnings: [] };
+  const warning = `requested expiration of ${expirationSeconds} seconds shortened to ${maximum} seconds`;
+  return { expirationSeconds: maximum, warnings: [warning] };
+}
+
+interface BindingContext {
+  readonly namespace: string;
+  readonly accountName: string;
+  readonly options: TokenRequestOptions;
+}
+
+/** The object that a token is to be bound to, with the uid that it has now. */
+function findBoundObject(reference: BoundObjectReference, context: BindingContext): BoundObjects {
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const { group, version } = groupVersionOf(apiVersion);
+  if (group !== "" || !["Pod", "Secret", "Node"].includes(kind)) {
+    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+  }
+  if (name === "") throw badRequest("Name parameter required.");
+  const { claim, bound } = look(kind, name, context);
+  if (uid !== "" && claim.uid !== uid) {
+    const message = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+    throw conflict({ group, resource: kind }, name, { message });
+  }
+  return bound;
+}
+
+function look(
+  kind: string,
+  name: string,
+  { namespace, accountName, options }: BindingContext,
+): { readonly claim: ObjectClaim; readonly bound: BoundObjects } {
+  const found = <T>(resource: string, object: T | undefined): T => {
+    if (object === undefined) throw notFound({ group: "", resource }, name);
+    return object;
+  };
+  if (kind === "Secret") {
+    const secret = { name, uid: found("secrets", options.findSecret(namespace, name)).uid };
+    return { claim: secret, bound: { secret } };
+  }
+  if (kind === "Node") {
+    const node = { name, uid: found("nodes", options.findNode(name)).uid };
+    return { claim: node, bound: { node } };
+  }
+  const { uid, serviceAccountName, nodeName } = found("pods", options.findPod(namespace, name));
+  if (serviceAccountName !== accountName) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(accountName)} to pod running with different serviceaccount name.`,
+    );
+  }
+  const pod = { name, uid };
+  const node = nodeName === undefined || nodeName === "" ? undefined : nodeClaim(nodeName, options);
+  return { claim: pod, bound: { pod, ...(node !== undefined && { node }) } };
+}
+
+/** The node of a Pod; one that is not registered is named without a uid. */
+function nodeClaim(name: string, { findNode }: TokenRequestOptions): ObjectClaim {
+  const uid = findNode(name)?.uid;
+  return { name, ...(uid !== undefined && { uid }) };
+}
+
+function groupVersionOf(apiVersion: string): { readonly group: string; readonly version: string } {
+  const [first = "", second, ...rest] = apiVersion.split("/");
+  if (second === undefined) return { group: "", version: first };
+  return rest.length === 0 ? { group: first, version: second } : { group: "", version: "" };
+}

@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ServeOptions } from "../../server/serve-flags.ts";
+import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import {
+  createSecretTokenIssuer,
+  createSecretTokenVerifier,
+  createServiceAccountTokenVerifier,
+  createTokenIssuer,
+  discoveryDocuments,
+  distinctKeys,
+  generateSigningKeyPem,
+  parseSigningKey,
+  parseVerificationKeys,
+} from "./tokens/tokens.ts";
+import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects, VerifyToken } from "./tokens/tokens.ts";
+import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
+
+/** Everything about service account tokens that the settings and the data directory decide. */
+export interface TokenServices {
+  readonly apiAudiences: readonly string[];
+  readonly issueToken: IssueToken;
+  /** For Secrets of the type service-account-token. */
+  readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
+  /** The `kid` of the key that issues, and those of all that verify. */
+  readonly signingKeyId: string;
+  readonly verificationKeyIds: readonly string[];
+  /** In the order in which they are asked. */
+  readonly verifiers: readonly VerifyToken[];
+  /** The documents for relying parties; `keysUrl` is where they find the keys. */
+  discovery(keysUrl: string): DiscoveryDocuments;
+}
+
+export interface TokenServicesOptions {
+  readonly options: ServeOptions;
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly objects: TokenObjects;
+}
+
+/** The issuer of a server that was given none (upstream's conventional in-cluster name). */
+const defaultIssuer = (names: Names): string =>
+  `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
+
+/** Reads or makes the keys. Throws UsageError for a file that holds none. */
+export function openTokenServices({ options, names, clock, objects }: TokenServicesOptions): TokenServices {
+  const key = signingKey(options);
+  const keyFiles = options["service-account-key-file"];
+  const keys = distinctKeys([
+    key,
+    ...keyFiles.flatMap((file) => parseSettingsFile("service-account-key-file", file, parseVerificationKeys)),
+  ]);
+  const given = options["service-account-issuer"];
+  const issuers = given.length > 0 ? given : [defaultIssuer(names)];
+  const issuer = issuers[0] ?? "";
+  const apiAudiences = options["api-audiences"].length > 0 ? options["api-audiences"] : issuers;
+  return {
+    apiAudiences,
+    signingKeyId: key.kid,
+    verificationKeyIds: keys.map(({ kid }) => kid),
+    issueToken: createTokenIssuer({ key, issuer, claimName: names.tokenClaim, clock }),
+    issueSecretToken: createSecretTokenIssuer(key, names),
+    verifiers: [
+      createServiceAccountTokenVerifier({ names, keys, issuers, apiAudiences, objects, clock }),
+      createSecretTokenVerifier({ names, keys, apiAudiences, objects }),
+    ],
+    discovery: (keysUrl) => discoveryDocuments({ issuer, keysUrl, keys }),
+  };
+}
+
+function signingKey(options: ServeOptions): SigningKey {
+  const given = options["service-account-signing-key-file"];
+  if (given !== undefined) return parseSettingsFile("service-account-signing-key-file", given, parseSigningKey);
+  const file = join(options["data-dir"], "service-account.key");
+  const kept = readPrivateFile(file);
+  if (kept !== undefined) return parseSigningKey(kept);
+  const made = generateSigningKeyPem();
+  writePrivateFile(file, made);
+  return parseSigningKey(made);
+}

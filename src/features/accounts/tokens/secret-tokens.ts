@@ -1,0 +1,101 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Names } from "../../../machinery/api/names.ts";
+import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import { isSignedBy, parseToken, tokenSigner } from "./json-web-token.ts";
+import type { VerifyToken } from "./service-account-tokens.ts";
+import type { SigningKey, VerificationKey } from "./token-key.ts";
+import type { TokenObjects } from "./token-objects.ts";
+import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
+
+/** The account and the Secret that a token is kept in. */
+export interface SecretTokenSubject {
+  readonly namespace: string;
+  readonly secretName: string;
+  readonly serviceAccountName: string;
+  readonly serviceAccountUid: string;
+}
+
+const issuerOf = (names: Names): string => `${names.profile}/serviceaccount`;
+
+/**
+ * Makes the tokens that service account token Secrets hold (upstream: `serviceaccount.LegacyClaims`). They have no
+ * expiration: the Secret that holds them is their validity.
+ */
+export function createSecretTokenIssuer(key: SigningKey, names: Names): (subject: SecretTokenSubject) => string {
+  const sign = tokenSigner(key);
+  const claim = (suffix: string): string => names.key(`serviceaccount/${suffix}`);
+  return ({ namespace, secretName, serviceAccountName, serviceAccountUid }) =>
+    sign({
+      iss: issuerOf(names),
+      [claim("namespace")]: namespace,
+      [claim("secret.name")]: secretName,
+      [claim("service-account.name")]: serviceAccountName,
+      [claim("service-account.uid")]: serviceAccountUid,
+      sub: serviceAccountUsername(namespace, serviceAccountName),
+    });
+}
+
+export interface SecretTokenOptions {
+  readonly names: Names;
+  readonly keys: readonly VerificationKey[];
+  readonly apiAudiences: readonly string[];
+  readonly objects: TokenObjects;
+}
+
+/**
+ * Verifies them (upstream: `serviceaccount.legacyValidator`). Only the very text that the named Secret holds now is
+ * accepted, so such a token ends with its Secret, and a signature alone is worth nothing. Good for the API audiences only.
+ */
+export function createSecretTokenVerifier({ names, keys, apiAudiences, objects }: SecretTokenOptions): VerifyToken {
+  const issuer = issuerOf(names);
+  return (token, audiences) => {
+    const parsed = parseToken(token);
+    const payload = stringsOf(parsed?.payload);
+    if (parsed === undefined || payload.get("iss") !== issuer) return notMine;
+    const candidates = parsed.header.kid === undefined ? keys : keys.filter((key) => key.kid === parsed.header.kid);
+    if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
+
+    const claim = (suffix: string): string => payload.get(names.key(`serviceaccount/${suffix}`)) ?? "";
+    const [namespace, secretName, name, uid] = [
+      claim("namespace"),
+      claim("secret.name"),
+      claim("service-account.name"),
+      claim("service-account.uid"),
+    ] as const;
+    const username = serviceAccountUsername(namespace, name);
+    if (namespace === "" || secretName === "" || name === "" || uid === "") return refused("claim is missing");
+    if (payload.get("sub") !== username) return refused("sub claim does not match the service account");
+    const common = commonAudiences(audiences, apiAudiences);
+    if (common.length === 0) {
+      return refused(
+        `token audiences ${quotedAudiences(apiAudiences)} is invalid for the target audiences ${quotedAudiences(audiences)}`,
+      );
+    }
+    const secret = objects.findSecret(namespace, secretName);
+    if (secret?.token === undefined || secret.deletionTimestamp !== undefined) {
+      return refused("service account token has been invalidated");
+    }
+    if (!isSameText(secret.token, token)) return refused("token does not match server's copy");
+    const account = objects.findServiceAccount(namespace, name);
+    if (account === undefined || account.deletionTimestamp !== undefined || account.uid !== uid) {
+      return refused("service account token has been invalidated");
+    }
+    return {
+      outcome: "authenticated",
+      user: { username, uid, groups: serviceAccountGroups(namespace), extra: {} },
+      audiences: common,
+    };
+  };
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Compares in a time that tells nothing of where, or by how much, the texts differ. */
+const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+
+const stringsOf = (payload: unknown): ReadonlyMap<string, string> =>
+  new Map(
+    typeof payload === "object" && payload !== null
+      ? Object.entries(payload).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+      : [],
+  );

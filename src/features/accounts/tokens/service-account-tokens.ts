@@ -1,0 +1,139 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { boundObjectFault, leewaySeconds } from "./bound-objects.ts";
+import { isSignedBy, parseToken } from "./json-web-token.ts";
+import { decodeClaims } from "./token-claims.ts";
+import type { TokenClaims } from "./token-claims.ts";
+import type { VerificationKey } from "./token-key.ts";
+import type { TokenObjects } from "./token-objects.ts";
+import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
+import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import { VerifiedTokenCache } from "./verified-token-cache.ts";
+
+export interface ServiceAccountTokenOptions {
+  readonly names: Names;
+  /** Every key that tokens may be signed with. */
+  readonly keys: readonly VerificationKey[];
+  /** Accepted `iss` values; the first is the one that tokens are issued under. */
+  readonly issuers: readonly string[];
+  readonly apiAudiences: readonly string[];
+  readonly objects: TokenObjects;
+  readonly clock: Clock;
+}
+
+/** Checks a token for the audiences of who asks. Synchronous: signatures are checked here, look-ups are in memory. */
+export type VerifyToken = (token: string, audiences: readonly string[]) => TokenOutcome;
+
+/** What the signature vouches for, and the user that follows from it. */
+interface VerifiedToken {
+  readonly claims: TokenClaims;
+  readonly user: UserInfo;
+  readonly expiresAt: number;
+  readonly notBefore: number;
+}
+
+/** The words of go-jose, which upstream passes on; clients match them. */
+const badSignature = "go-jose/go-jose: error in cryptographic primitive";
+
+/**
+ * Verifies tokens of TokenRequest (upstream: `serviceaccount.JWTTokenAuthenticator`). What the signature covers is kept for
+ * 10 s; times, audiences and the bound objects are checked on every use. Stricter than upstream: one spelling of
+ * base64url, `exp` and an account uid are needed, and `sub` must name the account of the private claim.
+ */
+export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyToken {
+  const { apiAudiences, objects, clock } = options;
+  const cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+  const verify = signatureVerifier(options);
+
+  return (token, audiences) => {
+    // Tokens of other kinds, which have no dots, do not pay for a digest.
+    if (!token.includes(".")) return notMine;
+    let failure: TokenOutcome = notMine;
+    const verified = cache.get(token, () => {
+      const result = verify(token);
+      if ("claims" in result) return result;
+      failure = result;
+      return undefined;
+    });
+    if (verified === undefined) return failure;
+
+    const { claims, user } = verified;
+    const held = claims.audiences.length > 0 ? claims.audiences : apiAudiences;
+    const common = commonAudiences(audiences, held);
+    if (common.length === 0) {
+      return refused(
+        `token audiences ${quotedAudiences(held)} is invalid for the target audiences ${quotedAudiences(audiences)}`,
+      );
+    }
+    const now = clock.now();
+    if (now > verified.expiresAt) return refused("service account token has expired");
+    if (now < verified.notBefore) return refused("service account token is not valid yet");
+    const fault = boundObjectFault(claims, objects, now);
+    return fault === undefined ? { outcome: "authenticated", user, audiences: common } : refused(fault);
+  };
+}
+
+/** Everything that does not change while a token is kept. */
+function signatureVerifier({
+  names,
+  keys,
+  issuers,
+  clock,
+}: ServiceAccountTokenOptions): (token: string) => VerifiedToken | TokenOutcome {
+  const keysById = new Map(keys.map((key) => [key.kid, [key]]));
+  const acceptedIssuers = new Set(issuers);
+
+  return (token) => {
+    const parsed = parseToken(token);
+    if (parsed === undefined || !hasIssuer(parsed.payload, acceptedIssuers)) return notMine;
+    const { kid } = parsed.header;
+    const candidates = kid === undefined || kid === "" ? keys : keysById.get(kid);
+    if (candidates === undefined || candidates.length === 0) return refused("invalid signature, no keys found");
+    if (!isSignedBy(parsed, candidates)) return refused(badSignature);
+
+    const claims = decodeClaims(parsed.payload, names.tokenClaim);
+    if (claims === undefined) return refused("service account token claims could not be read");
+    const { namespace, serviceAccount, subject, issuedAtSeconds = 0, notBeforeSeconds = 0, expirationSeconds } = claims;
+    if (expirationSeconds === undefined) return refused("service account token does not say when it expires");
+    if (subject !== serviceAccountUsername(namespace, serviceAccount.name)) {
+      return refused("service account token subject does not match its claims");
+    }
+    const leeway = leewaySeconds * 1000;
+    if (clock.now() < issuedAtSeconds * 1000 - leeway) return refused("service account token is issued in the future");
+    return {
+      claims,
+      user: userOf(claims, names),
+      expiresAt: expirationSeconds * 1000 + leeway,
+      notBefore: notBeforeSeconds * 1000 - leeway,
+    };
+  };
+}
+
+const hasIssuer = (payload: unknown, issuers: ReadonlySet<string>): boolean =>
+  typeof payload === "object" &&
+  payload !== null &&
+  Object.hasOwn(payload, "iss") &&
+  "iss" in payload &&
+  typeof payload.iss === "string" &&
+  issuers.has(payload.iss);
+
+/** The user of a token; extra tells which token, and which Pod or node it is bound to (upstream: `ServiceAccountInfo`). */
+function userOf({ namespace, serviceAccount, tokenId, pod, node }: TokenClaims, names: Names): UserInfo {
+  const extra: Record<string, readonly string[]> = {};
+  const add = (suffix: string, value: string | undefined): void => {
+    if (value !== undefined && value !== "") extra[names.subdomainKey("authentication", suffix)] = [value];
+  };
+  add("pod-name", pod?.name);
+  add("pod-uid", pod?.uid);
+  add("credential-id", tokenId === undefined ? undefined : `JTI=${tokenId}`);
+  add("node-name", node?.name);
+  add("node-uid", node?.uid);
+  return {
+    username: serviceAccountUsername(namespace, serviceAccount.name),
+    ...(serviceAccount.uid !== undefined && { uid: serviceAccount.uid }),
+    groups: serviceAccountGroups(namespace),
+    extra,
+  };
+}

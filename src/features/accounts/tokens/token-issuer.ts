@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import { tokenSigner } from "./json-web-token.ts";
+import { encodeClaims } from "./token-claims.ts";
+import type { ObjectClaim } from "./token-claims.ts";
+import type { SigningKey } from "./token-key.ts";
+
+export interface TokenIssuerOptions {
+  readonly key: SigningKey;
+  readonly issuer: string;
+  /** The profile's private claim (`Names.tokenClaim`). */
+  readonly claimName: string;
+  readonly clock: Clock;
+}
+
+export interface TokenSubject {
+  readonly namespace: string;
+  readonly serviceAccount: ObjectClaim;
+  readonly pod?: ObjectClaim;
+  readonly secret?: ObjectClaim;
+  readonly node?: ObjectClaim;
+}
+
+export interface TokenTerms {
+  readonly audiences: readonly string[];
+  readonly lifetimeSeconds: number;
+  /** Seconds after which the use of the token deserves a warning: it was asked for that long, and lives longer. */
+  readonly warnAfterSeconds?: number;
+}
+
+/** Issues tokens that are bound to a service account, and to a Pod, a Secret or a Node where one is given. */
+export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => string;
+
+export function createTokenIssuer({ key, issuer, claimName, clock }: TokenIssuerOptions): IssueToken {
+  const sign = tokenSigner(key);
+  return (subject, { audiences, lifetimeSeconds, warnAfterSeconds }) => {
+    const nowSeconds = Math.floor(clock.now() / 1000);
+    const claims = {
+      issuer,
+      subject: serviceAccountUsername(subject.namespace, subject.serviceAccount.name),
+      audiences,
+      issuedAtSeconds: nowSeconds,
+      notBeforeSeconds: nowSeconds,
+      expirationSeconds: nowSeconds + lifetimeSeconds,
+      tokenId: randomUUID(),
+      ...subject,
+      ...(warnAfterSeconds !== undefined && { warnAfterSeconds: nowSeconds + warnAfterSeconds }),
+    };
+    return sign(encodeClaims(claims, claimName));
+  };
+}

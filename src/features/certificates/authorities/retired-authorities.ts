@@ -1,0 +1,87 @@
+import { existsSync, readFileSync } from "node:fs";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+
+export interface RetiredAuthoritiesOptions {
+  /** Where they are remembered across restarts: JSON of certificates, nothing secret. */
+  readonly file: string;
+  readonly clock: Clock;
+  /** How long a certificate of a replaced CA may still be in use: the longest validity, in milliseconds. */
+  readonly overlapMilliseconds: number;
+}
+
+interface KnownAuthority {
+  readonly certificate: Certificate;
+  /** Milliseconds since the epoch; Infinity while it signs. */
+  readonly acceptedUntil: number;
+}
+
+/**
+ * The CAs that have signed client certificates and do so no more. What they signed goes on authenticating until nothing of
+ * theirs can be valid: rotating a CA locks nobody out.
+ */
+export class RetiredAuthorities {
+  readonly #options: RetiredAuthoritiesOptions;
+  #known: readonly KnownAuthority[];
+
+  constructor(options: RetiredAuthoritiesOptions) {
+    this.#options = options;
+    this.#known = existsSync(options.file) ? parse(readFileSync(options.file, "utf8")) : [];
+  }
+
+  /** Tells which CAs sign now. Those that did before are retired from this moment on. */
+  observe(current: readonly Certificate[]): void {
+    const { clock, overlapMilliseconds, file } = this.#options;
+    const now = clock.now();
+    const isCurrent = ({ certificate }: KnownAuthority): boolean =>
+      current.some(({ der }) => der.equals(certificate.der));
+    const retired = this.#known
+      .filter((known) => !isCurrent(known))
+      .map(({ certificate, acceptedUntil }) => ({
+        certificate,
+        acceptedUntil: Math.min(acceptedUntil, now + overlapMilliseconds, certificate.notAfter),
+      }))
+      .filter(({ acceptedUntil }) => acceptedUntil > now);
+    const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...retired];
+    const text = format(next);
+    if (text !== format(this.#known)) writePublicFile(file, text);
+    this.#known = next;
+  }
+
+  /** The retired CAs whose time has not come. */
+  certificates(): readonly Certificate[] {
+    const now = this.#options.clock.now();
+    return this.#known
+      .filter(({ acceptedUntil }) => acceptedUntil > now && acceptedUntil !== Infinity)
+      .map(({ certificate }) => certificate);
+  }
+}
+
+interface StoredAuthority {
+  readonly certificate: string;
+  readonly acceptedUntil?: string;
+}
+
+const format = (known: readonly KnownAuthority[]): string =>
+  `${JSON.stringify(
+    known.map(({ certificate, acceptedUntil }): StoredAuthority => ({
+      certificate: encodePem("CERTIFICATE", certificate.der),
+      ...(acceptedUntil !== Infinity && { acceptedUntil: timestamp(acceptedUntil) }),
+    })),
+    null,
+    2,
+  )}\n`;
+
+function parse(text: string): KnownAuthority[] {
+  const stored = JSON.parse(text) as StoredAuthority[]; // the server's own file, written by `format`
+  return stored.flatMap(({ certificate, acceptedUntil }) =>
+    parseCertificatesPem(certificate).map((one) => ({
+      certificate: one,
+      acceptedUntil: acceptedUntil === undefined ? Infinity : Date.parse(acceptedUntil),
+    })),
+  );
+}

@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ControllerOptions } from "../../../server/controller-flags.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import type { SigningAuthority } from "./signing-authority.ts";
+import { rootSigningAuthority } from "./signing-authority.ts";
+import type { ClusterAuthorities, SignerWord } from "./cluster-authorities.ts";
+import { RetiredAuthorities } from "./retired-authorities.ts";
+import { openSigningAuthority } from "./signing-authority-files.ts";
+
+/** The CA of a signer as its files are now; undefined where there is none for it. */
+export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
+
+/**
+ * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for files
+ * that can't be used.
+ */
+export function openAuthorities(
+  names: Names,
+  options: ControllerOptions,
+  fallback: (word: SignerWord) => SigningAuthority | undefined = () => undefined,
+): AuthorityFor {
+  const common = openSigningAuthority({
+    certificateFlag: "cluster-signing-cert-file",
+    certificateFile: options["cluster-signing-cert-file"],
+    keyFlag: "cluster-signing-key-file",
+    keyFile: options["cluster-signing-key-file"],
+  });
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const bySigner = new Map(
+    (
+      [
+        [apiserverClient, "apiserver-client"],
+        [apiserverClientNodeAgent, "nodeagent-client"],
+        [nodeAgentServing, "nodeagent-serving"],
+      ] as const
+    ).map(([signerName, word]) => {
+      const other = fallback(word);
+      const opened = openSigningAuthority({
+        certificateFlag: `cluster-signing-${word}-cert-file`,
+        certificateFile: options[`cluster-signing-${word}-cert-file`],
+        keyFlag: `cluster-signing-${word}-key-file`,
+        keyFile: options[`cluster-signing-${word}-key-file`],
+      });
+      return [signerName, opened ?? common ?? (() => other)];
+    }),
+  );
+  return (signerName) => bySigner.get(signerName)?.();
+}
+
+/** A server's signing CAs, and whom it believes because of them. */
+export interface SigningAuthorities {
+  readonly authorityFor: AuthorityFor;
+  /** The CAs of client certificates: those that sign them now, and the retired ones whose certificates may still live. */
+  clientAuthorities(): readonly Certificate[];
+}
+
+/** How often requests with a client certificate look at the CAs' files. */
+const lookMilliseconds = 1000;
+
+export interface ServerAuthorityOptions {
+  readonly options: ControllerOptions & { readonly "data-dir": string };
+  readonly names: Names;
+  readonly clock: Clock;
+  /** The data directory's CAs, which sign where no files are given. */
+  readonly own: ClusterAuthorities["ofSigner"];
+}
+
+export function openSigningAuthorities({ options, names, clock, own }: ServerAuthorityOptions): SigningAuthorities {
+  const authorities = openAuthorities(names, options, (word) => rootSigningAuthority(own[word]));
+  const retired = new RetiredAuthorities({
+    file: join(options["data-dir"], "client-authorities.json"),
+    clock,
+    overlapMilliseconds: options["cluster-signing-duration"],
+  });
+  const clientSigners = [names.signers.apiserverClient, names.signers.apiserverClientNodeAgent];
+  let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
+  const look = (): readonly Certificate[] => {
+    const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);
+    const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
+    retired.observe(current);
+    looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
+    return looked.certificates;
+  };
+  look();
+  return {
+    authorityFor(signerName) {
+      const authority = authorities(signerName);
+      // Who gets a certificate of a new CA may come back with it at once.
+      const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
+      if (!isKnown && clientSigners.includes(signerName)) look();
+      return authority;
+    },
+    clientAuthorities: () =>
+      looked !== undefined && Math.abs(clock.now() - looked.at) < lookMilliseconds ? looked.certificates : look(),
+  };
+}

@@ -1,0 +1,26 @@
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { isOnlyGarbageCollectionChange } from "../../core/garbage-collection-change.ts";
+import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { isPermittedForSigner } from "../signer-permission.ts";
+import type { SignerRuleOptions } from "../signer-permission.ts";
+
+interface Bundle extends ApiObject {
+  readonly spec: { readonly signerName?: string };
+}
+
+/** Writing a signer's bundle needs the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
+export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "ClusterTrustBundleAttest",
+  async validate(attributes) {
+    const { group, resource, object, oldObject, user } = attributes;
+    if (group !== options.names.group("certificates") || resource !== "clustertrustbundles") return;
+    if (object === undefined) return;
+    // The path tells the type. The new signer will do: validation lets nobody change it.
+    const { signerName = "" } = (object as Bundle).spec;
+    if (signerName === "") return;
+    if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
+    if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
+    throw refusal(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
+  },
+});

@@ -1,0 +1,112 @@
+import { invalidValue, tooLong } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { maximumTrustBundleBytes, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { validateSignerName } from "../signer-name-validation.ts";
+
+const clusterTrustBundleSchema = object({
+  goType: "v1beta1.ClusterTrustBundle",
+  description:
+    "X.509 trust anchors (root certificates) for everyone, of one signer where it names one. Every authenticated user can read it.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      presence: "always",
+      isRequired: true,
+      description: "The anchors and their signer.",
+      schema: object({
+        goType: "v1beta1.ClusterTrustBundleSpec",
+        description: "The anchors of a bundle and their signer.",
+        fields: {
+          signerName: {
+            number: 1,
+            schema: string,
+            description:
+              "The signer whose anchors these are, if any. Writing such a bundle needs the permission to `attest` for the " +
+              "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
+              "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
+          },
+          trustBundle: {
+            number: 2,
+            schema: string,
+            presence: "always",
+            isRequired: true,
+            description:
+              "The anchors: CERTIFICATE blocks of PEM without headers, each a certificate with the CA flag, none twice. " +
+              "Readers may reorder them, and drop text between the blocks.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type ClusterTrustBundle = Infer<typeof clusterTrustBundleSchema>;
+
+export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTrustBundle> =>
+  defineResource({
+    group: names.group("certificates"),
+    version: "v1beta1",
+    kind: "ClusterTrustBundle",
+    plural: "clustertrustbundles",
+    singular: "clustertrustbundle",
+    scope: "Cluster",
+    answersStatusOfDeletedCollection: true,
+    deprecationWarning: `${names.group("certificates")}/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+`,
+    schema: clusterTrustBundleSchema,
+    validateName: (name, { isPrefix, object: bundle }) =>
+      bundleNameFaults(name, { signerName: bundle.spec.signerName ?? "", isPrefix }),
+    validate: ({ spec }) => [...validateSigner(spec.signerName ?? ""), ...validateBundle(spec.trustBundle)],
+    validateUpdate: ({ spec }, previous) => [
+      ...validateSigner(spec.signerName ?? ""),
+      // A bundle that a stricter parser would refuse now can still be labelled.
+      ...(spec.trustBundle === previous.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
+      ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
+        ? []
+        : [invalidValue("spec.signerName", spec.signerName ?? "", "field is immutable")]),
+    ],
+    allowsUnconditionalUpdate: false,
+    selectableFields: { "spec.signerName": ({ spec }) => spec.signerName ?? "" },
+    columns: [
+      {
+        name: "SignerName",
+        type: "string",
+        description: "The signer whose anchors these are.",
+        cell: ({ spec }) => ((spec.signerName ?? "") === "" ? "<none>" : (spec.signerName ?? "")),
+      },
+    ],
+  });
+
+/** A signer's bundles are named after it, and others are not, so that nobody passes for a signer. */
+function bundleNameFaults(
+  name: string,
+  { signerName, isPrefix }: { readonly signerName: string; readonly isPrefix: boolean },
+): string[] {
+  if (signerName === "") {
+    return name.includes(":")
+      ? ['ClusterTrustBundle without signer name must not have ":" in its name']
+      : validateDnsSubdomainName(name, { isPrefix });
+  }
+  const prefix = `${signerName.replaceAll("/", ":")}:`;
+  return name.startsWith(prefix)
+    ? validateDnsSubdomainName(name.slice(prefix.length), { isPrefix })
+    : [`ClusterTrustBundle for signerName ${signerName} must be named with prefix ${prefix}`];
+}
+
+const validateSigner = (signerName: string): FieldError[] =>
+  signerName === "" ? [] : validateSignerName(signerName, "spec.signerName");
+
+function validateBundle(trustBundle: string): FieldError[] {
+  const field = "spec.trustBundle";
+  if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return [tooLong(field, maximumTrustBundleBytes)];
+  return validateTrustAnchors(trustBundle).map((fault) => invalidValue(field, "<value omitted>", fault));
+}

@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
+import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+export interface TrustBundlePublisherOptions {
+  readonly signerNames: readonly string[];
+  /** The CA certificates that a signer signs with now, or will soon; read at each look. */
+  anchorsFor(signerName: string): readonly Certificate[];
+  /** How long a certificate of a replaced anchor may still be in use: the longest validity, in milliseconds. */
+  readonly overlapMilliseconds: number;
+  /** How often the CAs are looked at, in milliseconds. */
+  readonly intervalMilliseconds: number;
+}
+
+/** `signer.example/name` publishes as `signer.example:name:ca`. */
+const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
+
+/**
+ * Keeps a ClusterTrustBundle for each signer with its CA. A CA that was replaced stays in the bundle until nothing that it
+ * signed can be valid any more: its last day is in an annotation.
+ */
+export function trustBundlePublisher(options: TrustBundlePublisherOptions): Controller {
+  return {
+    name: "trust-bundle-publisher",
+    start(context) {
+      const { client, clock, informers, names, references } = context;
+      const bundles = informers.of(references.clusterTrustBundles);
+      const retiredKey = `${names.group("signet")}/retired-trust-anchors`;
+      const queue = controllerQueue(this.name, context, async (signerName) => {
+        queue.addAfter(signerName, options.intervalMilliseconds);
+        const anchors = options.anchorsFor(signerName);
+        if (anchors.length === 0) return;
+        const writer = client.resource(references.clusterTrustBundles);
+        const existing = bundles.get(bundleName(signerName));
+        const wanted = publishedAnchors({
+          current: anchors,
+          published: existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle),
+          retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
+          now: clock.now(),
+          overlapMilliseconds: options.overlapMilliseconds,
+        });
+        const bundle: ClusterTrustBundle = {
+          apiVersion: `${names.group("certificates")}/v1beta1`,
+          kind: "ClusterTrustBundle",
+          ...existing,
+          metadata: {
+            name: bundleName(signerName),
+            ...existing?.metadata,
+            annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
+          },
+          spec: {
+            signerName,
+            trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+          },
+        };
+        if (existing === undefined) await ignoring([409], writer.create(bundle));
+        else if (!isSame(existing, bundle, retiredKey)) await writer.update(bundle);
+      });
+      const add = ({ spec }: ClusterTrustBundle): void => {
+        if (spec.signerName !== undefined && options.signerNames.includes(spec.signerName)) queue.add(spec.signerName);
+      };
+      bundles.addHandler({ onUpdate: add, onDelete: add });
+      return {
+        queue,
+        onSynced() {
+          for (const signerName of options.signerNames) queue.add(signerName);
+        },
+      };
+    },
+  };
+}
+
+const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle, key: string): boolean =>
+  one.spec.trustBundle === other.spec.trustBundle &&
+  one.metadata.annotations?.[key] === other.metadata.annotations?.[key];
+
+/** When each replaced anchor may go: SHA-256 fingerprint to milliseconds since the epoch. */
+type Retired = ReadonlyMap<string, number>;
+
+interface PublishedState {
+  readonly current: readonly Certificate[];
+  readonly published: readonly Certificate[];
+  readonly retired: Retired;
+  readonly now: number;
+  readonly overlapMilliseconds: number;
+}
+
+/** The anchors to publish: the current ones, then the replaced ones whose time has not come. */
+export function publishedAnchors({ current, published, retired, now, overlapMilliseconds }: PublishedState): {
+  readonly anchors: readonly Certificate[];
+  readonly retired: Retired;
+} {
+  const currentFingerprints = new Set(current.map(fingerprint));
+  const next = new Map<string, number>();
+  const kept = published.filter((anchor) => {
+    const key = fingerprint(anchor);
+    if (currentFingerprints.has(key)) return false;
+    const until = Math.min(retired.get(key) ?? now + overlapMilliseconds, anchor.notAfter);
+    if (until <= now) return false;
+    next.set(key, until);
+    return true;
+  });
+  return { anchors: [...current, ...kept], retired: next };
+}
+
+const fingerprint = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
+
+const formatRetired = (retired: Retired): string =>
+  [...retired].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
+
+function parseRetired(text = ""): Retired {
+  const entries = text.split(",").map((entry) => entry.split("="));
+  return new Map(
+    entries.flatMap(([key = "", until = ""]) => (Number.isNaN(Date.parse(until)) ? [] : [[key, Date.parse(until)]])),
+  );
+}

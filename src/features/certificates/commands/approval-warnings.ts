@@ -1,0 +1,108 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { dnsNameFault } from "../../../pki/dns-name.ts";
+import type { Extension } from "../../../pki/extension.ts";
+import { oids } from "../../../pki/object-identifiers.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { namesOfOthers } from "../signers/node-names.ts";
+import type { NodeNames } from "../signers/node-names.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
+import { namesOfTheServer } from "../signers/server-names.ts";
+
+export interface RequestToApprove {
+  readonly names: Names;
+  readonly spec: CertificateSigningRequest["spec"];
+  readonly request: CertificateRequest;
+  readonly surroundings: RequestSurroundings;
+}
+
+/** What the server says besides the request. */
+export interface RequestSurroundings {
+  /** How clients know the server. */
+  readonly server: ServerIdentity;
+  /** The names of the node that asks; undefined when no node asks, or whoever looks may not read nodes. */
+  readonly node: NodeNames | "not registered" | undefined;
+}
+
+/** What makes it dangerous to approve a request, one sentence each. None: nothing unusual. */
+export const approvalWarnings = (question: RequestToApprove): string[] => [
+  ...identityWarnings(question),
+  ...nameWarnings(question),
+  ...keyWarnings(question.request),
+  ...scopeWarnings(question),
+];
+
+/** Whom the certificate would make of its holder. */
+function identityWarnings({ names, spec, request }: RequestToApprove): string[] {
+  const { commonName, organizations } = request.subject;
+  const { username = "", groups = [], signerName } = spec;
+  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const isOfNode = signerName === apiserverClientNodeAgent || signerName === nodeAgentServing;
+  const warnings: string[] = [];
+  if (organizations.includes(mastersGroup)) {
+    warnings.push(`the organization ${mastersGroup} may do everything, and no policy can take that back`);
+  }
+  if (commonName !== username && (isOfNode || signerName === apiserverClient)) {
+    warnings.push(`the subject ${quoted(commonName)} is not the requester ${quoted(username)}`);
+  }
+  for (const organization of organizations) {
+    if (organization === mastersGroup || (isOfNode && organization === nodesGroup) || groups.includes(organization)) {
+      continue;
+    }
+    warnings.push(`the organization ${quoted(organization)} is not a group of the requester`);
+  }
+  if (commonName.startsWith(nodeUsernamePrefix)) {
+    if (!isOfNode) warnings.push("the subject is a node's user name");
+  } else if (commonName.startsWith("system:")) warnings.push("the subject is a reserved user name");
+  return warnings;
+}
+
+/** Under whose names the holder could serve. */
+function nameWarnings({ request, surroundings }: RequestToApprove): string[] {
+  const { subjectAltNames } = request;
+  const { server, node } = surroundings;
+  const odd = subjectAltNames.dnsNames.flatMap((name) => {
+    const fault = dnsNameFault(name.toLowerCase(), { allowsWildcard: true });
+    return fault === undefined ? [] : [`${quoted(name)} is no DNS name: it ${fault}`];
+  });
+  return [
+    ...namesOfTheServer(subjectAltNames, server.names).map(
+      (name) => `${quoted(name)} is a name of the API server: the holder could be taken for it`,
+    ),
+    ...(node === "not registered" ? ["the node that asks is not registered"] : []),
+    ...(typeof node === "object" ? namesOfOthers(subjectAltNames, node) : []),
+    ...odd,
+  ];
+}
+
+const smallestBits = { RSA: 2048, ECDSA: 256, Ed25519: 0, other: Infinity } as const;
+
+function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): string[] {
+  const { algorithm, sizeBits } = publicKey;
+  const hash = signatureAlgorithm?.hash;
+  return [
+    ...(sizeBits < smallestBits[algorithm] ? [`the key is weak: ${algorithm} with ${sizeBits} bits`] : []),
+    ...(hash === "sha1" || hash === "md5" ? [`the request's signature is weak: ${signatureAlgorithm?.name}`] : []),
+  ];
+}
+
+const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
+
+/** What the certificate would be good for. */
+function scopeWarnings({ spec, request }: RequestToApprove): string[] {
+  const { usages = [] } = spec;
+  const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
+  return [
+    ...(request.extensions.some(asksForCa) ? ["the request asks for a CA certificate"] : []),
+    ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is a CA's`),
+    ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
+    ...wildcards.map((name) => `the DNS name ${quoted(name)} stands for every name below it`),
+  ];
+}
+
+/** BasicConstraints that begin with TRUE (RFC 5280 4.2.1.9): SEQUENCE { BOOLEAN TRUE ... }. */
+const asksForCa = ({ id, value }: Extension): boolean =>
+  id === oids.basicConstraints && value[2] === 0x01 && value[3] === 0x01 && value[4] !== 0;
+
+const quoted = (text: string): string => JSON.stringify(text);

@@ -1,0 +1,104 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import { checkRequestSignature, parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { oids } from "../../../pki/object-identifiers.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { wellKnownSigners } from "../signers/signers.ts";
+import { approvalWarnings } from "./approval-warnings.ts";
+import type { RequestSurroundings } from "./approval-warnings.ts";
+
+/** What a human should know of a request before deciding on it. */
+export interface CertificateRequestReport {
+  readonly name: string;
+  readonly created: string;
+  /** `Approved,Issued`, as kubectl shows it. */
+  readonly state: string;
+  readonly conditions: readonly { type: string; reason?: string; message?: string }[];
+  readonly requester: { readonly username: string; readonly groups: readonly string[] };
+  readonly signerName: string;
+  readonly expirationSeconds?: number;
+  readonly usages: readonly string[];
+  /** Absent when the request cannot be read. */
+  readonly request?: {
+    readonly subject: string;
+    readonly subjectAltNames: SubjectAltNames;
+    readonly key: string;
+    readonly signatureAlgorithm: string;
+    readonly extensions: readonly { readonly id: string; readonly name?: string; readonly isCritical: boolean }[];
+  };
+  readonly signerRules: { readonly areKnown: boolean; readonly broken: readonly string[] };
+  readonly warnings: readonly string[];
+}
+
+const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
+
+/** Decodes a request and holds it against the rules of its signer, and against what the server says of the names in it. */
+export function reportOf(
+  names: Names,
+  object: CertificateSigningRequest,
+  surroundings: RequestSurroundings,
+): CertificateRequestReport {
+  const { metadata, spec, status } = object;
+  const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
+  const request = parse(spec.request ?? "");
+  const signer = wellKnownSigners(names).find(({ name }) => name === signerName);
+  const broken = request instanceof PkiError ? [request.message] : (signer?.violations(request, usages) ?? []);
+  return {
+    name: metadata.name ?? "",
+    created: metadata.creationTimestamp ?? "",
+    state: stateOf(object),
+    conditions: (status.conditions ?? []).map(({ type, reason, message }) => ({
+      type,
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message }),
+    })),
+    requester: { username, groups },
+    signerName,
+    ...(expirationSeconds !== undefined && { expirationSeconds }),
+    usages,
+    ...(!(request instanceof PkiError) && { request: decoded(request) }),
+    signerRules: { areKnown: signer !== undefined, broken },
+    warnings: [
+      ...broken.map((rule) => `the signer will fail this request: ${rule}`),
+      ...(request instanceof PkiError ? [] : approvalWarnings({ names, spec, request, surroundings })),
+    ],
+  };
+}
+
+function parse(base64: string): CertificateRequest | PkiError {
+  try {
+    const request = parseCertificateRequestPem(Buffer.from(base64, "base64"));
+    checkRequestSignature(request);
+    return request;
+  } catch (error) {
+    if (error instanceof PkiError) return error;
+    throw error;
+  }
+}
+
+function decoded(request: CertificateRequest): NonNullable<CertificateRequestReport["request"]> {
+  const { algorithm, curve, sizeBits } = request.publicKey;
+  return {
+    subject: formatDistinguishedName(request.subject),
+    subjectAltNames: request.subjectAltNames,
+    key: algorithm === "ECDSA" ? `ECDSA ${curve ?? ""}` : algorithm === "RSA" ? `RSA ${sizeBits}` : algorithm,
+    signatureAlgorithm: request.signatureAlgorithm?.name ?? "unknown",
+    extensions: request.extensions.map(({ id, isCritical }) => {
+      const name = extensionNames.get(id);
+      return { id, ...(name !== undefined && { name }), isCritical };
+    }),
+  };
+}
+
+/** What was decided and issued, as the server's table says it. */
+export function stateOf({ status }: CertificateSigningRequest): string {
+  const types = new Set((status.conditions ?? []).map(({ type }) => type));
+  return [
+    types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending",
+    ...(types.has("Failed") ? ["Failed"] : []),
+    ...(status.certificate ? ["Issued"] : []),
+  ].join(",");
+}

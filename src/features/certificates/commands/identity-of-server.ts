@@ -1,0 +1,17 @@
+import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
+import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { serverIdentity } from "../signers/server-identity.ts";
+import type { ServerIdentity } from "../signers/server-identity.ts";
+
+/** How the clients of a server know it: what it shows on a connection, and what the kubeconfig says of it. */
+export async function identityOfServer(transport: HttpsTransportOptions): Promise<ServerIdentity> {
+  const shown = await serverCertificates(transport);
+  const { hostname } = new URL(transport.server);
+  return serverIdentity({
+    shown: shown.map((der) => parseCertificate(der)),
+    trusted: parseCertificatesPem(transport.caCertificates ?? ""),
+    hosts: [hostname.replace(/^\[|\]$/g, ""), ...(transport.serverName === undefined ? [] : [transport.serverName])],
+  });
+}

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
+import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+
+export interface ClientIdentity {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly expirationSeconds: number;
+}
+
+/** How long to wait for the signer. */
+const patienceMilliseconds = 30_000;
+
+/**
+ * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the
+ * certificate. The key never leaves this process but in what is returned.
+ */
+export async function requestClientCertificate(
+  { client, names, references }: ServerConnection,
+  { user, groups, expirationSeconds }: ClientIdentity,
+): Promise<{ certificate: string; key: string }> {
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const subject = { commonName: user, organizations: groups };
+  const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
+  const requests = client.resource(references.certificateSigningRequests);
+  const name = `signet-kubeconfig-${randomBytes(5).toString("hex")}`;
+  const created = await requests.create({
+    apiVersion: `${names.group("certificates")}/v1`,
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: {
+      request: Buffer.from(pem, "utf8").toString("base64"),
+      signerName: names.signers.apiserverClient,
+      expirationSeconds,
+      usages: ["digital signature", "client auth"],
+    },
+    status: {},
+  });
+  const approved = await requests.update(
+    {
+      ...created,
+      status: {
+        conditions: [
+          {
+            type: "Approved",
+            status: "True",
+            reason: "SignetKubeconfig",
+            message: "Requested and approved in one step.",
+          },
+        ],
+      },
+    },
+    { subresource: "approval" },
+  );
+  const signal = AbortSignal.timeout(patienceMilliseconds);
+  const selection = {
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: approved.metadata.resourceVersion ?? "",
+  };
+  for await (const { object } of requests.watch(selection, signal)) {
+    const failure = object.status?.conditions?.find(({ type }) => type === "Failed");
+    if (failure !== undefined) throw new UsageError(`the signer refused the request: ${failure.message ?? ""}`);
+    const certificate = object.status?.certificate;
+    if (certificate) {
+      return { certificate: Buffer.from(certificate, "base64").toString("utf8"), key: encodePrivateKeyPem(privateKey) };
+    }
+  }
+  throw new UsageError(`no certificate was issued for request ${name} in time: is the signing controller running?`);
+}

@@ -1,0 +1,65 @@
+import type { Certificate } from "../../../pki/certificate.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import { decodePemBlocks } from "../../../pki/pem.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { certificateRecord, foreignRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
+import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+/**
+ * Records the certificates that appear in requests: those of custom signers, and whatever else was written by hand. What
+ * `csrsigning` issues is recorded before it is handed out, and found recorded here.
+ */
+export const certificateInventory: Controller = {
+  name: "certificate-inventory",
+  start(context) {
+    const { client, informers, log, names, references } = context;
+    const requests = informers.of(references.certificateSigningRequests);
+    const records = informers.of(references.issuedCertificates);
+    const writer = client.resource(references.issuedCertificates);
+
+    /** The local copy may be behind the request that was just signed here: then the server is asked. */
+    const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
+      if (records.get(foreignRecordName(certificate)) !== undefined) return true;
+      const ownName = signedRecordName(requestUid);
+      const own = records.get(ownName) ?? (await writer.find(ownName));
+      return own !== undefined && isRecordOf(own, certificate);
+    };
+    const queue = controllerQueue(this.name, context, async (name) => {
+      const request = requests.get(name);
+      if (request === undefined) return;
+      const certificate = leafOf(request);
+      if (certificate === "unreadable") {
+        log.info({ controller: this.name, request: name }, "the certificate cannot be read and is not recorded");
+      } else if (certificate !== undefined && !(await isRecorded(certificate, request.metadata.uid ?? ""))) {
+        const recordName = foreignRecordName(certificate);
+        await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+      }
+    });
+    const add = ({ metadata, status }: CertificateSigningRequest): void => {
+      if (status.certificate) queue.add(metadata.name ?? "");
+    };
+    requests.addHandler({
+      onAdd: add,
+      onUpdate: (request, previous) => {
+        if (request.status.certificate !== previous.status.certificate) add(request);
+      },
+    });
+    return { queue };
+  },
+};
+
+/** The first certificate; after it comes its chain. */
+function leafOf({ status }: CertificateSigningRequest): Certificate | "unreadable" | undefined {
+  const block = decodePemBlocks(Buffer.from(status.certificate ?? "", "base64")).find(
+    ({ type }) => type === "CERTIFICATE",
+  );
+  if (block === undefined) return undefined;
+  try {
+    return parseCertificate(block.bytes);
+  } catch (error) {
+    if (error instanceof PkiError) return "unreadable";
+    throw error;
+  }
+}

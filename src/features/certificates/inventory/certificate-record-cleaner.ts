@@ -1,0 +1,32 @@
+import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+export interface CertificateRecordCleanerOptions {
+  /** How long a record is kept after its certificate has ended, in milliseconds. */
+  readonly retentionMilliseconds: number;
+  /** How often the inventory is looked through, in milliseconds. */
+  readonly intervalMilliseconds: number;
+}
+
+const everything = "inventory";
+
+/** Removes records of certificates that ended long ago. */
+export function certificateRecordCleaner(options: CertificateRecordCleanerOptions): Controller {
+  return {
+    name: "certificate-record-cleaner",
+    start(context) {
+      const { client, clock, informers, references } = context;
+      const records = informers.of(references.issuedCertificates);
+      const queue = controllerQueue(this.name, context, async () => {
+        queue.addAfter(everything, options.intervalMilliseconds);
+        const endedBefore = clock.now() - options.retentionMilliseconds;
+        const outlived = [...records.list()].filter(({ spec }) => Date.parse(spec.notAfter) < endedBefore);
+        for (const { metadata } of outlived) {
+          const { name = "", uid = "" } = metadata;
+          await ignoring([404, 409], client.resource(references.issuedCertificates).delete(name, { uid }));
+        }
+      });
+      return { queue, onSynced: () => queue.add(everything) };
+    },
+  };
+}

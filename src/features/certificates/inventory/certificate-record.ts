@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { serialNumberHex } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import type { IssuedCertificate } from "./issued-certificates.ts";
+
+/** As much of the fingerprint as tells certificates apart whoever made them: 160 bits. */
+const nameLength = 40;
+
+const fingerprintOf = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
+
+/** The name of the record of a certificate that somebody else signed: the same certificate is recorded once. */
+export const foreignRecordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);
+
+/** The name of the record of what `csrsigning` signs for a request: a request has one, so that it is signed once. */
+export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;
+
+/** Whether a record is that of a certificate. */
+export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
+  spec.fingerprint === fingerprintOf(certificate);
+
+export interface RecordedCertificate {
+  /** The record's own name. */
+  readonly recordName: string;
+  readonly certificate: Certificate;
+  readonly request: CertificateSigningRequest;
+  /** What is handed out, as PEM with its chain: kept where it may have to be handed out again. */
+  readonly pem?: string;
+}
+
+/** What the inventory keeps of a certificate and of the request that it answers. */
+export function certificateRecord(
+  names: Names,
+  { recordName, certificate, request, pem }: RecordedCertificate,
+): IssuedCertificate {
+  const { dnsNames, ipAddresses, emailAddresses, uris } = certificate.subjectAltNames;
+  const listed = (name: string, values: readonly string[]) => (values.length > 0 ? { [name]: [...values] } : {});
+  const { username, signerName } = request.spec;
+  const { name, uid } = request.metadata;
+  return {
+    apiVersion: `${names.group("signet")}/v1`,
+    kind: "IssuedCertificate",
+    metadata: { name: recordName },
+    spec: {
+      signerName,
+      serialNumber: serialNumberHex(certificate),
+      fingerprint: fingerprintOf(certificate),
+      issuer: formatDistinguishedName(certificate.issuer),
+      subject: formatDistinguishedName(certificate.subject),
+      ...listed("dnsNames", dnsNames),
+      ...listed("ipAddresses", ipAddresses),
+      ...listed("emailAddresses", emailAddresses),
+      ...listed("uris", uris),
+      notBefore: timestamp(certificate.notBefore),
+      notAfter: timestamp(certificate.notAfter),
+      ...(username !== undefined && { username }),
+      ...(name !== undefined && { requestName: name }),
+      ...(uid !== undefined && { requestUid: uid }),
+      ...(pem !== undefined && { certificate: Buffer.from(pem, "utf8").toString("base64") }),
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import type { Node } from "../../nodes/nodes/node-schema.ts";
+import type { ApprovalPolicy } from "./approval-policy.ts";
+import { approvalCondition, decideApproval, isDecidedByPolicy, requestingNodeName } from "./decide-approval.ts";
+import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "./decide-approval.ts";
+import { lifetimeSeconds } from "../signers/issue.ts";
+import { namesOfNode } from "../signers/node-names.ts";
+import type { NodeNames } from "../signers/node-names.ts";
+import type { ServerNames } from "../signers/server-names.ts";
+import { certificateRequestState } from "../requests/certificate-request-state.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+import { withCondition } from "../requests/with-condition.ts";
+
+export interface CsrPolicyApprovingOptions {
+  /** The policy as it is now. */
+  readonly policy: () => ApprovalPolicy;
+  /** The API server's own names, which no policy approves. Throws while they are not known. */
+  readonly serverNames: () => ServerNames;
+  /** The longest validity that the signers give, in seconds. */
+  readonly maximumLifetimeSeconds: number;
+  /** How often a request that no rule is about is looked at again, in milliseconds: the policy may have changed. */
+  readonly intervalMilliseconds: number;
+}
+
+/** Approves and denies requests by the operator's rules. The condition names the rule, and what a denial is for. */
+export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controller {
+  return {
+    name: "csrpolicyapproving",
+    start(context) {
+      const { client, clock, informers, names, references } = context;
+      const requests = informers.of(references.certificateSigningRequests);
+      const nodes = informers.of(references.nodes);
+
+      const queue = controllerQueue(this.name, context, async (name) => {
+        const request = requests.get(name);
+        if (request === undefined || certificateRequestState(request) !== "pending") return;
+        const decision = await decide(request);
+        if (decision.type === "undecided") return queue.addAfter(name, options.intervalMilliseconds);
+        const decided = withCondition(request, approvalCondition(decision), clock.now());
+        await client.resource(references.certificateSigningRequests).update(decided, { subresource: "approval" });
+      });
+
+      async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
+        const policy = options.policy();
+        if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
+        const question = questionOf(request, options.maximumLifetimeSeconds);
+        if (question === undefined) return { type: "undecided" };
+        const surroundings = { names, serverNames: options.serverNames() };
+        const decision = decideApproval(policy, question, {
+          ...surroundings,
+          findNode: (node) => namesOf(nodes.get(node)),
+        });
+        const nodeName = requestingNodeName(question.username);
+        if (decision.type !== "denied" || nodeName === undefined) return decision;
+        // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
+        const node = await client.resource(references.nodes).find(nodeName);
+        return decideApproval(policy, question, { ...surroundings, findNode: () => namesOf(node) });
+      }
+
+      const add = (request: CertificateSigningRequest): void => {
+        if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
+      };
+      requests.addHandler({ onAdd: add, onUpdate: add });
+      return { queue };
+    },
+  };
+}
+
+/** What a policy's rules are matched against. */
+export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity => ({
+  signerName: spec.signerName,
+  username: spec.username ?? "",
+  groups: spec.groups ?? [],
+});
+
+function questionOf(request: CertificateSigningRequest, maximumLifetimeSeconds: number): ApprovalQuestion | undefined {
+  const { request: base64, usages = [], expirationSeconds } = request.spec;
+  try {
+    return {
+      ...identityOf(request),
+      usages,
+      request: parseCertificateRequestPem(Buffer.from(base64 ?? "", "base64")),
+      lifetimeSeconds: lifetimeSeconds(expirationSeconds, maximumLifetimeSeconds),
+    };
+  } catch (error) {
+    if (error instanceof PkiError) return undefined;
+    throw error;
+  }
+}
+
+const namesOf = (node: Node | undefined): NodeNames | undefined => (node === undefined ? undefined : namesOfNode(node));

@@ -1,0 +1,140 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import {
+  nodeUsernamePrefix,
+  serviceAccountsGroup,
+  serviceAccountUsernamePrefix,
+} from "../../../machinery/api/user-info.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
+import type { RequesterNode } from "../signers/alternative-name-requirements.ts";
+import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
+import { matchesAny } from "./name-pattern.ts";
+import type { NodeNames } from "../signers/node-names.ts";
+import type { ServerNames } from "../signers/server-names.ts";
+import { subjectFaults } from "../signers/subject-requirements.ts";
+
+/** Which signer a stored request is for, and who asked. */
+export interface RequestIdentity {
+  readonly signerName: string;
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+/** A stored request, as a policy looks at it. */
+export interface ApprovalQuestion extends RequestIdentity {
+  readonly usages: readonly string[];
+  readonly request: CertificateRequest;
+  /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
+  readonly lifetimeSeconds: number;
+}
+
+/** A requirement that a request does not keep: the field of the rule, and what is wrong. */
+export interface FailedRequirement {
+  readonly field: keyof RequestRequirements | "subject" | "serverNames";
+  readonly message: string;
+}
+
+export type ApprovalDecision =
+  | { readonly type: "undecided" }
+  | { readonly type: "approved"; readonly rule: string }
+  | { readonly type: "denied"; readonly rule: string; readonly failed: readonly FailedRequirement[] };
+
+/** The node that a user name belongs to, or undefined. */
+export const requestingNodeName = (username: string): string | undefined =>
+  username.startsWith(nodeUsernamePrefix) ? username.slice(nodeUsernamePrefix.length) : undefined;
+
+/** What a decision needs to know besides the request. */
+export interface ApprovalSurroundings {
+  readonly names: Names;
+  /** No policy approves a certificate for one of these. */
+  readonly serverNames: ServerNames;
+  /** Asked for the requesting node, and only when a rule wants its names. */
+  readonly findNode: (name: string) => NodeNames | undefined;
+}
+
+/** What the policy says of a request: the first rule that matches decides, and without one nothing is decided. */
+export function decideApproval(
+  policy: ApprovalPolicy,
+  question: ApprovalQuestion,
+  { names, serverNames, findNode }: ApprovalSurroundings,
+): ApprovalDecision {
+  const rule = policy.rules.find(({ match }) => isAbout(match, question));
+  if (rule === undefined) return { type: "undecided" };
+  if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
+  const node = (): RequesterNode => {
+    const name = requestingNodeName(question.username);
+    return { name, names: name === undefined ? undefined : findNode(name) };
+  };
+  const failed = [
+    ...subjectFaults(rule.require, question, names),
+    ...alternativeNameFaults(rule.require, question, { node, serverNames }),
+    ...otherFaults(rule.require, question, names),
+  ];
+  return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
+}
+
+/** Reason and message of the condition that a decision becomes. */
+export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly type: "undecided" }>): {
+  readonly type: "Approved" | "Denied";
+  readonly reason: string;
+  readonly message: string;
+} {
+  const rule = JSON.stringify(decision.rule);
+  if (decision.type === "approved") {
+    return { type: "Approved", reason: "ApprovalPolicy", message: `Approved by rule ${rule} of the approval policy.` };
+  }
+  const faults = decision.failed.map(({ field, message }) => `${field}: ${message}`).join("; ");
+  return {
+    type: "Denied",
+    reason: "ApprovalPolicy",
+    message: `Denied by rule ${rule} of the approval policy${faults === "" ? "" : `: ${faults}`}.`,
+  };
+}
+
+/** Whether a rule of the policy is about a request: then the policy decides it, and nothing else may. */
+export const isDecidedByPolicy = (policy: ApprovalPolicy, request: RequestIdentity): boolean =>
+  policy.rules.some(({ match }) => isAbout(match, request));
+
+function isAbout(match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
+  return (
+    match.signers.includes(signerName) &&
+    (match.users === undefined || matchesAny(match.users, username)) &&
+    (match.groups === undefined || groups.some((group) => matchesAny(match.groups ?? [], group)))
+  );
+}
+
+/** Makes a certificate good for everything, or for signing others. */
+const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign"].includes(usage);
+
+/** An hour, as long as an account's token lives when nobody says how long. */
+const longestForAccountSeconds = 3600;
+
+function otherFaults(require: RequestRequirements, question: ApprovalQuestion, names: Names): FailedRequirement[] {
+  const faults: FailedRequirement[] = [];
+  for (const usage of question.usages) {
+    if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
+      faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
+    }
+  }
+  const { algorithm, sizeBits } = question.request.publicKey;
+  if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {
+    faults.push({ field: "keys", message: `${algorithm} with ${sizeBits} bits is not allowed` });
+  }
+  const { lifetimeSeconds } = question;
+  const field = "maximumLifetimeSeconds";
+  if (lifetimeSeconds > require.maximumLifetimeSeconds) {
+    const message = `${lifetimeSeconds} seconds are more than ${require.maximumLifetimeSeconds}`;
+    faults.push({ field, message });
+  }
+  // Nothing ends a certificate before its time, not even the removal of the account.
+  if (isOfAccount(question) && question.signerName === names.signers.apiserverClient) {
+    if (lifetimeSeconds > longestForAccountSeconds) {
+      const message = `${lifetimeSeconds} seconds are more than ${longestForAccountSeconds} for a service account`;
+      faults.push({ field, message });
+    }
+  }
+  return faults;
+}
+
+const isOfAccount = ({ username, groups }: RequestIdentity): boolean =>
+  username.startsWith(serviceAccountUsernamePrefix) || groups.includes(serviceAccountsGroup);

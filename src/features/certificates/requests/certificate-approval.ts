@@ -1,0 +1,21 @@
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { isPermittedForSigner } from "../signer-permission.ts";
+import type { SignerRuleOptions } from "../signer-permission.ts";
+import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
+
+/**
+ * Every write to `approval`, even one that changes nothing, needs the permission to `approve` for the signer of the stored
+ * request: a body that names another signer does not help (upstream: CertificateApproval).
+ */
+export const certificateApproval = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "CertificateApproval",
+  async validate(attributes) {
+    const { operation, oldObject, user } = attributes;
+    if (operation !== "UPDATE" || oldObject === undefined) return;
+    if (!isOnSigningRequest(attributes, options.names, "approval")) return;
+    const { signerName } = asSigningRequest(oldObject).spec;
+    if (await isPermittedForSigner(options, { user, verb: "approve", signerName })) return;
+    throw refusal(attributes, `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`);
+  },
+});

@@ -1,0 +1,13 @@
+import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+
+/** Where a request is on its way: the word names what was found, and every loop acts on the words that it knows. */
+export type CertificateRequestState = "pending" | "approved" | "denied" | "failed" | "issued";
+
+/** Decides from the conditions and the certificate alone. Denied and failed come before everything else. */
+export function certificateRequestState({ status }: CertificateSigningRequest): CertificateRequestState {
+  const has = (type: string): boolean => status?.conditions?.some((condition) => condition.type === type) === true;
+  if (has("Denied")) return "denied";
+  if (has("Failed")) return "failed";
+  if (!has("Approved")) return "pending";
+  return status?.certificate ? "issued" : "approved";
+}

@@ -1,0 +1,169 @@
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import {
+  atomicList,
+  bytes,
+  int32,
+  mapList,
+  mapOf,
+  named,
+  namedStringList,
+  object,
+  string,
+  time,
+} from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+
+/** Every key usage that a request may ask for, as upstream's refusals list them: in alphabetical order. */
+export const keyUsages = [
+  "any",
+  "cert sign",
+  "client auth",
+  "code signing",
+  "content commitment",
+  "crl sign",
+  "data encipherment",
+  "decipher only",
+  "digital signature",
+  "email protection",
+  "encipher only",
+  "ipsec end system",
+  "ipsec tunnel",
+  "ipsec user",
+  "key agreement",
+  "key encipherment",
+  "microsoft sgc",
+  "netscape sgc",
+  "ocsp signing",
+  "s/mime",
+  "server auth",
+  "signing",
+  "timestamping",
+] as const;
+
+const condition = object({
+  goType: "v1.CertificateSigningRequestCondition",
+  description: "A decision on a request, or what else is known of it.",
+  fields: {
+    type: {
+      number: 1,
+      schema: named(string, "v1.RequestConditionType"),
+      presence: "always",
+      isRequired: true,
+      description:
+        "Approved and Denied decide on the request; Failed says that the signer could not issue. Other types are free to use.",
+    },
+    status: {
+      number: 6,
+      schema: named(string, "v1.ConditionStatus"),
+      presence: "always",
+      isRequired: true,
+      description: "True, False or Unknown; Approved, Denied and Failed can only be True.",
+    },
+    reason: { number: 2, schema: string, description: "A short word on why." },
+    message: { number: 3, schema: string, description: "A sentence for people on why." },
+    lastUpdateTime: {
+      number: 4,
+      schema: time,
+      isServerSet: true,
+      description: "When the condition was last written. The current time where it is left out.",
+    },
+    lastTransitionTime: {
+      number: 5,
+      schema: time,
+      isServerSet: true,
+      description:
+        "When the status last changed. Where it is left out: the time that was there, or for a new status the current time.",
+    },
+  },
+});
+
+const spec = object({
+  goType: "v1.CertificateSigningRequestSpec",
+  description: "What is requested, and by whom. It cannot be changed.",
+  fields: {
+    request: {
+      number: 1,
+      schema: bytes,
+      // A request that was left out is told from an empty one in what is answered to it.
+      presence: "nullable",
+      isRequired: true,
+      description: "A PKCS #10 request in a CERTIFICATE REQUEST block of PEM, in base64.",
+    },
+    signerName: {
+      number: 7,
+      schema: string,
+      presence: "always",
+      isRequired: true,
+      description:
+        "Who is asked to sign: a name such as `example.com/signer`. Lists and watches can be limited to one with the " +
+        "field selector `spec.signerName`.",
+    },
+    expirationSeconds: {
+      number: 8,
+      schema: int32,
+      presence: "pointer",
+      description:
+        "How many seconds the certificate should be valid, 600 at least. Signers may choose otherwise: see the certificate's notAfter.",
+    },
+    usages: {
+      number: 5,
+      schema: atomicList({ ...named(string, "v1.KeyUsage"), enum: keyUsages }),
+      description:
+        "What the certificate's key is to be used for. For a TLS client: digital signature, key encipherment, client auth. " +
+        "For a TLS server: key encipherment, digital signature, server auth.",
+    },
+    username: { number: 2, schema: string, description: "Who created the request. Set by the server." },
+    uid: { number: 3, schema: string, description: "The uid of who created the request. Set by the server." },
+    groups: {
+      number: 4,
+      schema: atomicList(string),
+      description: "The groups of who created the request. Set by the server.",
+    },
+    extra: {
+      number: 6,
+      schema: mapOf(namedStringList("v1.ExtraValue")),
+      description: "Further attributes of who created the request. Set by the server.",
+    },
+  },
+});
+
+const status = object({
+  goType: "v1.CertificateSigningRequestStatus",
+  description: "What was decided and issued.",
+  fields: {
+    conditions: {
+      number: 1,
+      schema: mapList(condition, "type"),
+      description:
+        "Approved and Denied are set through `approval`, Failed through `status`. None of the three can be removed.",
+    },
+    certificate: {
+      number: 2,
+      schema: bytes,
+      description:
+        "The certificate, then the intermediates to present with it: CERTIFICATE blocks of PEM without headers, in base64. " +
+        "Set by the signer through `status`, once.",
+    },
+  },
+});
+
+export const certificateSigningRequestSchema = object({
+  goType: "v1.CertificateSigningRequest",
+  description: "Asks a signer for an X.509 certificate: someone approves or denies it, then the signer issues.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      schema: spec,
+      presence: "always",
+      isRequired: true,
+      description: "What is requested, and by whom. It cannot be changed.",
+    },
+    status: { number: 3, schema: status, presence: "always", description: "What was decided and issued." },
+  },
+});
+
+export type CertificateSigningRequest = Infer<typeof certificateSigningRequestSchema>;
+export type CertificateSigningRequestCondition = Infer<typeof condition>;

@@ -1,0 +1,135 @@
+import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { checkRequestSignature, parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
+import { keyUsages } from "./certificate-signing-request-schema.ts";
+import type {
+  CertificateSigningRequest,
+  CertificateSigningRequestCondition,
+} from "./certificate-signing-request-schema.ts";
+import { validateSignerName } from "../signer-name-validation.ts";
+
+const minimumExpirationSeconds = 600;
+const knownUsages: ReadonlySet<string> = new Set(keyUsages);
+
+/** Conditions that cannot be taken back, and can only be True. */
+const lastingTypes = ["Approved", "Denied", "Failed"];
+const approvalTypes = ["Approved", "Denied"];
+
+/** Every fault of a new request. Usages may be left out: whether that will do is the signer's to say. */
+export function validateCertificateSigningRequest({ spec }: CertificateSigningRequest, names: Names): FieldError[] {
+  const { request, signerName, usages = [], expirationSeconds } = spec;
+  const requestFault = faultOfRequest(request ?? "");
+  return [
+    ...(requestFault === undefined ? [] : [invalidValue("spec.request", request, requestFault)]),
+    ...validateUsages(usages),
+    ...(signerName === names.signers.legacyUnknown
+      ? [invalidValue("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
+      : validateSignerName(signerName, "spec.signerName")),
+    ...(expirationSeconds !== undefined && expirationSeconds < minimumExpirationSeconds
+      ? [
+          invalidValue(
+            "spec.expirationSeconds",
+            expirationSeconds,
+            `may not specify a duration less than ${minimumExpirationSeconds} seconds (${minimumExpirationSeconds / 60} minutes)`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Why the PEM holds no request that is signed with its own key, or undefined. */
+function faultOfRequest(base64: string): string | undefined {
+  try {
+    checkRequestSignature(parseCertificateRequestPem(Buffer.from(base64, "base64")));
+    return undefined;
+  } catch (error) {
+    if (error instanceof PkiError) return error.message;
+    throw error;
+  }
+}
+
+function validateUsages(usages: readonly string[]): FieldError[] {
+  const unknown = usages.flatMap((usage, index) =>
+    knownUsages.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, usage, keyUsages)],
+  );
+  const seen = new Set<string>();
+  const doubles = usages.flatMap((usage, index) => {
+    if (seen.has(usage)) return [duplicate(`spec.usages[${index}]`, usage)];
+    seen.add(usage);
+    return [];
+  });
+  return [...unknown, ...doubles];
+}
+
+export interface StatusChangeRules {
+  /** Through which subresource: `approval` may decide, `status` may issue. */
+  readonly subresource: "approval" | "status";
+}
+
+/**
+ * Every fault of a changed status. The spec is not looked at again: it is the stored one, whose signature was checked
+ * when the request was created.
+ */
+export function validateStatusChange(
+  next: CertificateSigningRequest,
+  previous: CertificateSigningRequest,
+  { subresource }: StatusChangeRules,
+): FieldError[] {
+  const conditions = next.status.conditions ?? [];
+  const before = previous.status.conditions ?? [];
+  const certificate = next.status.certificate ?? "";
+  const issued = previous.status.certificate ?? "";
+  return [
+    ...validateConditions(conditions),
+    ...(certificate === issued ? [] : validateCertificate(certificate)),
+    ...lastingTypes
+      .filter((type) => countOf(conditions, type) < countOf(before, type))
+      .map((type) => forbiddenConditions(`updates may not remove a condition of type ${JSON.stringify(type)}`)),
+    ...(subresource === "approval"
+      ? []
+      : approvalTypes
+          .filter((type) => countOf(conditions, type) > countOf(before, type))
+          .map((type) => forbiddenConditions(`updates may not add a condition of type ${JSON.stringify(type)}`))),
+    ...(certificate !== issued && issued !== ""
+      ? [forbiddenField("status.certificate", "updates may not modify existing certificate content")]
+      : []),
+  ];
+}
+
+const forbiddenConditions = (detail: string): FieldError => forbiddenField("status.conditions", detail);
+
+const countOf = (conditions: readonly CertificateSigningRequestCondition[], type: string): number =>
+  conditions.filter((one) => one.type === type).length;
+
+function validateCertificate(base64: string): FieldError[] {
+  if (base64 === "") return [];
+  const fault = validateCertificatesPem(Buffer.from(base64, "base64"));
+  return fault === undefined ? [] : [invalidValue("status.certificate", "<certificate data>", fault)];
+}
+
+function validateConditions(conditions: readonly CertificateSigningRequestCondition[]): FieldError[] {
+  const seen = new Set<string>();
+  return conditions.flatMap(({ type, status }, index) => {
+    const field = `status.conditions[${index}]`;
+    const opposite = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
+    const faults = [
+      ...(type === "" ? [required(`${field}.type`, "")] : []),
+      ...validateConditionStatus(type, status, field),
+      ...(opposite !== undefined && seen.has(opposite)
+        ? [invalidValue("status.conditions", type, "Approved and Denied conditions are mutually exclusive")]
+        : []),
+      ...(seen.has(type) ? [duplicate(`${field}.type`, type)] : []),
+    ];
+    seen.add(type);
+    return faults;
+  });
+}
+
+function validateConditionStatus(type: string, status: string, field: string): FieldError[] {
+  if (status === "") return [required(`${field}.status`, "")];
+  const supported = lastingTypes.includes(type) ? ["True"] : ["False", "True", "Unknown"];
+  return supported.includes(status) ? [] : [notSupported(`${field}.status`, status, supported)];
+}

@@ -1,0 +1,26 @@
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { isPermittedForSigner } from "../signer-permission.ts";
+import type { SignerRuleOptions } from "../signer-permission.ts";
+import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
+
+/**
+ * A write to `status` that changes the certificate or a condition needs the permission to `sign` for the signer of the
+ * stored request (upstream: CertificateSigning).
+ */
+export const certificateSigning = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "CertificateSigning",
+  async validate(attributes) {
+    const { operation, object, oldObject, user } = attributes;
+    if (operation !== "UPDATE" || object === undefined || oldObject === undefined) return;
+    if (!isOnSigningRequest(attributes, options.names, "status")) return;
+    const next = asSigningRequest(object).status;
+    const { spec, status: previous } = asSigningRequest(oldObject);
+    const isCertificateKept = (next.certificate ?? "") === (previous.certificate ?? "");
+    if (isCertificateKept && isSameJson(next.conditions, previous.conditions)) return;
+    if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
+    const signer = JSON.stringify(spec.signerName);
+    throw refusal(attributes, `user not permitted to sign requests with signerName ${signer}`);
+  },
+});

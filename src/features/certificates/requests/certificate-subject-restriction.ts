@@ -1,0 +1,29 @@
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { mastersGroup } from "../../../machinery/api/user-info.ts";
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
+
+/**
+ * Nobody gets a client certificate whose organization is `system:masters`: no role could take back what it allows
+ * (upstream: CertificateSubjectRestriction).
+ */
+export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
+  name: "CertificateSubjectRestriction",
+  validate(attributes) {
+    const { operation, object } = attributes;
+    if (operation !== "CREATE" || object === undefined || !isOnSigningRequest(attributes, names)) return;
+    const { signerName, request = "" } = asSigningRequest(object).spec;
+    if (signerName !== names.signers.apiserverClient) return;
+    try {
+      const { subject } = parseCertificateRequestPem(Buffer.from(request, "base64"));
+      if (!subject.organizations.includes(mastersGroup)) return;
+    } catch (error) {
+      if (error instanceof PkiError) throw refusal(attributes, `failed to parse CSR: ${error.message}`);
+      throw error;
+    }
+    throw refusal(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
+  },
+});

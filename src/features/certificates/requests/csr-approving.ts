@@ -1,0 +1,93 @@
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+import { nodeClientSubresources } from "../signers/is-node-client.ts";
+import type { NodeClientSubresource } from "../signers/is-node-client.ts";
+import { certificateRequestState } from "./certificate-request-state.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
+import { withCondition } from "./with-condition.ts";
+
+interface SubjectAccessReview extends ApiObject {
+  readonly spec: unknown;
+  readonly status?: { readonly allowed: boolean };
+}
+
+const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
+  selfnodeclient: "Auto approving self node agent client certificate after SubjectAccessReview.",
+  nodeclient: "Auto approving node agent client certificate after SubjectAccessReview.",
+};
+
+export interface CsrApprovingOptions {
+  /** Requests that an approval policy decides are left to it. */
+  readonly isLeftToPolicy: (request: CertificateSigningRequest) => boolean;
+}
+
+/**
+ * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own
+ * renewal) or /nodeclient (a bootstrapping machine), decided by an access review with the stored user, groups and extra.
+ */
+export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
+  name: "csrapproving",
+  start(context) {
+    const { client, clock, informers, names, references } = context;
+    const requests = informers.of(references.certificateSigningRequests);
+    const queue = controllerQueue(this.name, context, async (name) => {
+      const request = requests.get(name);
+      if (request === undefined || certificateRequestState(request) !== "pending" || isLeftToPolicy(request)) return;
+      for (const subresource of possibleApprovals(request, context)) {
+        if (!(await mayCreate(subresource, request, context))) continue;
+        const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
+        const approved = withCondition(request, condition, clock.now());
+        await client.resource(references.certificateSigningRequests).update(approved, { subresource: "approval" });
+        return;
+      }
+    });
+    const add = (request: CertificateSigningRequest): void => {
+      // Other signers' requests are not even parsed.
+      if (request.spec.signerName !== names.signers.apiserverClientNodeAgent) return;
+      if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
+    };
+    requests.addHandler({ onAdd: add, onUpdate: add });
+    return { queue };
+  },
+});
+
+function possibleApprovals({ spec }: CertificateSigningRequest, { names }: ControllerContext): NodeClientSubresource[] {
+  const { signerName, username = "", usages = [] } = spec;
+  try {
+    const request = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    return nodeClientSubresources(names, { signerName, username, usages, request });
+  } catch (error) {
+    if (error instanceof PkiError) return [];
+    throw error;
+  }
+}
+
+async function mayCreate(
+  subresource: NodeClientSubresource,
+  { spec }: CertificateSigningRequest,
+  { client, names }: ControllerContext,
+): Promise<boolean> {
+  const group = names.group("authorization");
+  const review = await client.request<SubjectAccessReview>("POST", `/apis/${group}/v1/subjectaccessreviews`, {
+    body: {
+      apiVersion: `${group}/v1`,
+      kind: "SubjectAccessReview",
+      spec: {
+        user: spec.username,
+        uid: spec.uid,
+        groups: spec.groups,
+        extra: spec.extra,
+        resourceAttributes: {
+          group: names.group("certificates"),
+          resource: "certificatesigningrequests",
+          verb: "create",
+          subresource,
+        },
+      },
+    },
+  });
+  return review.status?.allowed === true;
+}

@@ -1,0 +1,65 @@
+import { decodePemBlocks } from "../../../pki/pem.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
+import { certificateRequestState } from "./certificate-request-state.ts";
+import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+const hourMilliseconds = 3_600_000;
+
+/** How long a request is kept after its last condition (decided ones) or its creation (the others). */
+const keptMilliseconds = {
+  issued: hourMilliseconds,
+  denied: hourMilliseconds,
+  failed: hourMilliseconds,
+  pending: 24 * hourMilliseconds,
+  approved: 24 * hourMilliseconds,
+} as const;
+
+/**
+ * When a request is to be removed, in milliseconds since the epoch; one whose certificate has ended, at once (upstream:
+ * the csrcleaner's periods).
+ */
+export function removalTime(request: CertificateSigningRequest): number {
+  const state = certificateRequestState(request);
+  const isUndecided = state === "pending" || state === "approved";
+  const created = Date.parse(request.metadata.creationTimestamp ?? "") || 0;
+  const decided = Math.max(
+    created,
+    ...(request.status?.conditions ?? []).map(({ lastUpdateTime }) => Date.parse(lastUpdateTime ?? "") || 0),
+  );
+  const kept = (isUndecided ? created : decided) + keptMilliseconds[state];
+  return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;
+}
+
+function certificateEnd({ status }: CertificateSigningRequest): number {
+  try {
+    const [block] = decodePemBlocks(Buffer.from(status?.certificate ?? "", "base64"));
+    return block === undefined ? Infinity : parseCertificate(block.bytes).notAfter;
+  } catch (error) {
+    // A custom signer's certificate that is not understood here ends with its period.
+    if (error instanceof PkiError) return Infinity;
+    throw error;
+  }
+}
+
+/** Removes requests whose time has come. */
+export const csrCleaner: Controller = {
+  name: "csrcleaner",
+  start(context) {
+    const { client, clock, informers, references } = context;
+    const requests = informers.of(references.certificateSigningRequests);
+    const queue = controllerQueue(this.name, context, async (name) => {
+      const request = requests.get(name);
+      if (request === undefined) return;
+      const wait = removalTime(request) - clock.now();
+      if (wait > 0) return queue.addAfter(name, Math.min(wait, hourMilliseconds));
+      const { uid = "" } = request.metadata;
+      await ignoring([404, 409], client.resource(references.certificateSigningRequests).delete(name, { uid }));
+    });
+    const add = ({ metadata }: CertificateSigningRequest): void => queue.add(metadata.name ?? "");
+    requests.addHandler({ onAdd: add, onUpdate: add });
+    return { queue };
+  },
+};

@@ -1,0 +1,40 @@
+import { invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import {
+  dnsLabelFaults,
+  dnsSubdomainFaults,
+  maximumLabelLength,
+  maximumSubdomainLength,
+} from "../../machinery/api/name-validation.ts";
+
+/** A domain, a slash, and a label and a subdomain with the dot between them, in bytes. */
+const maximumSignerNameLength = maximumSubdomainLength + 1 + maximumLabelLength + 1 + maximumSubdomainLength;
+
+/** `example.com/signer-name` (upstream: `ValidateSignerName`). */
+export function validateSignerName(signerName: string, field: string): FieldError[] {
+  if (signerName === "") return [required(field, "")];
+  const [domain = "", path = "", ...rest] = signerName.split("/", 3);
+  if (rest.length > 0 || !signerName.includes("/")) {
+    const detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    return [invalidValue(field, signerName, detail)];
+  }
+  const domainLabels = domain.split(".");
+  return [
+    ...(Buffer.byteLength(domain) > maximumSubdomainLength ? [tooLong(field, maximumSubdomainLength)] : []),
+    ...firstBadLabel(domainLabels, dnsLabelFaults).map((fault) => invalidValue(field, domain, fault)),
+    ...(domainLabels.length < 2
+      ? [invalidValue(field, domain, "should be a domain with at least two segments separated by dots")]
+      : []),
+    ...firstBadLabel(path.split("."), dnsSubdomainFaults).map((fault) => invalidValue(field, path, fault)),
+    ...(Buffer.byteLength(signerName) > maximumSignerNameLength ? [tooLong(field, maximumSignerNameLength)] : []),
+  ];
+}
+
+/** One bad label is enough: the faults of others would read the same. */
+function firstBadLabel(labels: readonly string[], faultsOf: (label: string) => string[]): string[] {
+  for (const label of labels) {
+    const faults = faultsOf(label);
+    if (faults.length > 0) return faults.map((fault) => `validating label ${JSON.stringify(label)}: ${fault}`);
+  }
+  return [];
+}

@@ -1,0 +1,97 @@
+import { dnsNameFault } from "../../../pki/dns-name.ts";
+import { isInIpRange, parseIpAddress } from "../../../pki/ip-address.ts";
+import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import type { RequestRequirements } from "../policy/approval-policy.ts";
+import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import { matchesAny } from "../policy/name-pattern.ts";
+import { namesOfOthers } from "./node-names.ts";
+import type { NodeNames } from "./node-names.ts";
+import { namesOfTheServer } from "./server-names.ts";
+import type { ServerNames } from "./server-names.ts";
+
+export interface RequesterNode {
+  /** Undefined: the requester is no node. */
+  readonly name: string | undefined;
+  /** Undefined: there is no such Node. */
+  readonly names: NodeNames | undefined;
+}
+
+/**
+ * Which subject alternative names break a rule's requirements. A name must be one before any pattern looks at it: what one
+ * program takes for the end of a name, another reads on.
+ */
+export function alternativeNameFaults(
+  require: RequestRequirements,
+  { request }: ApprovalQuestion,
+  { node, serverNames }: { readonly node: () => RequesterNode; readonly serverNames: ServerNames },
+): FailedRequirement[] {
+  const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
+  const owner = require.namesBelongToNode ? node() : undefined;
+  const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
+  const faults: FailedRequirement[] = [];
+  const refuse = (field: FailedRequirement["field"], name: string, why = "is not allowed"): void => {
+    faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
+  };
+  for (const text of dnsNames) {
+    const name = text.toLowerCase();
+    const fault = dnsNameFault(name, { allowsWildcard: false });
+    // A rule about nodes without patterns takes the name of the Node, and none of those that the node says it has.
+    const isAllowed =
+      require.dnsNames === undefined
+        ? owner !== undefined && (name === owner.name || !ownNames.has(name))
+        : matchesAny(require.dnsNames, name);
+    if (fault !== undefined) refuse("dnsNames", text, `is no DNS name: it ${fault}`);
+    else if (!isAllowed) refuse("dnsNames", text);
+  }
+  for (const text of ipAddresses) {
+    const address = parseIpAddress(text);
+    const isAllowed = address !== undefined && require.ipRanges?.some((range) => isInIpRange(address, range)) === true;
+    if (!isAllowed) refuse("ipRanges", text);
+  }
+  for (const address of emailAddresses) {
+    if (!isPlainMailbox(address)) refuse("emailAddresses", address, "is no plain mail address");
+    else if (!matchesAny(require.emailAddresses ?? [], address)) refuse("emailAddresses", address);
+  }
+  for (const uri of uris) {
+    if (!isPlainUri(uri)) refuse("uris", uri, "is no plain URI");
+    else if (!matchesAny(require.uris ?? [], uri)) refuse("uris", uri);
+  }
+  for (const name of namesOfTheServer(request.subjectAltNames, serverNames)) {
+    refuse("serverNames", name, "is a name of the API server: no policy can approve it");
+  }
+  // What is no name of the node at all is told here, once.
+  return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
+}
+
+function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): FailedRequirement[] {
+  const field = "namesBelongToNode";
+  if (name === undefined) return [{ field, message: "the requester is not a node" }];
+  if (names === undefined) return [{ field, message: `there is no node ${JSON.stringify(name)}` }];
+  return namesOfOthers(wanted, names).map((message) => ({ field, message }));
+}
+
+/** An address without quotes, comments and escapes (RFC 5321 4.1.2: Dot-string), at a host's name. */
+function isPlainMailbox(address: string): boolean {
+  const at = address.lastIndexOf("@");
+  const local = address.slice(0, Math.max(0, at));
+  return (
+    /^(?=.{1,64}$)[\w!#$%&'+/=?^`{|}~-]+(\.[\w!#$%&'+/=?^`{|}~-]+)*$/.test(local) &&
+    dnsNameFault(address.slice(at + 1).toLowerCase(), { allowsWildcard: false }) === undefined
+  );
+}
+
+const longestUri = 2048;
+
+/** A URI that every reader takes for the same: no escapes, queries, users, nor segments that lead elsewhere (RFC 3986 6.2). */
+function isPlainUri(uri: string): boolean {
+  if (uri.length > longestUri) return false;
+  const [, rest = ""] = /^[a-z][a-z0-9+.-]*:([\w\-.~:/@!$&'()*+,;=]+)$/.exec(uri) ?? [];
+  if (rest === "") return false;
+  const [host = "", ...segments] = rest.startsWith("//") ? rest.slice(2).split("/") : ["", ...rest.split("/")];
+  const [, name = "", port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
+  const isHost =
+    !rest.startsWith("//") ||
+    dnsNameFault(name, { allowsWildcard: false }) === undefined ||
+    (parseIpAddress(name) !== undefined && Number(port ?? 0) < 65_536);
+  return isHost && segments.every((segment) => segment !== "" && segment !== "." && segment !== "..");
+}

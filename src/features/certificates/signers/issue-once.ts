@@ -1,0 +1,82 @@
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { encodeSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import { issueCertificate } from "./issue.ts";
+import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
+import type { ControllerContext } from "../../../machinery/loops/controller.ts";
+
+export interface IssueOnceOptions {
+  /** The local copy of the records. */
+  readonly records: { get(name: string): IssuedCertificate | undefined };
+  readonly stored: CertificateSigningRequest;
+  /** What `stored` holds, parsed. */
+  readonly request: CertificateRequest;
+  readonly authority: SigningAuthority;
+  /** `--cluster-signing-duration`, in seconds. */
+  readonly maximumLifetimeSeconds: number;
+}
+
+export type IssuedOnce =
+  | {
+      readonly type: "issued";
+      /** Base64 of the PEM that `status.certificate` is to hold. */
+      readonly certificate: string;
+    }
+  /** It was signed once, and its time is over: a request is not signed twice. */
+  | { readonly type: "ended" };
+
+/**
+ * The one certificate of a request. It is recorded before anybody gets it, under a name that the request has alone: creating
+ * the record decides who signs, whatever else signs, fails or restarts meanwhile. Everybody after that hands out what the
+ * record holds. Throws what the client throws, and PkiError for what cannot be signed.
+ */
+export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
+  const { client, clock, names, references } = context;
+  const { records, stored, request, authority, maximumLifetimeSeconds } = options;
+  const { uid = "" } = stored.metadata;
+  const recordName = signedRecordName(uid);
+  const known = records.get(recordName);
+  if (known !== undefined) return handedOut(known, { uid, request, now: clock.now() });
+
+  const { expirationSeconds, usages = [] } = stored.spec;
+  const now = clock.now();
+  const signed = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
+  const pem = signed.pem + authority.chainPem;
+  const writer = client.resource(references.issuedCertificates);
+  const record = certificateRecord(names, { recordName, certificate: signed.certificate, request: stored, pem });
+  try {
+    await writer.create(record);
+    return { type: "issued", certificate: Buffer.from(pem, "utf8").toString("base64") };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
+    return handedOut(await writer.get(recordName), { uid, request, now });
+  }
+}
+
+interface Wanted {
+  readonly uid: string;
+  readonly request: CertificateRequest;
+  readonly now: number;
+}
+
+/** What a record holds, if it answers this request. A record of something else is not for us to explain. */
+function handedOut({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): IssuedOnce {
+  const { certificate = "" } = spec;
+  const [leaf] = parseCertificatesPem(Buffer.from(certificate, "base64"));
+  if (spec.requestUid !== uid || leaf === undefined || !answers(leaf, request)) {
+    throw new Error(`the record ${metadata.name} does not hold a certificate for this request: remove the record`);
+  }
+  return leaf.notAfter <= now ? { type: "ended" } : { type: "issued", certificate };
+}
+
+const answers = (leaf: Certificate, request: CertificateRequest): boolean =>
+  !leaf.isCA &&
+  leaf.publicKey.spki.equals(request.publicKey.spki) &&
+  leaf.rawSubject.equals(encodeDistinguishedName(request.subject)) &&
+  encodeSubjectAltNames(leaf.subjectAltNames).equals(encodeSubjectAltNames(request.subjectAltNames));

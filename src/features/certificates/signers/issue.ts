@@ -1,0 +1,131 @@
+import { signCertificate, type CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
+import { parseCertificate, type Certificate } from "../../../pki/certificate.ts";
+import { checkSignature } from "../../../pki/check-signature.ts";
+import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { nameConstraintViolation } from "../../../pki/name-constraints.ts";
+import { oids } from "../../../pki/object-identifiers.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { certificateUsagesOf } from "./usages.ts";
+
+const backdateSeconds = 5 * 60;
+const minimumLifetimeSeconds = 10 * 60;
+/** Below this, backdating does not shorten the lifetime: renewals would come too often. */
+const shortLifetimeSeconds = 8 * 60 * 60;
+
+export interface IssueOptions {
+  readonly request: CertificateRequest;
+  readonly usages: readonly string[];
+  /** What the requester asked for, in seconds. */
+  readonly expirationSeconds: number | undefined;
+  readonly authority: CertificateAuthority;
+  /** `--cluster-signing-duration`, in seconds. */
+  readonly maximumLifetimeSeconds: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface IssuedCertificate {
+  readonly certificate: Certificate;
+  /** One CERTIFICATE block. */
+  readonly pem: string;
+}
+
+const minimumRsaBits = 2048;
+
+/**
+ * Why no signer signs a request with this CA, whatever the signer's own rules say; one sentence each. `issuers` are the CA's
+ * certificate and those above it: what they exclude by name constraints nobody would accept.
+ */
+export function issuingViolations(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
+  const { publicKey, subject, subjectAltNames } = request;
+  const faults: string[] = [];
+  if (publicKey.weakness !== undefined) faults.push(`the key is not fit for use: ${publicKey.weakness}`);
+  else if (publicKey.algorithm === "RSA" && publicKey.sizeBits < minimumRsaBits) {
+    faults.push(`RSA keys must have at least ${minimumRsaBits} bits, this one has ${publicKey.sizeBits}`);
+  }
+  // Only what would be issued counts, not what the request encodes otherwise or asks for besides.
+  const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
+  const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
+  for (const { nameConstraints } of issuers) {
+    if (nameConstraints === undefined) continue;
+    const violation = nameConstraintViolation(nameConstraints, { subject, extensions });
+    if (violation !== undefined) faults.push(`the CA may not certify the names: ${violation}`);
+  }
+  return faults;
+}
+
+/**
+ * Signs what a request asks for, reads it again and checks it. Of the request only subject, key and subject alternative
+ * names are taken over, never a requested extension. Throws PkiError when the CA has ended, the usages are not known or there
+ * are `issuingViolations`; what the signer's rules say is `Signer.violations`.
+ */
+export function issueCertificate(options: IssueOptions): IssuedCertificate {
+  const template = certificateTemplate(options);
+  const der = signCertificate(template, options.authority);
+  const certificate = parseCertificate(der);
+  checkIssued({ certificate, template, authority: options.authority });
+  return { certificate, pem: encodePem("CERTIFICATE", der) };
+}
+
+/** How long a certificate lives: what was asked for, at least ten minutes, at most the signer's maximum. In seconds. */
+export function lifetimeSeconds(requested: number | undefined, maximum: number): number {
+  return requested === undefined ? maximum : Math.min(Math.max(requested, minimumLifetimeSeconds), maximum);
+}
+
+function certificateTemplate(options: IssueOptions): CertificateTemplate {
+  const { request, now, authority } = options;
+  const violations = issuingViolations(request, [authority.certificate]);
+  if (violations.length > 0) throw new PkiError(violations.join("; "));
+  const { keyUsages, extendedKeyUsages, unrecognized } = certificateUsagesOf(options.usages);
+  if (unrecognized.length > 0) throw new PkiError(`unrecognized usage values: ${JSON.stringify(unrecognized)}`);
+  const { notAfter: caNotAfter } = authority.certificate;
+  if (now >= caNotAfter) throw new PkiError(`the signer has expired: NotAfter=${new Date(caNotAfter).toISOString()}`);
+
+  const seconds = lifetimeSeconds(options.expirationSeconds, options.maximumLifetimeSeconds);
+  const endsAfterSeconds = seconds < shortLifetimeSeconds ? seconds : seconds - backdateSeconds;
+  const thisSecond = Math.floor(now / 1000) * 1000;
+  return {
+    subject: request.subject,
+    publicKey: request.publicKey,
+    notBefore: thisSecond - backdateSeconds * 1000,
+    notAfter: Math.min(thisSecond + endsAfterSeconds * 1000, caNotAfter),
+    isCA: false,
+    keyUsages,
+    extendedKeyUsages,
+    subjectAltNames: request.subjectAltNames,
+  };
+}
+
+/** Throws when the certificate is not what the template says: then something here is broken, and nothing may go out. */
+function checkIssued({
+  certificate,
+  template,
+  authority,
+}: {
+  certificate: Certificate;
+  template: CertificateTemplate;
+  authority: CertificateAuthority;
+}): void {
+  const matches =
+    certificate.rawSubject.equals(encodeDistinguishedName(template.subject)) &&
+    certificate.rawIssuer.equals(authority.certificate.rawSubject) &&
+    certificate.publicKey.spki.equals(template.publicKey.spki) &&
+    encodeSubjectAltNames(certificate.subjectAltNames).equals(encodeSubjectAltNames(template.subjectAltNames)) &&
+    certificate.notBefore === template.notBefore &&
+    certificate.notAfter === template.notAfter &&
+    certificate.notAfter <= authority.certificate.notAfter &&
+    !certificate.isCA &&
+    certificate.unhandledCriticalExtensions.length === 0;
+  if (!matches) throw new Error("the certificate that was signed is not the one that was meant");
+  checkSignature({
+    signed: certificate.tbsCertificate,
+    signature: certificate.signature,
+    algorithm: certificate.signatureAlgorithm,
+    publicKey: authority.certificate.publicKey,
+    sha1: "refused",
+  });
+}

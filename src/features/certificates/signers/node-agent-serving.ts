@@ -1,0 +1,16 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
+import type { Signer } from "./signer.ts";
+
+/** Serving certificates of node agents. That the names are the node's own is for the approver to judge. */
+export const nodeAgentServing = (names: Names): Signer => ({
+  name: names.signers.nodeAgentServing,
+  violations: (request, usages) => {
+    const { dnsNames, emailAddresses, ipAddresses, uris } = request.subjectAltNames;
+    const violations = nodeSubjectViolations(request);
+    if (dnsNames.length + ipAddresses.length === 0) violations.push("DNS or IP subjectAltName is required");
+    if (emailAddresses.length > 0) violations.push("Email subjectAltNames are not allowed");
+    if (uris.length > 0) violations.push("URI subjectAltNames are not allowed");
+    return [...violations, ...nodeUsageViolations(usages, "server auth")];
+  },
+});

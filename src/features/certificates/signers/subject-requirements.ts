@@ -1,0 +1,59 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { RequestRequirements } from "../policy/approval-policy.ts";
+import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import { matchesAny } from "../policy/name-pattern.ts";
+import type { NamePattern } from "../policy/name-pattern.ts";
+
+const commonNameType = "2.5.4.3";
+const organizationType = "2.5.4.10";
+
+/** What in the subject breaks a rule's requirements: whom the certificate would make of its holder. */
+export function subjectFaults(
+  require: RequestRequirements,
+  { request, username, groups, signerName }: ApprovalQuestion,
+  names: Names,
+): FailedRequirement[] {
+  const { commonName, organizations, relativeNames } = request.subject;
+  const attributes = relativeNames.flat();
+  const mayBeReserved = isNodeSigner(names, signerName);
+  const faults: FailedRequirement[] = [];
+  const refuse = (field: "commonNames" | "organizations", name: string, why: string): void => {
+    faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
+  };
+  if (require.commonNames === undefined) {
+    if (commonName !== username) refuse("commonNames", commonName, "is not the requester's user name");
+  } else if (!isAllowed(require.commonNames, commonName)) refuse("commonNames", commonName, "is not allowed");
+  for (const organization of organizations) {
+    if (require.organizations === undefined) {
+      if (!groups.includes(organization)) refuse("organizations", organization, "is not a group of the requester");
+    } else if (!isAllowed(require.organizations, organization)) {
+      refuse("organizations", organization, "is not allowed");
+    }
+  }
+  if (!mayBeReserved) {
+    const reserved = "is reserved: no policy can approve it";
+    if (isReserved(commonName)) refuse("commonNames", commonName, reserved);
+    for (const one of organizations.filter(isReserved)) refuse("organizations", one, reserved);
+  }
+  if (attributes.some(({ type }) => type !== commonNameType && type !== organizationType)) {
+    faults.push({ field: "subject", message: "only a common name and organizations are allowed" });
+  }
+  // Which of several is the user's name depends on who reads them.
+  if (attributes.filter(({ type }) => type === commonNameType).length > 1) {
+    faults.push({ field: "subject", message: "only one common name is allowed" });
+  }
+  return faults;
+}
+
+export const isNodeSigner = ({ signers }: Names, signerName: string): boolean =>
+  signerName === signers.apiserverClientNodeAgent || signerName === signers.nodeAgentServing;
+
+/** Users and groups of the system itself: nodes, accounts, components, administrators. */
+const isReserved = (name: string): boolean => /^\s*system:/i.test(name);
+
+/**
+ * A wildcard stands for visible ASCII characters only. Blanks, control characters and letters that look like others are taken
+ * where the policy spells them out, and nowhere else.
+ */
+const isAllowed = (patterns: readonly NamePattern[], name: string): boolean =>
+  /^[\x21-\x7e]*$/.test(name) ? matchesAny(patterns, name) : patterns.some(({ source }) => source === name);

@@ -1,0 +1,50 @@
+import type { ExtendedKeyUsageName } from "../../../pki/object-identifiers.ts";
+import { keyUsageNames, type KeyUsageName } from "../../../pki/certificate-extensions.ts";
+
+/** What the usages of a CertificateSigningRequest mean in a certificate. */
+export interface CertificateUsages {
+  readonly keyUsages: readonly KeyUsageName[];
+  readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
+}
+
+const keyUsageOf = new Map<string, KeyUsageName>([
+  ["signing", "digitalSignature"],
+  ["digital signature", "digitalSignature"],
+  ["content commitment", "contentCommitment"],
+  ["key encipherment", "keyEncipherment"],
+  ["key agreement", "keyAgreement"],
+  ["data encipherment", "dataEncipherment"],
+  ["cert sign", "certSign"],
+  ["crl sign", "crlSign"],
+  ["encipher only", "encipherOnly"],
+  ["decipher only", "decipherOnly"],
+]);
+
+const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
+  ["any", "any"],
+  ["server auth", "serverAuth"],
+  ["client auth", "clientAuth"],
+  ["code signing", "codeSigning"],
+  ["email protection", "emailProtection"],
+  ["s/mime", "emailProtection"],
+  ["ipsec end system", "ipsecEndSystem"],
+  ["ipsec tunnel", "ipsecTunnel"],
+  ["ipsec user", "ipsecUser"],
+  ["timestamping", "timeStamping"],
+  ["ocsp signing", "ocspSigning"],
+  ["microsoft sgc", "microsoftServerGatedCrypto"],
+  ["netscape sgc", "netscapeServerGatedCrypto"],
+]);
+
+/** The usages in the order of their numbers, each once. `unrecognized` lists what is none of the 23. */
+export function certificateUsagesOf(
+  usages: readonly string[],
+): CertificateUsages & { readonly unrecognized: readonly string[] } {
+  const keyUsages = new Set(usages.map((usage) => keyUsageOf.get(usage)));
+  const extended = new Set(usages.map((usage) => extendedKeyUsageOf.get(usage)));
+  return {
+    keyUsages: keyUsageNames.filter((name) => keyUsages.has(name)),
+    extendedKeyUsages: [...new Set(extendedKeyUsageOf.values())].filter((name) => extended.has(name)),
+    unrecognized: usages.filter((usage) => !keyUsageOf.has(usage) && !extendedKeyUsageOf.has(usage)),
+  };
+}

@@ -1,0 +1,92 @@
+import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { boolean, bytes, mapOf, object, string } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { ageColumn } from "../../machinery/registry/columns.ts";
+import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
+
+const maximumBytes = 1024 * 1024;
+
+const configMapSchema = object({
+  goType: "v1.ConfigMap",
+  description: "Configuration that other objects and programs read.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    immutable: {
+      number: 4,
+      schema: boolean,
+      presence: "pointer",
+      description: "Once true, neither the data nor this field can be changed again.",
+    },
+    data: {
+      number: 2,
+      schema: mapOf(string),
+      description: "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and are not in binaryData too.",
+    },
+    binaryData: { number: 3, schema: mapOf(bytes), description: "Bytes by key, in base64." },
+  },
+});
+
+export type ConfigMap = Infer<typeof configMapSchema>;
+
+export function configMaps(): ResourceDefinition<ConfigMap> {
+  return defineResource({
+    group: "",
+    version: "v1",
+    kind: "ConfigMap",
+    plural: "configmaps",
+    singular: "configmap",
+    shortNames: ["cm"],
+    scope: "Namespaced",
+    schema: configMapSchema,
+    validateName: validateDnsSubdomainName,
+    validate,
+    validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: [
+      {
+        name: "Data",
+        type: "string",
+        description: "The number of keys.",
+        cell: ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+      },
+      ageColumn(),
+    ],
+  });
+}
+
+function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
+  const faults: FieldError[] = [];
+  let size = 0;
+  for (const [key, value] of Object.entries(data)) {
+    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, key, fault)));
+    if (Object.hasOwn(binaryData, key)) {
+      faults.push(invalidValue(`data[${key}]`, key, "duplicate of key present in binaryData"));
+    }
+    size += Buffer.byteLength(value);
+  }
+  for (const [key, value] of Object.entries(binaryData)) {
+    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`binaryData[${key}]`, key, fault)));
+    size += Buffer.byteLength(value, "base64");
+  }
+  // The size is a fault of the whole object, which has no field.
+  if (size > maximumBytes) faults.push(tooLong("", maximumBytes));
+  return faults;
+}
+
+function validateImmutable(next: ConfigMap, previous: ConfigMap): FieldError[] {
+  if (previous.immutable !== true) return [];
+  const detail = "field is immutable when `immutable` is set";
+  return [
+    ...(next.immutable === true ? [] : [forbiddenField("immutable", detail)]),
+    ...(isSameJson(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
+    ...(isSameJson(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
+  ];
+}

@@ -1,0 +1,39 @@
+import type { Event } from "./event-schema.ts";
+import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+
+const keptMilliseconds = 3_600_000;
+/** How long after its creation an event may claim to have been seen. */
+const longestSeriesMilliseconds = 24 * keptMilliseconds;
+
+/**
+ * When an event is to be removed, in milliseconds since the epoch: an hour after it was last seen (upstream:
+ * `--event-ttl`). The times in it are the reporter's words, and its clock may be years ahead.
+ */
+export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): number {
+  const created = Date.parse(metadata.creationTimestamp ?? "") || 0;
+  const seen = [lastTimestamp, series?.lastObservedTime].map((moment) => Date.parse(moment ?? "") || 0);
+  return Math.min(Math.max(created, ...seen), created + longestSeriesMilliseconds) + keptMilliseconds;
+}
+
+/** Removes events whose time has come: nobody else does. */
+export const eventCleaner: Controller = {
+  name: "eventcleaner",
+  start(context) {
+    const { client, clock, informers, references } = context;
+    const events = informers.of(references.events);
+    const queue = controllerQueue(this.name, context, async (key) => {
+      const event = events.get(key);
+      if (event === undefined) return;
+      const wait = eventRemovalTime(event) - clock.now();
+      if (wait > 0) return queue.addAfter(key, Math.min(wait, keptMilliseconds));
+      const { namespace = "", name = "", uid = "" } = event.metadata;
+      await ignoring([404, 409], client.resource(references.events, namespace).delete(name, { uid }));
+    });
+    // What a later update says is read when the time has come.
+    events.addHandler({
+      onAdd: ({ metadata }: Event) => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`),
+    });
+    return { queue };
+  },
+};

@@ -1,0 +1,126 @@
+import { invalidValue, required } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { HookContext, ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { eventSchema } from "./event-schema.ts";
+import type { Event } from "./event-schema.ts";
+import { ageOf } from "../../machinery/registry/human-duration.ts";
+
+/** What controllers and node agents tell people of what they did. `kubectl describe` shows an object's events. */
+export const events = (names: Names): ResourceDefinition<Event> =>
+  defineResource({
+    group: "",
+    version: "v1",
+    kind: "Event",
+    plural: "events",
+    singular: "event",
+    shortNames: ["ev"],
+    scope: "Namespaced",
+    schema: eventSchema,
+    validateName: validateDnsSubdomainName,
+    validate: (event, context) => validateEvent(event, { context, names }),
+    validateUpdate: (event, _previous, context) => validateEvent(event, { context, names }),
+    allowsCreateOnUpdate: true,
+    selectableFields: {
+      "involvedObject.kind": ({ involvedObject }) => involvedObject.kind ?? "",
+      "involvedObject.namespace": ({ involvedObject }) => involvedObject.namespace ?? "",
+      "involvedObject.name": ({ involvedObject }) => involvedObject.name ?? "",
+      "involvedObject.uid": ({ involvedObject }) => involvedObject.uid ?? "",
+      "involvedObject.apiVersion": ({ involvedObject }) => involvedObject.apiVersion ?? "",
+      "involvedObject.resourceVersion": ({ involvedObject }) => involvedObject.resourceVersion ?? "",
+      "involvedObject.fieldPath": ({ involvedObject }) => involvedObject.fieldPath ?? "",
+      reason: ({ reason }) => reason ?? "",
+      reportingComponent: ({ reportingComponent }) => reportingComponent,
+      source: ({ source, reportingComponent }) => source.component ?? reportingComponent,
+      type: ({ type }) => type ?? "",
+    },
+    isNameColumnFirst: false,
+    columns: [
+      {
+        name: "Last Seen",
+        type: "string",
+        description: "How long ago it was last seen.",
+        cell: (event, { now }) => ageOf(new Date(lastSeen(event)).toISOString(), now),
+      },
+      { name: "Type", type: "string", description: "Normal or Warning.", cell: ({ type }) => type ?? "" },
+      { name: "Reason", type: "string", description: "A word on why.", cell: ({ reason }) => reason ?? "" },
+      {
+        name: "Object",
+        type: "string",
+        description: "The object that it happened to.",
+        cell: ({ involvedObject: { kind = "", name = "" } }) => (name === "" ? kind : `${kind.toLowerCase()}/${name}`),
+      },
+      {
+        name: "Subobject",
+        type: "string",
+        priority: 1,
+        description: "The part of the object that it is about.",
+        cell: ({ involvedObject }) => involvedObject.fieldPath ?? "",
+      },
+      {
+        name: "Source",
+        type: "string",
+        priority: 1,
+        description: "Who reported it, and where.",
+        cell: ({ source, reportingComponent, reportingInstance }) =>
+          [source.component ?? reportingComponent, source.host ?? reportingInstance].filter(Boolean).join(", "),
+      },
+      { name: "Message", type: "string", description: "What happened.", cell: ({ message }) => (message ?? "").trim() },
+      {
+        name: "First Seen",
+        type: "string",
+        priority: 1,
+        description: "How long ago it was first seen.",
+        cell: ({ firstTimestamp, eventTime }, { now }) => ageOf(firstTimestamp ?? eventTime ?? undefined, now),
+      },
+      {
+        name: "Count",
+        type: "string",
+        priority: 1,
+        description: "How often it was seen.",
+        cell: ({ count, series }) => series?.count ?? (count || 1),
+      },
+      {
+        name: "Name",
+        type: "string",
+        format: "name",
+        priority: 1,
+        description: "The name of the event.",
+        cell: ({ metadata }) => metadata.name ?? "",
+      },
+    ],
+  });
+
+/** When an event was last seen, in milliseconds since the epoch; when it was created if it does not say. */
+function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }: Event): number {
+  const seen = series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? metadata.creationTimestamp;
+  return Date.parse(seen ?? "") || 0;
+}
+
+const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
+
+/** Upstream's rules for `v1` events: those with an eventTime must say who reports them. */
+function validateEvent(
+  event: Event,
+  { context, names }: { readonly context: HookContext; readonly names: Names },
+): FieldError[] {
+  const about = event.involvedObject.namespace ?? "";
+  const isNew = (event.eventTime ?? null) !== null;
+  const homes = isNew ? ["default", names.namespaces.system] : ["default"];
+  const fits = about === "" ? homes.includes(context.namespace) : isNew || about === context.namespace;
+  const faults = fits ? [] : [invalidValue("involvedObject.namespace", about, "does not match event.namespace")];
+  if (!isNew) return faults;
+  if (event.reportingComponent === "") faults.push(required("reportingComponent", ""));
+  const nameFaults = qualifiedNameFaults(event.reportingComponent);
+  faults.push(...nameFaults.map((fault) => invalidValue("reportingComponent", event.reportingComponent, fault)));
+  for (const field of ["reportingInstance", "action", "reason", "message"] as const) {
+    const text = event[field] ?? "";
+    if (text === "" && field !== "message") faults.push(required(field, ""));
+    if (Buffer.byteLength(text) > maximumBytes[field])
+      faults.push(invalidValue(field, "", `can have at most ${maximumBytes[field]} characters`));
+  }
+  return faults;
+}

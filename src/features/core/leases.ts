@@ -1,0 +1,111 @@
+import { forbiddenField, invalidValue, notSupported } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { ageColumn } from "../../machinery/registry/columns.ts";
+import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
+
+const leaseSchema = object({
+  goType: "v1.Lease",
+  description: "A claim that its holder renews: who leads, or whether a node is alive.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      presence: "always",
+      description: "Who holds the lease, and until when.",
+      schema: object({
+        goType: "v1.LeaseSpec",
+        description: "Who holds a lease, and until when.",
+        fields: {
+          holderIdentity: { number: 1, schema: string, presence: "pointer", description: "Who holds the lease now." },
+          leaseDurationSeconds: {
+            number: 2,
+            schema: int32,
+            presence: "pointer",
+            description: "Seconds after renewTime for which others must leave the lease alone.",
+          },
+          acquireTime: { number: 3, schema: microTime, presence: "pointer", description: "When the holder got it." },
+          renewTime: { number: 4, schema: microTime, presence: "pointer", description: "When it was last renewed." },
+          leaseTransitions: {
+            number: 5,
+            schema: int32,
+            presence: "pointer",
+            description: "How often the lease has gone from one holder to another.",
+          },
+          strategy: {
+            number: 6,
+            schema: named(string, "v1.CoordinatedLeaseStrategy"),
+            presence: "pointer",
+            description: "How a leader is picked for this lease, where the candidates coordinate.",
+          },
+          preferredHolder: {
+            number: 7,
+            schema: string,
+            presence: "pointer",
+            description: "Who should get the lease next. Only with a strategy.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type Lease = Infer<typeof leaseSchema>;
+
+export const leases = (names: Names): ResourceDefinition<Lease> =>
+  defineResource({
+    group: names.group("coordination"),
+    version: "v1",
+    kind: "Lease",
+    plural: "leases",
+    singular: "lease",
+    scope: "Namespaced",
+    schema: leaseSchema,
+    validateName: validateDnsSubdomainName,
+    validate,
+    validateUpdate: validate,
+    allowsCreateOnUpdate: true,
+    allowsUnconditionalUpdate: false,
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: [
+      {
+        name: "Holder",
+        type: "string",
+        description: "Who holds the lease now.",
+        cell: ({ spec }) => spec.holderIdentity ?? "",
+      },
+      ageColumn(),
+    ],
+  });
+
+function validate({ spec }: Lease): FieldError[] {
+  const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder = "" } = spec;
+  return [
+    ...(leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0
+      ? [invalidValue("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0")]
+      : []),
+    ...(leaseTransitions !== undefined && leaseTransitions < 0
+      ? [invalidValue("spec.leaseTransitions", leaseTransitions, "must be greater than or equal to 0")]
+      : []),
+    ...(strategy === undefined ? [] : validateStrategy(strategy)),
+    ...(preferredHolder !== "" && (strategy ?? "") === ""
+      ? [forbiddenField("spec.preferredHolder", "may only be specified if `strategy` is defined")]
+      : []),
+  ];
+}
+
+/** The one strategy that Kubernetes defines, or a name with a domain. */
+function validateStrategy(strategy: string): FieldError[] {
+  const field = "spec.strategy.strategy";
+  if (strategy.includes("/")) return qualifiedNameFaults(strategy).map((fault) => invalidValue(field, strategy, fault));
+  return strategy === "OldestEmulationVersion" ? [] : [notSupported(field, strategy, ["OldestEmulationVersion"])];
+}

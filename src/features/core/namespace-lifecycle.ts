@@ -1,0 +1,56 @@
+import { notFound } from "../../machinery/api/api-error.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { refusal } from "../../machinery/registry/admission-refusal.ts";
+
+interface NamespaceState {
+  readonly status?: { readonly phase?: string };
+}
+
+export interface NamespaceLifecycleOptions {
+  readonly names: Names;
+  /** As every acknowledged write left it. */
+  findNamespace(name: string): NamespaceState | undefined | Promise<NamespaceState | undefined>;
+}
+
+/**
+ * Nothing is created in a namespace that does not exist or is being deleted, and the namespaces that the server lives on
+ * cannot be deleted (upstream: NamespaceLifecycle).
+ */
+export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleOptions): AdmissionRule {
+  const protectedNamespaces = new Set(["default", names.namespaces.system, names.namespaces.public]);
+  const reviews = names.group("authorization");
+  const isOfNamespace = ({ group, resource }: AdmissionAttributes): boolean =>
+    group === "" && resource === "namespaces";
+  return {
+    name: "NamespaceLifecycle",
+    async admit(attributes) {
+      const { operation, namespace, name, group, object } = attributes;
+      if (isOfNamespace(attributes)) {
+        if (operation === "DELETE" && protectedNamespaces.has(name)) {
+          throw refusal(attributes, "this namespace may not be deleted");
+        }
+        return undefined;
+      }
+      // Deleting is always possible, and a review must not tell which namespaces there are.
+      if (namespace === "" || operation === "DELETE" || group === reviews) return undefined;
+      const found = findNamespace(namespace);
+      const state = found instanceof Promise ? await found : found;
+      if (state === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);
+      if (operation === "CREATE" && state.status?.phase === "Terminating" && object !== undefined) {
+        throw refusal(
+          attributes,
+          `unable to create new content in namespace ${namespace} because it is being terminated`,
+          [
+            {
+              reason: "NamespaceTerminating",
+              message: `namespace ${namespace} is being terminated`,
+              field: "metadata.namespace",
+            },
+          ],
+        );
+      }
+      return undefined;
+    },
+  };
+}

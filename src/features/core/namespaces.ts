@@ -1,0 +1,174 @@
+import { timestamp } from "../../machinery/api/clock.ts";
+import { invalidValue } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
+import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { atomicList, mapList, named, object, string, time } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { ageColumn } from "../../machinery/registry/columns.ts";
+
+/** Held by every namespace until the controller has emptied it. The name is the same in both profiles. */
+const contentFinalizer = "kubernetes";
+
+const namespaceCondition = object({
+  goType: "v1.NamespaceCondition",
+  description: "What a controller says of the state of a namespace.",
+  fields: {
+    type: {
+      number: 1,
+      schema: named(string, "v1.NamespaceConditionType"),
+      presence: "always",
+      isRequired: true,
+      description: "The kind of the condition.",
+    },
+    status: {
+      number: 2,
+      schema: named(string, "v1.ConditionStatus"),
+      presence: "always",
+      isRequired: true,
+      description: "True, False or Unknown.",
+    },
+    lastTransitionTime: { number: 4, schema: time, description: "When the status last changed." },
+    reason: { number: 5, schema: string, description: "A word for machines on why." },
+    message: { number: 6, schema: string, description: "A sentence for people on why." },
+  },
+});
+
+const namespaceSchema = object({
+  goType: "v1.Namespace",
+  description: "A scope for names: the objects of different namespaces may have the same name.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      presence: "always",
+      description: "What the namespace asks for.",
+      schema: object({
+        goType: "v1.NamespaceSpec",
+        description: "What a namespace asks for.",
+        fields: {
+          finalizers: {
+            number: 1,
+            schema: atomicList(named(string, "v1.FinalizerName")),
+            description: "Who must finish before the namespace is removed. Changed through `finalize` only.",
+          },
+        },
+      }),
+    },
+    status: {
+      number: 3,
+      presence: "always",
+      description: "The state of the namespace. Set by the server.",
+      schema: object({
+        goType: "v1.NamespaceStatus",
+        description: "The state of a namespace.",
+        fields: {
+          phase: {
+            number: 1,
+            schema: named(string, "v1.NamespacePhase"),
+            default: "Active",
+            description: "Active, or Terminating while its objects are deleted.",
+          },
+          conditions: {
+            number: 2,
+            schema: mapList(namespaceCondition, "type"),
+            description: "What holds a deletion up.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type Namespace = Infer<typeof namespaceSchema>;
+
+export function namespaces(names: Names): ResourceDefinition<Namespace> {
+  const nameLabel = names.key("metadata.name");
+  const withNameLabel = (namespace: Namespace): Namespace => {
+    const { name = "", labels } = namespace.metadata;
+    if (name === "" || (labels !== undefined && labels[nameLabel] === name)) return namespace;
+    return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
+  };
+  return defineResource({
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+    singular: "namespace",
+    shortNames: ["ns"],
+    scope: "Cluster",
+    verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+    schema: namespaceSchema,
+    failedPreconditionNames: "resource",
+    validateName: validateDnsLabelName,
+    setDefaults: withNameLabel,
+    prepareForCreate: (namespace) => ({
+      // A name made from generateName was not known when defaults were set.
+      ...withNameLabel(namespace),
+      spec: { finalizers: withContentFinalizer(namespace.spec.finalizers ?? []) },
+      status: { phase: "Active" },
+    }),
+    prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec, status: previous.status }),
+    validate: validateFinalizers,
+    prepareForDelete: (namespace, { now }) => {
+      if (namespace.metadata.deletionTimestamp === undefined) return terminating(namespace, now);
+      return (namespace.spec.finalizers ?? []).length === 0 ? undefined : namespace;
+    },
+    subresources: {
+      finalize: {
+        type: "update",
+        verbs: ["update"],
+        prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+        validateUpdate: validateFinalizers,
+        resetFields: [["status"]],
+      },
+      status: {
+        type: "update",
+        prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec }),
+        validateUpdate: validatePhase,
+        resetFields: [["spec"]],
+      },
+    },
+    selectableFields: { "status.phase": ({ status }) => status.phase ?? "" },
+    resetFields: [["status"]],
+    columns: [
+      {
+        name: "Status",
+        type: "string",
+        description: "Active, or Terminating while its objects are deleted.",
+        cell: ({ status }) => status.phase ?? "",
+      },
+      ageColumn(),
+    ],
+  });
+}
+
+const withContentFinalizer = (finalizers: string[]): string[] =>
+  finalizers.includes(contentFinalizer) ? finalizers : [...finalizers, contentFinalizer];
+
+const terminating = (namespace: Namespace, now: number): Namespace => ({
+  ...namespace,
+  metadata: { ...namespace.metadata, deletionTimestamp: timestamp(now) },
+  status: { ...namespace.status, phase: "Terminating" },
+});
+
+const validateFinalizers = ({ spec }: Namespace): FieldError[] =>
+  (spec.finalizers ?? []).flatMap((finalizer) => [
+    ...qualifiedNameFaults(finalizer).map((fault) => invalidValue("spec.finalizers", finalizer, fault)),
+    ...validateQualifiedFinalizer(finalizer, "spec.finalizers"),
+  ]);
+
+function validatePhase({ metadata, status }: Namespace): FieldError[] {
+  const isDeleted = metadata.deletionTimestamp !== undefined;
+  const phase = isDeleted ? "Terminating" : "Active";
+  if (status.phase === phase) return [];
+  const detail = `may only be '${phase}' if \`deletionTimestamp\` is ${isDeleted ? "not " : ""}empty`;
+  return [invalidValue("status.Phase", status.phase ?? "", detail)];
+}

@@ -1,0 +1,106 @@
+import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { boolean, bytes, mapOf, named, object, string } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { ageColumn } from "../../machinery/registry/columns.ts";
+import { validateSecretType } from "./secret-types.ts";
+
+const maximumBytes = 1024 * 1024;
+
+const secretSchema = object({
+  goType: "v1.Secret",
+  description: "Data that only few may read, such as a password, a token or a key.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    immutable: {
+      number: 5,
+      schema: boolean,
+      presence: "pointer",
+      description: "Once true, neither the data nor this field can be changed again.",
+    },
+    data: {
+      number: 2,
+      schema: mapOf(bytes),
+      description: "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`.",
+    },
+    stringData: {
+      number: 4,
+      schema: mapOf(string),
+      description: "Text by key, for writing only: it is merged into data, where it wins, and never read back.",
+    },
+    type: {
+      number: 3,
+      schema: named(string, "v1.SecretType"),
+      default: "Opaque",
+      description: "What the data is for; some types ask for certain keys. It cannot be changed.",
+    },
+  },
+});
+
+export type Secret = Infer<typeof secretSchema>;
+
+export function secrets(names: Names): ResourceDefinition<Secret> {
+  const validate = (secret: Secret): FieldError[] => [
+    ...validateData(secret.data ?? {}),
+    ...validateSecretType(secret, names),
+  ];
+  return defineResource({
+    group: "",
+    version: "v1",
+    kind: "Secret",
+    plural: "secrets",
+    singular: "secret",
+    scope: "Namespaced",
+    schema: secretSchema,
+    validateName: validateDnsSubdomainName,
+    setDefaults: mergeStringData,
+    validate,
+    validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
+    selectableFields: { type: ({ type }) => type ?? "" },
+    columns: [
+      { name: "Type", type: "string", description: "What the data is for.", cell: ({ type }) => type ?? "" },
+      {
+        name: "Data",
+        type: "string",
+        description: "The number of keys.",
+        cell: ({ data = {} }) => Object.keys(data).length,
+      },
+      ageColumn(),
+    ],
+  });
+}
+
+function mergeStringData({ stringData, ...secret }: Secret): Secret {
+  if (stringData === undefined) return secret;
+  const added = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString("base64")] as const);
+  return { ...secret, data: Object.fromEntries([...Object.entries(secret.data ?? {}), ...added]) };
+}
+
+function validateData(data: Readonly<Record<string, string>>): FieldError[] {
+  const faults: FieldError[] = [];
+  let size = 0;
+  for (const [key, value] of Object.entries(data)) {
+    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, key, fault)));
+    size += Buffer.byteLength(value, "base64");
+  }
+  if (size > maximumBytes) faults.push(tooLong("data", maximumBytes));
+  return faults;
+}
+
+function validateImmutable(next: Secret, previous: Secret): FieldError[] {
+  const faults: FieldError[] = [];
+  if (next.type !== previous.type) faults.push(invalidValue("type", next.type ?? "", "field is immutable"));
+  if (previous.immutable !== true) return faults;
+  const detail = "field is immutable when `immutable` is set";
+  if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));
+  if (!isSameJson(next.data, previous.data)) faults.push(forbiddenField("data", detail));
+  return faults;
+}

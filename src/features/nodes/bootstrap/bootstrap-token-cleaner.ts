@@ -1,0 +1,39 @@
+import type { Secret } from "../../core/secrets.ts";
+import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+
+/** When a bootstrap token's Secret ends, in milliseconds since the epoch; undefined: never. One that can't be read, now. */
+export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
+  const expiration = data["expiration"];
+  if (expiration === undefined || expiration === "") return undefined;
+  const end = Date.parse(Buffer.from(expiration, "base64").toString("utf8"));
+  return Number.isNaN(end) ? 0 : end;
+}
+
+/** Timers hold no more than 2^31 ms: a later end is looked at again on the way. */
+const longestWaitMilliseconds = 24 * 3_600_000;
+
+/** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
+export const bootstrapTokenCleaner: Controller = {
+  name: "tokencleaner",
+  start(context) {
+    const { client, clock, informers, names, references } = context;
+    const secrets = informers.of(references.secrets);
+    const namespace = names.namespaces.system;
+    const tokenType = `bootstrap.${names.domain}/token`;
+    const queue = controllerQueue(this.name, context, async (key) => {
+      const secret = secrets.get(key);
+      const end = secret && bootstrapTokenEnd(secret);
+      if (secret === undefined || end === undefined) return;
+      const wait = end - clock.now();
+      if (wait > 0) return queue.addAfter(key, Math.min(wait, longestWaitMilliseconds));
+      const { name = "", uid = "" } = secret.metadata;
+      await ignoring([404, 409], client.resource(references.secrets, namespace).delete(name, { uid }));
+    });
+    const add = ({ metadata, type }: Secret): void => {
+      if (type === tokenType && metadata.namespace === namespace) queue.add(`${namespace}/${metadata.name}`);
+    };
+    secrets.addHandler({ onAdd: add, onUpdate: add });
+    return { queue };
+  },
+};

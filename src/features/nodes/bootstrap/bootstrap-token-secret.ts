@@ -1,0 +1,69 @@
+import { randomInt } from "node:crypto";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { Secret } from "../../core/secrets.ts";
+
+/** A bootstrap token as it may be shown: without its secret. */
+export interface BootstrapToken {
+  readonly id: string;
+  /** RFC 3339; undefined: never. */
+  readonly expiration: string | undefined;
+  /** Besides `system:bootstrappers`. */
+  readonly groups: readonly string[];
+  readonly description: string | undefined;
+}
+
+export interface NewBootstrapToken {
+  readonly groups: readonly string[];
+  /** Milliseconds since the epoch; undefined: never. */
+  readonly expiresAt: number | undefined;
+  readonly description: string | undefined;
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+const randomText = (length: number): string =>
+  Array.from({ length }, () => alphabet[randomInt(alphabet.length)] ?? "").join("");
+
+const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+
+/** A new token `id.secret` and the Secret that makes it valid (upstream: `bootstrap.kubernetes.io/token`). */
+export function newBootstrapToken(
+  names: Names,
+  { groups, expiresAt, description }: NewBootstrapToken,
+): { readonly token: string; readonly secret: Secret } {
+  const id = randomText(6);
+  const secret = randomText(16);
+  const data = {
+    "token-id": id,
+    "token-secret": secret,
+    "usage-bootstrap-authentication": "true",
+    "auth-extra-groups": groups.join(","),
+    ...(expiresAt !== undefined && { expiration: timestamp(expiresAt) }),
+    ...(description !== undefined && { description }),
+  };
+  return {
+    token: `${id}.${secret}`,
+    secret: {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: `bootstrap-token-${id}`, namespace: names.namespaces.system },
+      type: `bootstrap.${names.domain}/token`,
+      data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)])),
+    },
+  };
+}
+
+/** What a token's Secret says of it. */
+export function bootstrapTokenOf({ data = {} }: Secret): BootstrapToken {
+  const value = (key: string): string | undefined =>
+    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : undefined;
+  return {
+    id: value("token-id") ?? "",
+    expiration: value("expiration"),
+    groups: (value("auth-extra-groups") ?? "").split(",").filter((group) => group !== ""),
+    description: value("description"),
+  };
+}
+
+/** The id of a token `id.secret`, or of an id. */
+export const tokenIdOf = (text: string): string | undefined => /^([a-z0-9]{6})(\.[a-z0-9]{16})?$/.exec(text)?.[1];

@@ -1,0 +1,64 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+
+/** A Secret as a bootstrap token is read from it. */
+export interface BootstrapSecret {
+  readonly type: string;
+  /** Values in base64, as they are in JSON. */
+  readonly data: Readonly<Record<string, string>>;
+  readonly deletionTimestamp?: string;
+}
+
+export interface BootstrapTokenOptions {
+  readonly names: Names;
+  readonly clock: Clock;
+  findSecret(namespace: string, name: string): BootstrapSecret | undefined;
+}
+
+const tokenFormat = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
+const groupFormat = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
+const bootstrappersGroup = "system:bootstrappers";
+
+/**
+ * Finds the user of a bootstrap token `id.secret`: `system:bootstrap:id`, while the Secret `bootstrap-token-id` in the
+ * system namespace has the right type, allows authentication and has not expired (upstream: `bootstrap.TokenAuthenticator`).
+ * A Secret that breaks a rule authenticates nobody.
+ */
+export function bootstrapTokens({
+  names,
+  clock,
+  findSecret,
+}: BootstrapTokenOptions): (token: string) => UserInfo | undefined {
+  const type = `bootstrap.${names.domain}/token`;
+  return (token) => {
+    const [, id, secretPart] = tokenFormat.exec(token) ?? [];
+    if (id === undefined || secretPart === undefined) return undefined;
+    const secret = findSecret(names.namespaces.system, `bootstrap-token-${id}`);
+    if (secret === undefined || secret.type !== type || secret.deletionTimestamp !== undefined) return undefined;
+
+    const value = (key: string): string =>
+      Object.hasOwn(secret.data, key) ? Buffer.from(secret.data[key] ?? "", "base64").toString("utf8") : "";
+    const isCurrent = !hasExpired(value("expiration"), clock.now());
+    const groups = extraGroups(value("auth-extra-groups"));
+    const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
+    if (!isSameText(value("token-secret"), secretPart) || !isCurrent || !isAllowed || groups === undefined)
+      return undefined;
+    return { username: `system:bootstrap:${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
+  };
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+
+/** A time that cannot be read has passed. */
+const hasExpired = (expiration: string, now: number): boolean => expiration !== "" && !(Date.parse(expiration) > now);
+
+function extraGroups(text: string): string[] | undefined {
+  const groups = text
+    .split(",")
+    .map((group) => group.trim())
+    .filter((group) => group !== "");
+  return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
+}

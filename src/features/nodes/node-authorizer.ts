@@ -1,0 +1,117 @@
+import type { ResourceAttributes } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../machinery/api/user-info.ts";
+import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
+import { ruleAllows } from "../access/rbac/rule-matching.ts";
+import type { PolicyRule } from "../access/rbac-types.ts";
+import type { Decision } from "../../machinery/api/attributes.ts";
+
+/** What Pods that are bound to a node refer to, in memory. */
+export interface NodeObjects {
+  /** Whether a Pod on the node refers to the object, or runs as the account. */
+  isReferenced(
+    node: string,
+    object: {
+      readonly resource: "secrets" | "configmaps" | "serviceaccounts";
+      readonly namespace: string;
+      readonly name: string;
+    },
+  ): boolean;
+  /** The node that a Pod is bound to, or undefined. */
+  nodeOfPod(namespace: string, name: string): string | undefined;
+}
+
+export interface NodeAuthorizerOptions {
+  readonly names: Names;
+  readonly objects: NodeObjects;
+  /** The rules of `system:node`: what any node may do as far as nothing here limits it. */
+  readonly rules: readonly PolicyRule[];
+}
+
+const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
+const allowed: Decision = { decision: "allow", reason: "" };
+
+/** The name in `system:node:NAME`, for members of `system:nodes` (upstream: `nodeidentifier`). */
+export function nodeNameOf({ username, groups }: UserInfo): string | undefined {
+  const isNode = username.startsWith(nodeUsernamePrefix) && groups.includes(nodesGroup);
+  const name = username.slice(nodeUsernamePrefix.length);
+  return isNode && name !== "" ? name : undefined;
+}
+
+/**
+ * Limits nodes to what is theirs (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that Pods on the
+ * node refer to, Pods on the node, its own Node and Lease. For everybody else it has no opinion.
+ */
+export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): Authorizer {
+  const coordination = names.group("coordination");
+
+  const limit = (node: string, attributes: ResourceAttributes): string | undefined => {
+    const { group, resource } = attributes;
+    if (group === coordination && resource === "leases") return leaseLimit(node, attributes);
+    if (group !== "") return undefined;
+    if (resource === "secrets" || resource === "configmaps") return referenceLimit(node, { ...attributes, resource });
+    if (resource === "serviceaccounts") return accountLimit(node, attributes);
+    if (resource === "pods") return podLimit(node, attributes);
+    if (resource === "nodes") return nodeLimit(node, attributes);
+    return undefined;
+  };
+
+  const leaseLimit = (node: string, { namespace, name, verb }: ResourceAttributes): string | undefined => {
+    if (namespace !== names.namespaces.nodeLease)
+      return `can only access leases in the ${names.namespaces.nodeLease} namespace`;
+    return verb !== "create" && name !== node
+      ? "can only access node lease with the same name as the requesting node"
+      : undefined;
+  };
+
+  const referenceLimit = (
+    node: string,
+    { resource, namespace, name, verb, subresource }: ResourceAttributes & { resource: "secrets" | "configmaps" },
+  ): string | undefined => {
+    if (subresource !== "") return "cannot access subresource";
+    if (!["get", "list", "watch"].includes(verb)) return "can only read resources of this type";
+    if (name === "" || namespace === "") return "No Object name found";
+    return objects.isReferenced(node, { resource, namespace, name })
+      ? undefined
+      : `no relationship found between node '${node}' and this object`;
+  };
+
+  const accountLimit = (node: string, attributes: ResourceAttributes): string | undefined => {
+    const { namespace, name, verb, subresource } = attributes;
+    const isToken = subresource === "token";
+    if (isToken ? verb !== "create" : verb !== "get" || subresource !== "") {
+      return "can only get individual service accounts and create tokens for them";
+    }
+    return objects.isReferenced(node, { resource: "serviceaccounts", namespace, name })
+      ? undefined
+      : `no relationship found between node '${node}' and this object`;
+  };
+
+  const podLimit = (node: string, attributes: ResourceAttributes): string | undefined => {
+    const { namespace, name, verb } = attributes;
+    if (verb === "create") return undefined; // the admission rule for nodes sees the object
+    if (verb === "list" || verb === "watch") {
+      return attributes.fieldSelector?.split(",").includes(`spec.nodeName=${node}`) === true
+        ? undefined
+        : "can only list/watch pods with spec.nodeName field selector";
+    }
+    return objects.nodeOfPod(namespace, name) === node
+      ? undefined
+      : `no relationship found between node '${node}' and this object`;
+  };
+
+  return (attributes) => {
+    const node = nodeNameOf(attributes.user);
+    if (node === undefined) return noOpinion("");
+    const fault = attributes.kind === "resource" ? limit(node, attributes) : undefined;
+    if (fault !== undefined) return noOpinion(`node authorizer: ${fault}`);
+    return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : noOpinion("");
+  };
+}
+
+/** Any node may register itself and read its own Node; others it sees neither one by one nor in a list. */
+function nodeLimit(node: string, { verb, name }: ResourceAttributes): string | undefined {
+  if (verb === "create") return undefined;
+  return name === node ? undefined : `node '${node}' cannot access node '${name}'`;
+}

@@ -1,0 +1,98 @@
+import { isMirrorPod } from "./pods/pod-object.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { NodeObjects } from "./node-authorizer.ts";
+import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
+import { podReferences } from "./pods/pod-references.ts";
+import type { Pod } from "./pods/pod-schema.ts";
+import { prefixEnd } from "../../machinery/storage/store.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import type { FindRegistry } from "../accounts/look-ups.ts";
+
+/** What Pods open to their node, by the kind of the reference. */
+const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
+
+interface OpenedObject {
+  readonly resource: (typeof opened)[keyof typeof opened];
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Which objects the Pods of which node refer to, kept from the copy in memory. Call after the registries have started. */
+export function nodeObjects(names: Names, registry: FindRegistry): NodeObjects {
+  const pods = registry<Pod>("pods");
+  const start = resourcePrefix(pods.definition);
+  const range = { start, end: prefixEnd(start) };
+  const openedByNode = new Map<string, OpenedObjects>();
+
+  const put = (pod: Pod): void => {
+    const { nodeName } = pod.spec;
+    if (nodeName === undefined) return;
+    let objects = openedByNode.get(nodeName);
+    if (objects === undefined) openedByNode.set(nodeName, (objects = new OpenedObjects()));
+    for (const object of openedBy(pod, names)) objects.add(object);
+  };
+  const remove = (pod: Pod): void => {
+    const { nodeName = "" } = pod.spec;
+    const objects = openedByNode.get(nodeName);
+    if (objects === undefined) return;
+    for (const object of openedBy(pod, names)) objects.remove(object);
+    if (objects.isEmpty) openedByNode.delete(nodeName);
+  };
+  followRegistry(pods, {
+    onLoaded() {
+      openedByNode.clear();
+      for (const { object } of pods.cache.range(range)) put(object);
+    },
+    onEvent(event) {
+      if (event.previous !== undefined) remove(event.previous.object);
+      if (event.type === "put") put(event.object.object);
+    },
+  });
+
+  return {
+    isReferenced: (node, object) => openedByNode.get(node)?.has(object) === true,
+    nodeOfPod: (namespace, name) => pods.peek({ namespace, name })?.object.spec.nodeName,
+  };
+}
+
+/**
+ * What a Pod opens to its node. A mirror Pod opens nothing: its node has made it, and could open anything to itself. Admission
+ * refuses references there already; this is the second lock (upstream: `Graph.AddPod`).
+ */
+function openedBy(pod: Pod, names: Names): OpenedObject[] {
+  if (isMirrorPod(pod, names)) return [];
+  const { namespace = "" } = pod.metadata;
+  return podReferences(pod).flatMap(({ kind, name }) =>
+    name !== "" && Object.hasOwn(opened, kind)
+      ? [{ resource: opened[kind as keyof typeof opened], namespace, name }] // it is one of its keys
+      : [],
+  );
+}
+
+/** How often each object is referred to: it stays open until the last reference is gone. */
+class OpenedObjects {
+  readonly #counts = new Map<string, number>();
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  has(object: OpenedObject): boolean {
+    return this.#counts.has(keyOf(object));
+  }
+
+  add(object: OpenedObject): void {
+    const key = keyOf(object);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  remove(object: OpenedObject): void {
+    const key = keyOf(object);
+    const count = this.#counts.get(key) ?? 0;
+    if (count > 1) this.#counts.set(key, count - 1);
+    else this.#counts.delete(key);
+  }
+}
+
+/** Neither resources nor namespaces have a slash. */
+const keyOf = ({ resource, namespace, name }: OpenedObject): string => `${resource}/${namespace}/${name}`;

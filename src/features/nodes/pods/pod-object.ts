@@ -1,0 +1,54 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { Reference } from "../../../machinery/api/reference.ts";
+
+/** Every object that a Pod gets the content of. */
+export type PodReferences = (pod: ApiObject) => readonly Reference[];
+
+export interface PodContainer {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string; readonly readOnly?: boolean }[];
+}
+
+export interface PodVolume {
+  readonly name: string;
+  readonly projected?: {
+    readonly defaultMode?: number;
+    readonly sources: readonly ProjectedSource[] | null;
+  };
+}
+
+export interface ProjectedSource {
+  readonly serviceAccountToken?: {
+    readonly audience?: string;
+    readonly expirationSeconds?: number;
+    readonly path: string;
+  };
+  readonly configMap?: object;
+  readonly downwardAPI?: object;
+}
+
+/** What admission reads of a Pod besides its references. */
+export interface PodObject extends ApiObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly serviceAccountName?: string;
+    /** The old name of the field; always the same. */
+    readonly serviceAccount?: string;
+    readonly automountServiceAccountToken?: boolean;
+    readonly containers: readonly PodContainer[] | null;
+    readonly initContainers?: readonly PodContainer[];
+    readonly ephemeralContainers?: readonly PodContainer[];
+    readonly volumes?: readonly PodVolume[];
+    readonly imagePullSecrets?: readonly { readonly name?: string }[];
+  };
+  readonly status?: { readonly resourceClaimStatuses?: unknown; readonly extendedResourceClaimStatus?: unknown };
+}
+
+// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+export const asPod = (object: ApiObject): PodObject => object as PodObject;
+
+/** Whether a Pod only shows what a node runs from a file of its own. */
+export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
+  Object.hasOwn(metadata.annotations ?? {}, names.key("config.mirror"));

@@ -1,0 +1,92 @@
+import { duplicate, forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import type { Container, Pod } from "./pod-schema.ts";
+
+/** What is asked of a new Pod only (upstream: `ValidatePodCreate`). */
+export function validateNewPod(pod: Pod, mirrorAnnotation: string): FieldError[] {
+  const { ephemeralContainers = [], nodeName = "" } = pod.spec;
+  const value = annotationOf(pod, mirrorAnnotation);
+  return [
+    ...(value === undefined || nodeName !== ""
+      ? []
+      : [
+          invalidValue(
+            `metadata.annotations[${mirrorAnnotation}]`,
+            value,
+            "must set spec.nodeName if mirror pod annotation is set",
+          ),
+        ]),
+    ...validatePod(pod),
+    ...(ephemeralContainers.length === 0
+      ? []
+      : [forbiddenField("spec.ephemeralContainers", "cannot be set on create")]),
+  ];
+}
+
+/** Whether a Pod is a mirror is decided when it is created (upstream: `ValidatePodSpecificAnnotationUpdates`). */
+export function validateMirrorAnnotation(next: Pod, previous: Pod, mirrorAnnotation: string): FieldError[] {
+  const before = annotationOf(previous, mirrorAnnotation);
+  if (annotationOf(next, mirrorAnnotation) === before) return [];
+  const detail =
+    before === undefined ? "may not add mirror pod annotation" : "may not remove or update mirror pod annotation";
+  return [forbiddenField(`metadata.annotations[${mirrorAnnotation}]`, detail)];
+}
+
+function annotationOf({ metadata: { annotations = {} } }: Pod, key: string): string | undefined {
+  return Object.hasOwn(annotations, key) ? annotations[key] : undefined;
+}
+
+/** The faults of what tokens, nodes and kubectl read; the rest of a Pod is not looked at. */
+function validatePod({ spec }: Pod): FieldError[] {
+  const { containers, initContainers = [], serviceAccountName = "", nodeName = "" } = spec;
+  return [
+    ...((containers ?? []).length === 0 ? [required("spec.containers", "")] : []),
+    ...validateContainers(containers ?? [], "spec.containers"),
+    ...validateContainers(initContainers, "spec.initContainers"),
+    ...validateSubdomain("spec.serviceAccountName", serviceAccountName),
+    ...validateSubdomain("spec.nodeName", nodeName),
+  ];
+}
+
+const validateSubdomain = (field: string, value: string): FieldError[] =>
+  value === "" ? [] : dnsSubdomainFaults(value).map((fault) => invalidValue(field, value, fault));
+
+function validateContainers(containers: readonly Container[], field: string): FieldError[] {
+  const seen = new Set<string>();
+  return containers.flatMap(({ name, image = "" }, index) => {
+    const faults =
+      name === ""
+        ? [required(`${field}[${index}].name`, "")]
+        : dnsLabelFaults(name).map((fault) => invalidValue(`${field}[${index}].name`, name, fault));
+    if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}[${index}].name`, name));
+    if (image === "") faults.push(required(`${field}[${index}].image`, ""));
+    seen.add(name);
+    return faults;
+  });
+}
+
+/** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
+export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
+  const faults = validatePod(next);
+  if (isSameJson(unchangeable(next), unchangeable(previous))) return faults;
+  const detail =
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+  return [...faults, forbiddenField("spec", detail)];
+}
+
+function unchangeable({ spec }: Pod): unknown {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec;
+  return {
+    ...rest,
+    containers: (rest.containers ?? []).map(withoutImage),
+    initContainers: (rest.initContainers ?? []).map(withoutImage),
+  };
+}
+
+function withoutImage({ image: _image, ...rest }: Container): unknown {
+  return rest;
+}

@@ -1,0 +1,107 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { DeleteContext, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { podColumns } from "./pod-columns.ts";
+import { podSchema } from "./pod-schema.ts";
+import type { Container, Pod } from "./pod-schema.ts";
+import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./pod-validation.ts";
+
+export function pods(names: Names): ResourceDefinition<Pod> {
+  const mirrorAnnotation = names.key("config.mirror");
+  return defineResource({
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    plural: "pods",
+    singular: "pod",
+    shortNames: ["po"],
+    categories: ["all"],
+    scope: "Namespaced",
+    answersDeletedObject: true,
+    schema: podSchema,
+    validateName: validateDnsSubdomainName,
+    setDefaults,
+    prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
+    prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+    validate: (pod) => validateNewPod(pod, mirrorAnnotation),
+    validateUpdate: (next, previous) => [
+      ...validatePodUpdate(next, previous),
+      ...validateMirrorAnnotation(next, previous, mirrorAnnotation),
+    ],
+    prepareForDelete,
+    resetFields: [["status"]],
+    subresources: {
+      status: {
+        type: "update",
+        prepareForUpdate: (next, previous) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
+        validateUpdate: (next, previous) => validateMirrorAnnotation(next, previous, mirrorAnnotation),
+        resetFields: [["spec"]],
+      },
+    },
+    selectableFields: {
+      "spec.nodeName": ({ spec }) => spec.nodeName ?? "",
+      "spec.restartPolicy": ({ spec }) => spec.restartPolicy ?? "",
+      "spec.schedulerName": ({ spec }) => spec.schedulerName ?? "",
+      "spec.serviceAccountName": ({ spec }) => spec.serviceAccountName ?? "",
+      "spec.hostNetwork": ({ spec }) => String(spec.hostNetwork ?? false),
+      "status.phase": ({ status }) => status.phase ?? "",
+      "status.podIP": ({ status }) => status.podIP ?? "",
+      "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
+    },
+    columns: podColumns,
+  });
+}
+
+/** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as upstream). */
+function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
+  const { ownerReferences: _sent, ...metadata } = next.metadata;
+  return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };
+}
+
+function setDefaults(pod: Pod): Pod {
+  const { spec } = pod;
+  const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      // The old name of the field always says the same.
+      ...(serviceAccountName !== undefined && { serviceAccountName, serviceAccount: serviceAccountName }),
+      containers: (spec.containers ?? []).map(withPullPolicy),
+      ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(withPullPolicy) }),
+    },
+  };
+}
+
+function withPullPolicy(container: Container): Container {
+  if ((container.imagePullPolicy ?? "") !== "") return container;
+  const image = container.image ?? "";
+  const name = image.slice(image.lastIndexOf("/") + 1);
+  const isLatest = !image.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
+  return { ...container, imagePullPolicy: isLatest ? "Always" : "IfNotPresent" };
+}
+
+/**
+ * A Pod that is on a node is kept until the node has ended it, or its period is set to zero; others go at once. The period
+ * of a deletion that has begun can only become shorter (upstream: `podStrategy.CheckGracefulDelete`, `rest.BeforeDelete`).
+ */
+function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext): Pod | undefined {
+  const asked = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+  const { deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
+  if (deletionTimestamp !== undefined) {
+    if (pending === 0 || asked === 0) return undefined;
+    if (asked === undefined || asked >= pending) return pod;
+    return deleted(pod, { at: Date.parse(deletionTimestamp) - (pending - asked) * 1000, seconds: asked });
+  }
+  const hasEnded = pod.status.phase === "Failed" || pod.status.phase === "Succeeded";
+  const seconds = asked ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
+  if ((pod.spec.nodeName ?? "") === "" || hasEnded || seconds === 0) return undefined;
+  return deleted(pod, { at: now + seconds * 1000, seconds });
+}
+
+const deleted = (pod: Pod, { at, seconds }: { readonly at: number; readonly seconds: number }): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionTimestamp: timestamp(at), deletionGracePeriodSeconds: seconds },
+});

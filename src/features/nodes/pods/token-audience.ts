@@ -1,0 +1,56 @@
+import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { PodObject } from "./pod-object.ts";
+
+/** What admission reads of a TokenRequest. */
+export interface TokenRequestObject extends ApiObject {
+  readonly spec: {
+    readonly audiences: readonly string[] | null;
+    readonly boundObjectRef?: {
+      readonly apiVersion?: string;
+      readonly kind?: string;
+      readonly name?: string;
+      readonly uid?: string;
+    } | null;
+  };
+}
+
+export interface AudienceCheck {
+  readonly options: { readonly authorize: Authorize; readonly apiAudiences: readonly string[] };
+  readonly pod: PodObject;
+  readonly audiences: readonly string[];
+}
+
+/**
+ * Why a node may not have a token for these audiences, or undefined. It gets those that a volume of the Pod asks for, one at a
+ * time; the API server's own count as one that a volume leaves out. Others need the permission for the verb
+ * `request-serviceaccounts-token-audience` (upstream: ServiceAccountNodeAudienceRestriction).
+ */
+export async function audienceFault(
+  { user, namespace, name }: AdmissionAttributes,
+  { options: { authorize, apiAudiences }, pod, audiences }: AudienceCheck,
+): Promise<string | undefined> {
+  const ownAsNone = (audience: string): string => (apiAudiences.includes(audience) ? "" : audience);
+  if (audiences.length > 1) return "node may only request 0 or 1 audiences";
+  const audience = ownAsNone(audiences[0] ?? "");
+  const mounted = (pod.spec.volumes ?? []).some(({ projected }) =>
+    (projected?.sources ?? []).some(
+      ({ serviceAccountToken }) =>
+        serviceAccountToken !== undefined && ownAsNone(serviceAccountToken.audience ?? "") === audience,
+    ),
+  );
+  if (mounted) return undefined;
+  const { decision } = await authorize({
+    kind: "resource",
+    user,
+    verb: "request-serviceaccounts-token-audience",
+    group: "",
+    version: "v1",
+    resource: audience,
+    subresource: "",
+    namespace,
+    name,
+  });
+  if (decision === "allow") return undefined;
+  return `audience ${JSON.stringify(audience)} not found in pod spec volume, ${user.username} is not authorized to request tokens for this audience`;
+}

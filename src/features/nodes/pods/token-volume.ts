@@ -1,0 +1,46 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { PodContainer, PodObject, PodVolume, ProjectedSource } from "./pod-object.ts";
+
+export interface TokenVolumeOptions {
+  readonly names: Names;
+  generateName(prefix: string): string;
+}
+
+/** Node agents ask for a token of this lifetime; the server may extend it for old clients. */
+const expirationSeconds = 3607;
+
+/**
+ * The Pod with a volume that holds a token of its account, the cluster's CA and the namespace, mounted in every container that
+ * mounts nothing else there (upstream: `mountServiceAccountToken`, `TokenVolumeSource`).
+ */
+export function withTokenVolume(pod: PodObject, { names, generateName }: TokenVolumeOptions): PodObject {
+  const { namePrefix, mountPath } = names.tokenVolume;
+  const { volumes = [], containers, initContainers } = pod.spec;
+  const existing = volumes.find(({ name }) => name.startsWith(namePrefix))?.name;
+  const name = existing ?? generateName(namePrefix);
+  let isMounted = false;
+  const mounted = (container: PodContainer): PodContainer => {
+    const { volumeMounts = [] } = container;
+    if (volumeMounts.some((mount) => mount.mountPath === mountPath)) return container;
+    isMounted = true;
+    return { ...container, volumeMounts: [...volumeMounts, { name, readOnly: true, mountPath }] };
+  };
+  const spec = {
+    ...pod.spec,
+    ...(initContainers !== undefined && { initContainers: initContainers.map(mounted) }),
+    containers: containers?.map(mounted) ?? null,
+  };
+  if (!isMounted) return pod;
+  return { ...pod, spec: existing === undefined ? { ...spec, volumes: [...volumes, tokenVolume(name, names)] } : spec };
+}
+
+const tokenVolume = (name: string, { rootCaConfigMap }: Names): PodVolume => ({
+  name,
+  projected: { defaultMode: 0o644, sources: tokenSources(rootCaConfigMap) },
+});
+
+const tokenSources = (rootCaConfigMap: string): ProjectedSource[] => [
+  { serviceAccountToken: { expirationSeconds, path: "token" } },
+  { configMap: { name: rootCaConfigMap, items: [{ key: "ca.crt", path: "ca.crt" }] } },
+  { downwardAPI: { items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }] } },
+];

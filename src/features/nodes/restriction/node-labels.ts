@@ -1,0 +1,44 @@
+import type { Names } from "../../../machinery/api/names.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/**
+ * The labels that a node would change and may not, in order: those of `node-restriction`, and those of the domain itself
+ * besides the few that describe a machine. Others could draw Pods, and the secrets that they carry, to the node (upstream:
+ * NodeRestriction's `getForbiddenLabels`).
+ */
+export function forbiddenNodeLabels(
+  names: Names,
+  { next = {}, previous = {} }: { readonly next?: Labels | undefined; readonly previous?: Labels | undefined },
+): string[] {
+  const before = new Map(Object.entries(previous));
+  const after = new Map(Object.entries(next));
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  return changed.filter((key) => isForbidden(key, names)).sort();
+}
+
+function isForbidden(key: string, names: Names): boolean {
+  const domain = key.includes("/") ? (key.split("/", 1)[0] ?? "") : "";
+  if (isWithin(domain, `node-restriction.${names.domain}`)) return true;
+  const domains = names.profile === "kubernetes" ? [names.domain, "k8s.io"] : [names.domain];
+  return domains.some((one) => isWithin(domain, one)) && !isOfMachine(key, { domain, names });
+}
+
+const isWithin = (domain: string, parent: string): boolean => domain === parent || domain.endsWith(`.${parent}`);
+
+/** What a machine may say of itself (upstream: `kubeletapis.IsKubeletLabel`). */
+function isOfMachine(key: string, { domain, names }: { readonly domain: string; readonly names: Names }): boolean {
+  if (isWithin(domain, `kubelet.${names.domain}`) || isWithin(domain, `node.${names.domain}`)) return true;
+  return [
+    names.key("hostname"),
+    names.key("arch"),
+    names.key("os"),
+    names.subdomainKey("topology", "zone"),
+    names.subdomainKey("topology", "region"),
+    names.subdomainKey("failure-domain.beta", "zone"),
+    names.subdomainKey("failure-domain.beta", "region"),
+    names.subdomainKey("beta", "instance-type"),
+    names.subdomainKey("beta", "os"),
+    names.subdomainKey("beta", "arch"),
+  ].includes(key);
+}

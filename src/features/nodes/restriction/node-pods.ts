@@ -1,0 +1,53 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { Reference } from "../../../machinery/api/reference.ts";
+import { isMirrorPod } from "../pods/pod-object.ts";
+import type { PodObject, PodReferences } from "../pods/pod-object.ts";
+
+export interface NodeIdentity {
+  readonly node: string;
+  /** Of the node's Node. */
+  readonly uid: string;
+  readonly names: Names;
+  readonly podReferences: PodReferences;
+}
+
+/**
+ * Why a node may not create a Pod, or undefined. It may only mirror Pods that it runs from its own files: on itself, owned
+ * by its Node, and without a reference to anything that it could not read otherwise (upstream: `admitPodCreate`).
+ */
+export function nodePodFault(pod: PodObject, identity: NodeIdentity): string | undefined {
+  const { node, names, podReferences } = identity;
+  const quoted = JSON.stringify(node);
+  if (!isMirrorPod(pod, names)) {
+    const mirror = names.key("config.mirror");
+    return `pod does not have ${JSON.stringify(mirror)} annotation, node ${quoted} can only create mirror pods`;
+  }
+  if (pod.spec.nodeName !== node) return `node ${quoted} can only create pods with spec.nodeName set to itself`;
+  if ((pod.spec.ephemeralContainers ?? []).length > 0) {
+    return `node ${quoted} can not create pods with ephemeral containers`;
+  }
+  return ownerFault(pod, identity) ?? referenceFault(podReferences(pod), node);
+}
+
+function ownerFault(pod: PodObject, { node, uid }: NodeIdentity): string | undefined {
+  const quoted = JSON.stringify(node);
+  const [owner, ...others] = pod.metadata.ownerReferences ?? [];
+  if (others.length > 0) return `node ${quoted} can only create pods with a single owner reference set to itself`;
+  if (owner?.apiVersion !== "v1" || owner.kind !== "Node" || owner.name !== node) {
+    return `node ${quoted} can only create pods with an owner reference set to itself`;
+  }
+  if (owner.controller !== true) {
+    return `node ${quoted} can only create pods with a controller owner reference set to itself`;
+  }
+  if (owner.blockOwnerDeletion === true) {
+    return `node ${quoted} must not set blockOwnerDeletion on an owner reference`;
+  }
+  return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
+}
+
+/** Whatever a mirror Pod referred to, its node could read. */
+function referenceFault([reference]: readonly Reference[], node: string): string | undefined {
+  if (reference === undefined) return undefined;
+  const resource = `${reference.kind.toLowerCase()}s`;
+  return `node ${JSON.stringify(node)} can not create pods that reference ${resource} (via ${reference.path})`;
+}

@@ -1,0 +1,204 @@
+import { notFound } from "../../../machinery/api/api-error.ts";
+import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../../machinery/api/attributes.ts";
+import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { forbiddenNodeLabels } from "./node-labels.ts";
+import { nodePodFault } from "./node-pods.ts";
+import { audienceFault } from "../pods/token-audience.ts";
+import type { TokenRequestObject } from "../pods/token-audience.ts";
+import { asPod } from "../pods/pod-object.ts";
+import type { PodReferences } from "../pods/pod-object.ts";
+import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { asSigningRequest } from "../../certificates/requests/signing-request.ts";
+
+export interface NodeRestrictionOptions {
+  readonly names: Names;
+  readonly authorize: Authorize;
+  /** Who tokens are for that name nobody. */
+  readonly apiAudiences: readonly string[];
+  readonly podReferences: PodReferences;
+  findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
+  findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
+}
+
+interface NodeObject extends ApiObject {
+  readonly spec: { readonly taints?: readonly unknown[]; readonly configSource?: unknown };
+}
+
+/**
+ * Limits what a node's identity may write to what is its own: its Node without taints, owners and labels that steer Pods,
+ * the Pods on it, tokens for those Pods, its Lease, and certificates in its own name (upstream: NodeRestriction; the
+ * owners: CVE-2025-5187).
+ */
+export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule {
+  const { names } = options;
+  const resources: Readonly<Record<string, (attributes: NodeAttributes) => Promise<void> | void>> = {
+    pods: (attributes) => checkPod(attributes, options),
+    nodes: (attributes) => checkNode(attributes, names),
+    serviceaccounts: (attributes) => checkToken(attributes, options),
+    [`leases.${names.group("coordination")}`]: (attributes) => checkLease(attributes, names),
+    [`certificatesigningrequests.${names.group("certificates")}`]: (attributes) =>
+      checkSigningRequest(attributes, names),
+  };
+  return {
+    name: "NodeRestriction",
+    async admit(attributes) {
+      const { user, group, resource } = attributes;
+      if (!user.username.startsWith(nodeUsernamePrefix) || !user.groups.includes(nodesGroup)) return undefined;
+      const node = user.username.slice(nodeUsernamePrefix.length);
+      if (node === "") {
+        throw refusal(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
+      }
+      const key = group === "" ? resource : `${resource}.${group}`;
+      if (Object.hasOwn(resources, key)) await resources[key]?.({ ...attributes, node });
+      return undefined;
+    },
+  };
+}
+
+/** A write by the node of this name. */
+type NodeAttributes = AdmissionAttributes & { readonly node: string };
+
+async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
+  const { operation, subresource, namespace, name, object, oldObject, node } = attributes;
+  const quoted = JSON.stringify(node);
+  if (subresource === "status") {
+    if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
+      throw refusal(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+    }
+    if (asPod(oldObject).spec.nodeName !== node) {
+      throw refusal(attributes, `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`);
+    }
+    if (!isSameJson(object.metadata.labels, oldObject.metadata.labels)) {
+      throw refusal(attributes, `node ${quoted} cannot update labels through pod status`);
+    }
+    // Claims open devices to a Pod: they are the scheduler's to write.
+    for (const [field, words] of [
+      ["resourceClaimStatuses", "resource claim statuses"],
+      ["extendedResourceClaimStatus", "extended resource claim status"],
+    ] as const) {
+      if (isSameJson(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
+      throw refusal(attributes, `node ${quoted} cannot update ${words}`);
+    }
+    return;
+  }
+  if (subresource !== "") {
+    throw refusal(
+      attributes,
+      `unexpected pod subresource ${JSON.stringify(subresource)}, only 'status' and 'eviction' are allowed`,
+    );
+  }
+  switch (operation) {
+    case "CREATE": {
+      if (object === undefined) return;
+      const owner = await options.findNode(node);
+      if (owner === undefined) throw notFound({ group: "", resource: "nodes" }, node);
+      const { names, podReferences } = options;
+      const fault = nodePodFault(asPod(object), { node, uid: owner.metadata.uid ?? "", names, podReferences });
+      if (fault !== undefined) throw refusal(attributes, fault);
+      return;
+    }
+    case "DELETE": {
+      // Without a name it is a collection: its objects are asked about one by one.
+      if (name === "") return;
+      const pod = oldObject ?? (await options.findPod(namespace, name));
+      if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
+      if (asPod(pod).spec.nodeName === node) return;
+      throw refusal(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
+    }
+    case "UPDATE":
+      throw refusal(attributes, `unexpected operation "UPDATE", node ${quoted} can only create and delete mirror pods`);
+  }
+}
+
+function checkNode(attributes: NodeAttributes, names: Names): void {
+  const { operation, object, oldObject, node } = attributes;
+  const requested = attributes.name || (object?.metadata.name ?? "");
+  const quoted = JSON.stringify(node);
+  if (requested !== node) {
+    throw refusal(attributes, `node ${quoted} is not allowed to modify node ${JSON.stringify(requested)}`);
+  }
+  if (object === undefined) return;
+  const labels = forbiddenNodeLabels(names, { next: object.metadata.labels, previous: oldObject?.metadata.labels });
+  const { spec } = object as NodeObject; // the path tells the type
+  if (operation === "CREATE") {
+    if (spec.configSource !== undefined) {
+      throw refusal(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
+    }
+    if (labels.length > 0) {
+      throw refusal(attributes, `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`);
+    }
+    if ((object.metadata.ownerReferences ?? []).length > 0) {
+      throw refusal(attributes, `node ${quoted} is not allowed to set ownerReferences`);
+    }
+    return;
+  }
+  const previous = (oldObject as NodeObject).spec; // an update has one
+  if (spec.configSource !== undefined && !isSameJson(spec.configSource, previous.configSource)) {
+    throw refusal(attributes, `node ${quoted} is not allowed to update configSource to a new non-nil configSource`);
+  }
+  if (!isSameJson(spec.taints, previous.taints)) {
+    throw refusal(attributes, `node ${quoted} is not allowed to modify taints`);
+  }
+  if (!isSameJson(object.metadata.ownerReferences, oldObject?.metadata.ownerReferences)) {
+    throw refusal(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
+  }
+  if (labels.length > 0) throw refusal(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);
+}
+
+async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
+  const { operation, subresource, namespace, object, node } = attributes;
+  if (operation !== "CREATE" || subresource !== "token" || object === undefined) return;
+  const { spec } = object as TokenRequestObject; // the path tells the type
+  const reference = spec.boundObjectRef ?? {};
+  const { apiVersion, kind, name = "", uid = "" } = reference;
+  if (apiVersion !== "v1" || kind !== "Pod" || name === "") {
+    throw refusal(attributes, "node requested token not bound to a pod");
+  }
+  if (uid === "") throw refusal(attributes, "node requested token with a pod binding without a uid");
+  const pod = await options.findPod(namespace, name);
+  if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
+  if (pod.metadata.uid !== uid) {
+    throw refusal(
+      attributes,
+      `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  }
+  if (asPod(pod).spec.nodeName !== node) {
+    throw refusal(attributes, "node requested token bound to a pod scheduled on a different node");
+  }
+  const fault = await audienceFault(attributes, { options, pod: asPod(pod), audiences: spec.audiences ?? [] });
+  if (fault !== undefined) throw refusal(attributes, fault);
+}
+
+function checkLease(attributes: NodeAttributes, names: Names): void {
+  const { namespace, object, node } = attributes;
+  if (namespace !== names.namespaces.nodeLease) {
+    const quoted = JSON.stringify(names.namespaces.nodeLease);
+    throw refusal(attributes, `can only access leases in the ${quoted} system namespace`);
+  }
+  if ((attributes.name || object?.metadata.name) === node) return;
+  throw refusal(attributes, "can only access node lease with the same name as the requesting node");
+}
+
+function checkSigningRequest(attributes: NodeAttributes, { signers }: Names): void {
+  const { operation, subresource, object, node } = attributes;
+  if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
+  const { signerName, request = "" } = asSigningRequest(object).spec;
+  if (signerName !== signers.nodeAgentServing && signerName !== signers.apiserverClientNodeAgent) return;
+  if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
+  throw refusal(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);
+}
+
+function commonNameOf(attributes: AdmissionAttributes, request: string): string {
+  try {
+    return parseCertificateRequestPem(Buffer.from(request, "base64")).subject.commonName;
+  } catch (error) {
+    if (error instanceof PkiError) throw refusal(attributes, `unable to parse csr: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+import type { Headers } from "../api/http-message.ts";
+import type { VerifyToken } from "../../features/accounts/tokens/service-account-tokens.ts";
+import type { AuthenticateRequest } from "./credential.ts";
+import { notMine, refused } from "./credential.ts";
+import { firstHeaderValue } from "./header-values.ts";
+
+const extraSpaceWarning =
+  "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/**
+ * The token of an Authorization header (RFC 6750 section 2.1): the word after `Bearer`, in any case, as it is. Other schemes,
+ * and `Bearer` without a word, carry no token (upstream: `bearertoken.Authenticator`). Of several headers the first counts.
+ */
+export function bearerTokenOf(headers: Headers): string | undefined {
+  const header = firstHeaderValue(headers, "authorization");
+  if (header === "") return undefined;
+  const [scheme = "", token] = header.trim().split(" ", 2);
+  return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
+}
+
+/** A warning for a header that looks like a token and is none: a client would wonder why it is anonymous. */
+export function bearerTokenWarnings(headers: Headers): string[] {
+  return /^\s*bearer {2,}\S/i.test(firstHeaderValue(headers, "authorization")) ? [extraSpaceWarning] : [];
+}
+
+/** Authenticates by the bearer token, for the audiences of this API. A token that nobody knows is refused. */
+export function bearerToken(verify: VerifyToken, apiAudiences: readonly string[]): AuthenticateRequest {
+  return ({ headers }) => {
+    const token = bearerTokenOf(headers);
+    if (token === undefined) return notMine;
+    const outcome = verify(token, apiAudiences);
+    return outcome.outcome === "notMine" ? refused("invalid bearer token") : outcome;
+  };
+}

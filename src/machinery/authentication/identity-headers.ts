@@ -1,0 +1,85 @@
+import type { Connection, Headers, HttpRequest } from "../api/http-message.ts";
+import type { FrontProxyHeaders } from "../../features/access/credentials/front-proxy.ts";
+import { standardFrontProxyHeaders } from "../../features/access/credentials/front-proxy.ts";
+
+const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+
+/**
+ * Makes a function that takes every header that carries or claims an identity out of a request: Authorization, the
+ * impersonation headers, and the front proxy's, under their standard names and the configured ones. `_` counts as `-`:
+ * whatever reads headers afterwards may take one for the other (CVE-2025-64484). A request without any stays as it is.
+ */
+export function identityHeaderRemover(configured: FrontProxyHeaders = standardFrontProxyHeaders) {
+  const families = [standardFrontProxyHeaders, configured];
+  const names = new Set(
+    families
+      .flatMap((family) => [...family.usernameHeaders, ...family.uidHeaders, ...family.groupHeaders])
+      .concat("authorization", "impersonate-user", "impersonate-group", "impersonate-uid")
+      .map(dashed),
+  );
+  const prefixes = families
+    .flatMap((family) => family.extraHeaderPrefixes)
+    .concat("impersonate-extra-")
+    .map(dashed);
+  const isIdentity = (name: string): boolean => {
+    const key = dashed(name);
+    return names.has(key) || prefixes.some((prefix) => key.startsWith(prefix));
+  };
+  // Clients send few different names; a caller who sends many finds no room to fill.
+  const known = new Map<string, boolean>();
+  const isKnownIdentity = (name: string): boolean => {
+    let answer = known.get(name);
+    if (answer === undefined) {
+      answer = isIdentity(name);
+      if (known.size < longestMemory) known.set(name, answer);
+    }
+    return answer;
+  };
+
+  return (request: HttpRequest): HttpRequest => {
+    const headers: Record<string, Headers[string]> = {};
+    let isChanged = false;
+    for (const name in request.headers) {
+      if (isKnownIdentity(name)) isChanged = true;
+      else headers[name] = request.headers[name];
+    }
+    return isChanged ? new RequestWithHeaders(request, headers) : request;
+  };
+}
+
+/** The same request with other headers. What a request makes on first use (its signal) is still made on first use. */
+class RequestWithHeaders implements HttpRequest {
+  readonly #request: HttpRequest;
+  readonly headers: Headers;
+
+  constructor(request: HttpRequest, headers: Headers) {
+    this.#request = request;
+    this.headers = headers;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get path(): string {
+    return this.#request.path;
+  }
+
+  get query(): string {
+    return this.#request.query;
+  }
+
+  get connection(): Connection {
+    return this.#request.connection;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  readBody(): Promise<Buffer> {
+    return this.#request.readBody();
+  }
+}
+
+const longestMemory = 1000;

@@ -1,0 +1,66 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { UsageError } from "./flag.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+
+/** Reads a file that a flag names. Throws UsageError. */
+export function readSettingsFile(flag: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
+  }
+}
+
+const largestFollowedBytes = 1024 * 1024;
+
+/**
+ * Reads a file that a flag names and that is read again while the server runs: it may have been replaced by something that
+ * never ends, such as a pipe or a device. Throws UsageError for what is not a regular file of at most 1 MiB.
+ */
+export function readFollowedFile(flag: string, file: string): string {
+  let descriptor: number | undefined;
+  try {
+    // Without waiting: opening a pipe waits for whoever writes to it.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new UsageError(`--${flag}: ${file} is not a regular file`);
+    if (stats.size > largestFollowedBytes) throw new UsageError(`--${flag}: ${file} is larger than 1 MiB`);
+    const buffer = Buffer.alloc(stats.size);
+    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** Reads and parses a file that a flag names; what `parse` throws becomes one line with the flag's name. */
+export function parseSettingsFile<T>(
+  flag: string,
+  file: string,
+  parse: (text: string) => T,
+  read: (flag: string, file: string) => string = readSettingsFile,
+): T {
+  const text = read(flag, file);
+  try {
+    return parse(text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--${flag}: ${file}: ${reason}`, { cause });
+  }
+}
+
+/** The certificates of a PEM bundle; one without any is refused, and so is a key that nothing may be checked with. */
+export function readCertificates(flag: string, file: string): Certificate[] {
+  const certificates = parseSettingsFile(flag, file, parseCertificatesPem);
+  if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
+  for (const [index, { publicKey, subject }] of certificates.entries()) {
+    if (publicKey.weakness === undefined) continue;
+    const which = `certificate ${index + 1} (${formatDistinguishedName(subject)})`;
+    throw new UsageError(`--${flag}: ${file}: the key of ${which} is not fit for use: ${publicKey.weakness}`);
+  }
+  return certificates;
+}

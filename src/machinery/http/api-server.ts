@@ -1,0 +1,89 @@
+import type { Handler } from "../api/http-message.ts";
+import type { DiscoveryDocuments } from "../../features/accounts/tokens/discovery-documents.ts";
+import type { AuditLog } from "./audit.ts";
+import { createRequestChain } from "./request-chain.ts";
+import type { ChainLog, ChainOptions } from "./request-chain.ts";
+import { discoveryRoutes } from "./discovery-routes.ts";
+import { FairQueue } from "./fairness.ts";
+import { healthRoutes } from "./health-routes.ts";
+import type { HealthCheck } from "./health-routes.ts";
+import { Metrics } from "./metrics.ts";
+import type { AuditCounts } from "./metrics.ts";
+import { openApiRoutes } from "./openapi-routes.ts";
+import type { OpenApiSource } from "./openapi-routes.ts";
+import { openIdRoutes } from "../../features/accounts/openid-routes.ts";
+import { withIndex } from "./path-routes.ts";
+import type { PathRoute } from "./path-routes.ts";
+import { ServedResources } from "./served-resources.ts";
+import type { Definition } from "./served-resources.ts";
+import { versionRoutes } from "./version-routes.ts";
+
+export interface ApiServerOptions extends Pick<
+  ChainOptions,
+  "authenticate" | "impersonate" | "authorize" | "withoutIdentity" | "identityWarnings" | "handleResource"
+> {
+  /** Every kind that is served, stored or not: the order of groups and versions is that of discovery. */
+  readonly definitions: readonly Definition[];
+  readonly openApi: OpenApiSource;
+  readonly openIdDocuments: () => DiscoveryDocuments;
+  readonly healthChecks: readonly HealthCheck[];
+  readonly log: ChainLog;
+  readonly audit?: AuditLog & { counts(): AuditCounts };
+  readonly signetVersion: string;
+  /** Host and port, known once the server listens. */
+  serverAddress(): string;
+  /** Watches that are open now. */
+  openStreams(): number;
+  /** Upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight`. */
+  readonly maximumReads?: number;
+  readonly maximumWrites?: number;
+}
+
+/** The whole server behind a listener, or behind an in-process client: the chain with everything that it leads to. */
+export function createApiServer(options: ApiServerOptions): { readonly handler: Handler; readonly metrics: Metrics } {
+  const { maximumReads = 400, maximumWrites = 200 } = options;
+  const readOnlyQueue = queueOf(maximumReads);
+  const mutatingQueue = queueOf(maximumWrites);
+  const metrics = new Metrics({
+    inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
+    longRunning: options.openStreams,
+    ...(options.audit !== undefined && { audit: options.audit.counts }),
+  });
+  const metricsRoute: PathRoute = { methods: "get", handle: () => metrics.scrape() };
+  const pathRoutes = withIndex(
+    new Map([
+      ...discoveryRoutes(options),
+      ...healthRoutes({
+        checks: options.healthChecks,
+        onFailure: (check, error) => options.log.error({ err: error, check }, "health check failed"),
+      }),
+      ["/metrics", metricsRoute],
+      ...openApiRoutes(options.openApi),
+      ...openIdRoutes(options.openIdDocuments),
+      ...versionRoutes(options.signetVersion),
+    ]),
+  );
+  const handler = createRequestChain({
+    authenticate: options.authenticate,
+    impersonate: options.impersonate,
+    authorize: options.authorize,
+    withoutIdentity: options.withoutIdentity,
+    identityWarnings: options.identityWarnings,
+    handleResource: options.handleResource,
+    readOnlyQueue,
+    mutatingQueue,
+    pathRoutes,
+    servedResources: new ServedResources(options.definitions),
+    log: options.log,
+    onAnswered: (answered) => {
+      metrics.observe(answered);
+      options.audit?.answered(answered);
+    },
+    ...(options.audit !== undefined && { onStreamEnded: options.audit.streamEnded }),
+  });
+  return { handler, metrics };
+}
+
+/** As many may wait as run, times four; a single user may fill a quarter of the queue. */
+const queueOf = (concurrency: number): FairQueue =>
+  new FairQueue({ concurrency, queueLength: concurrency * 4, queueLengthPerUser: concurrency });

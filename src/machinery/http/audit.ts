@@ -1,0 +1,131 @@
+import type { Clock } from "../api/clock.ts";
+import type { HttpRequest } from "../api/http-message.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import type { AnsweredRequest } from "./request-chain.ts";
+
+export interface AuditOptions {
+  readonly clock: Clock;
+  /** Appends one line of JSON, its newline included; must not block. */
+  write(line: string): void;
+}
+
+/** Sees every request: when it is answered, and a watch once more when it ends. */
+export interface AuditLog {
+  answered(request: AnsweredRequest): void;
+  streamEnded(request: AnsweredRequest): void;
+}
+
+/**
+ * Writes who did what to which object and who allowed it, as events of `audit.k8s.io/v1` at upstream's level Metadata: no
+ * bodies and no headers. Of a query only the API's own parameters are written: others may carry a token by mistake. A watch
+ * has two events with one id (ResponseStarted, ResponseComplete), everything else one. The annotations' keys are upstream's
+ * in both profiles, as the kind of the event is.
+ */
+export function createAuditLog({ clock, write }: AuditOptions): AuditLog {
+  const writeEvent = (stage: "ResponseStarted" | "ResponseComplete", answered: AnsweredRequest): void => {
+    const { auditId, request, info, authenticatedUser, user, seconds } = answered;
+    const now = clock.now();
+    const userAgent = request.headers["user-agent"];
+    const event = {
+      kind: "Event",
+      apiVersion: "audit.k8s.io/v1",
+      level: "Metadata",
+      auditID: auditId,
+      stage,
+      requestURI: requestUri(request),
+      verb: info?.verb ?? "",
+      user: authenticatedUser ? auditUser(authenticatedUser) : {},
+      impersonatedUser: user && user !== authenticatedUser ? auditUser(user) : undefined,
+      sourceIPs: [request.connection.remoteAddress],
+      userAgent: userAgent === undefined ? undefined : bounded(String(userAgent), longestUserAgent),
+      objectRef: info && info.kind !== "path" ? objectReference(answered, info) : undefined,
+      responseStatus: responseStatus(answered),
+      requestReceivedTimestamp: microTimestamp(now - seconds * 1000),
+      stageTimestamp: microTimestamp(now),
+      annotations: annotations(answered),
+    };
+    write(`${JSON.stringify(event)}\n`);
+  };
+  return {
+    answered: (request) => writeEvent(isStream(request) ? "ResponseStarted" : "ResponseComplete", request),
+    streamEnded: (request) => writeEvent("ResponseComplete", request),
+  };
+}
+
+/** RFC 3339 with microseconds, as the event's readers expect it. */
+const microTimestamp = (milliseconds: number): string => `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
+
+const isStream = ({ response: { body } }: AnsweredRequest): boolean => typeof body === "object" && "start" in body;
+
+/** Upstream's bound. */
+const longestUserAgent = 1024;
+const longestUri = 4096;
+
+const bounded = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length)}...TRUNCATED`;
+
+/** The API's query parameters. */
+const knownParameters: ReadonlySet<string> = new Set(
+  (
+    "allowWatchBookmarks continue dryRun fieldManager fieldSelector fieldValidation force gracePeriodSeconds " +
+    "ignoreStoreReadErrorWithClusterBreakingPotential includeObject labelSelector limit orphanDependents pretty " +
+    "propagationPolicy resourceVersion resourceVersionMatch sendInitialEvents timeout timeoutSeconds verbose watch"
+  ).split(" "),
+);
+
+function requestUri({ path, query }: HttpRequest): string {
+  if (query === "") return bounded(path, longestUri);
+  const known = query.split("&").filter((parameter) => knownParameters.has(parameter.split("=", 1)[0] ?? ""));
+  return bounded(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
+}
+
+const auditUser = ({ username, uid, groups, extra }: UserInfo): object => ({ username, uid, groups, extra });
+
+type ObjectInfo = Exclude<NonNullable<AnsweredRequest["info"]>, { readonly kind: "path" }>;
+
+/** Of a create the path does not know the name, and never the uid: those are of the object that was answered. */
+function objectReference(
+  { response: { audited } }: AnsweredRequest,
+  { resource, namespace, name, group, version, subresource }: ObjectInfo,
+): object {
+  const object = audited?.object;
+  return {
+    resource,
+    namespace: namespace || undefined,
+    name: name || object?.name,
+    uid: object?.uid,
+    apiGroup: group || undefined,
+    apiVersion: version,
+    resourceVersion: object?.resourceVersion,
+    subresource: subresource || undefined,
+  };
+}
+
+/** Without the message of a failure: it may quote what was sent. */
+function responseStatus({ request, authenticatedUser, response: { status, audited } }: AnsweredRequest): object {
+  if (status < 400) return { metadata: {}, code: status };
+  const isUnauthenticated = status === 401 && authenticatedUser === undefined;
+  return {
+    metadata: {},
+    status: "Failure",
+    message: isUnauthenticated ? `Authentication failed, attempted: ${attemptedCredentials(request)}` : undefined,
+    reason: audited?.reason,
+    code: status,
+  };
+}
+
+/** Which kinds of credentials a request brought (upstream: `getAuthMethods`). */
+function attemptedCredentials({ headers, connection }: HttpRequest): string {
+  const scheme = /^(basic|bearer) /i.exec(String(headers["authorization"] ?? ""))?.[1]?.toLowerCase();
+  const kinds = [scheme, connection.peerCertificates.length > 0 ? "x509" : undefined];
+  return kinds.filter((kind) => kind !== undefined).join(", ");
+}
+
+/** Undefined for a request that came to no decision. */
+function annotations({ decision }: AnsweredRequest): object | undefined {
+  if (decision === undefined) return undefined;
+  return {
+    "authorization.k8s.io/decision": decision.decision === "allow" ? "allow" : "forbid",
+    "authorization.k8s.io/reason": decision.reason,
+  };
+}

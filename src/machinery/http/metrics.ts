@@ -1,0 +1,171 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+import type { HttpResponse } from "../api/http-message.ts";
+import type { AnsweredRequest } from "./request-chain.ts";
+import { plainText } from "./response.ts";
+
+/** Upper bounds in seconds (upstream's, thinned). */
+const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Requests of one kind, counted in plain numbers; prom-client sees them on a scrape only. */
+interface Series {
+  readonly labels: Record<string, string>;
+  readonly countByCode: Map<number, number>;
+  readonly buckets: number[];
+  sumSeconds: number;
+  count: number;
+}
+
+const newSeries = (labels: Record<string, string>): Series => ({
+  labels,
+  countByCode: new Map(),
+  buckets: durationBuckets.map(() => 0),
+  sumSeconds: 0,
+  count: 0,
+});
+
+const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const pathVerb = (method: string): string => (knownMethods.has(method) ? method : "OTHER");
+
+interface Inflight {
+  readonly running: number;
+  readonly waiting: number;
+}
+
+export interface AuditCounts {
+  readonly events: number;
+  /** Events that were lost. */
+  readonly errors: number;
+}
+
+export interface MetricsOptions {
+  readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
+  readonly longRunning: () => number;
+  readonly audit?: () => AuditCounts;
+}
+
+/** The server's own numbers in Prometheus' text format, under upstream's names. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #series = new Map<string, Series>();
+
+  constructor({ inflight, longRunning, audit }: MetricsOptions) {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    const labelNames = ["verb", "group", "version", "resource", "subresource"];
+    const requests = new Counter({
+      name: "apiserver_request_total",
+      help: "Requests by verb, resource and status code.",
+      labelNames: [...labelNames, "code"],
+      registers,
+      collect: () => {
+        requests.reset();
+        for (const { labels, countByCode } of this.#series.values()) {
+          for (const [code, count] of countByCode) requests.inc({ ...labels, code: String(code) }, count);
+        }
+      },
+    });
+    const current = new Gauge({
+      name: "apiserver_current_inflight_requests",
+      help: "Requests that run now, by kind.",
+      labelNames: ["request_kind"],
+      registers,
+      collect: () => {
+        const { readOnly, mutating } = inflight();
+        current.set({ request_kind: "readOnly" }, readOnly.running);
+        current.set({ request_kind: "mutating" }, mutating.running);
+      },
+    });
+    const queued = new Gauge({
+      name: "apiserver_current_inqueue_requests",
+      help: "Requests that wait for their turn, by kind.",
+      labelNames: ["request_kind"],
+      registers,
+      collect: () => {
+        const { readOnly, mutating } = inflight();
+        queued.set({ request_kind: "readOnly" }, readOnly.waiting);
+        queued.set({ request_kind: "mutating" }, mutating.waiting);
+      },
+    });
+    const watches: Gauge = new Gauge({
+      name: "apiserver_longrunning_requests",
+      help: "Watches that are open now.",
+      registers,
+      collect: () => {
+        watches.set(longRunning());
+      },
+    });
+    if (audit !== undefined) this.#countAudit(audit);
+  }
+
+  #countAudit(audit: () => AuditCounts): void {
+    const registers = [this.registry];
+    const events = new Counter({
+      name: "apiserver_audit_event_total",
+      help: "Audit events, lost ones included.",
+      registers,
+      collect: () => {
+        events.reset();
+        events.inc(audit().events);
+      },
+    });
+    const errors = new Counter({
+      name: "apiserver_audit_error_total",
+      help: "Audit events that were lost because they could not be written.",
+      labelNames: ["plugin"],
+      registers,
+      collect: () => {
+        errors.reset();
+        errors.inc({ plugin: "log" }, audit().errors);
+      },
+    });
+  }
+
+  /** Counts a request. Labels come from what is served only, never from what a caller made up. */
+  observe({ info, isServed, request, response, seconds }: AnsweredRequest): void {
+    const resource = isServed && info?.kind === "resource" ? info : undefined;
+    const verb = resource ? resource.verb.toUpperCase() : pathVerb(request.method);
+    const key = resource
+      ? `${verb} ${resource.group}/${resource.version}/${resource.resource}/${resource.subresource}`
+      : verb;
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      const { group = "", version = "", resource: plural = "", subresource = "" } = resource ?? {};
+      series = newSeries({ verb, group, version, resource: plural, subresource });
+      this.#series.set(key, series);
+    }
+    series.countByCode.set(response.status, (series.countByCode.get(response.status) ?? 0) + 1);
+    series.sumSeconds += seconds;
+    series.count++;
+    const bucket = durationBuckets.findIndex((bound) => seconds <= bound);
+    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+  }
+
+  async scrape(): Promise<HttpResponse> {
+    const text = `${await this.registry.metrics()}${this.#durations()}`;
+    const response = plainText(200, text);
+    response.headers["content-type"] = this.registry.contentType;
+    return response;
+  }
+
+  /** Histograms keep their own counts in prom-client; these are kept here, so the text is written here too. */
+  #durations(): string {
+    const name = "apiserver_request_duration_seconds";
+    const lines = [`# HELP ${name} Time to answer, by verb and resource.`, `# TYPE ${name} histogram`];
+    for (const { labels, buckets, sumSeconds, count } of this.#series.values()) {
+      const words = Object.entries(labels)
+        .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
+        .join(",");
+      let below = 0;
+      for (const [index, bound] of durationBuckets.entries()) {
+        below += buckets[index] ?? 0;
+        lines.push(`${name}_bucket{${words},le="${bound}"} ${below}`);
+      }
+      lines.push(
+        `${name}_bucket{${words},le="+Inf"} ${count}`,
+        `${name}_sum{${words}} ${sumSeconds}`,
+        `${name}_count{${words}} ${count}`,
+      );
+    }
+    return `${lines.join("\n")}\n`;
+  }
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from "node:crypto";
+import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
+import { accessDenied } from "../api/access-denied.ts";
+import type { Authorize, Decision } from "../api/attributes.ts";
+import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import type { ResourceRequestInfo } from "../api/request-info.ts";
+import { mastersGroup } from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import { attributesOf } from "./authorization-check.ts";
+import type { FairQueue } from "./fairness.ts";
+import { refuseMalformedHeaders } from "./malformed-headers.ts";
+import { routePath } from "./path-routes.ts";
+import type { PathRoutes } from "./path-routes.ts";
+import { requestInfo } from "./parse-request-info.ts";
+import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
+import type { ServedResources } from "./served-resources.ts";
+import { addWarnings } from "./warning-header.ts";
+
+type Eventually<T> = T | Promise<T>;
+
+/** What the steps of a request are, in the order in which they run. */
+export interface ChainOptions {
+  /** Finds out who asks; decides about anonymous callers. Throws `unauthorized()` for bad credentials. */
+  authenticate(request: HttpRequest): Eventually<UserInfo>;
+  /** The bounds on requests that run at once; watches and `system:masters` are outside them. */
+  readonly readOnlyQueue: FairQueue;
+  readonly mutatingQueue: FairQueue;
+  /** The user that the request is to be made as: the one given, or the one that its headers name. */
+  impersonate(request: HttpRequest, user: UserInfo): Eventually<UserInfo>;
+  readonly authorize: Authorize;
+  /** The request without the headers that carry or claim an identity: what comes after must not act on them. */
+  withoutIdentity(request: HttpRequest): HttpRequest;
+  /** What a caller should be told about how it presented itself. */
+  identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
+  /** Called only with verbs that the resource, or subresource, has at this path. */
+  handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): Eventually<HttpResponse>;
+  readonly pathRoutes: PathRoutes;
+  readonly servedResources: ServedResources;
+  readonly log: ChainLog;
+  /** Sees each request when its answer is made; on the request path. */
+  readonly onAnswered?: (answered: AnsweredRequest) => void;
+  /** Sees a watch once more when it has ended. */
+  readonly onStreamEnded?: (answered: AnsweredRequest) => void;
+}
+
+/** pino's shape, as far as it is used. */
+export interface ChainLog {
+  error(fields: object, message: string): void;
+}
+
+export interface AnsweredRequest {
+  readonly auditId: string;
+  readonly request: HttpRequest;
+  /** Undefined when the path could not be read. */
+  readonly info: ParsedRequestInfo | undefined;
+  /** Who was authenticated, and who it was in the end; undefined when the request did not get so far. */
+  readonly authenticatedUser: UserInfo | undefined;
+  readonly user: UserInfo | undefined;
+  /** Whether it was allowed and why; undefined when the request did not get so far. */
+  readonly decision: Decision | undefined;
+  readonly response: HttpResponse;
+  /** Whether its resource and verb are served: only then are they words of a bounded set. */
+  readonly isServed: boolean;
+  readonly seconds: number;
+}
+
+/**
+ * The way of every request: who asks, may he have a turn, whom does he act as, may that one do it, and only then what the
+ * request holds. It is one function that awaits only what is not at hand. The handler never rejects.
+ */
+export function createRequestChain(options: ChainOptions): Handler {
+  return async (request) => {
+    const lifecycle = new Lifecycle(request);
+    let response: HttpResponse;
+    let queue: FairQueue | undefined;
+    try {
+      refuseMalformedHeaders(request.headers);
+      const info = requestInfo(request.method, request.path, request.query);
+      lifecycle.info = info;
+      const authenticating = options.authenticate(request);
+      const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
+      lifecycle.authenticatedUser = authenticatedUser;
+
+      const nextQueue = queueFor(options, info, authenticatedUser);
+      const turn = nextQueue?.enter(authenticatedUser.username);
+      queue = nextQueue;
+      if (turn !== undefined) {
+        await turn;
+        // Whoever hung up while waiting costs nothing more.
+        if (request.signal.aborted) throw badRequest("the client is gone");
+      }
+
+      const impersonating = options.impersonate(request, authenticatedUser);
+      const user = impersonating instanceof Promise ? await impersonating : impersonating;
+      lifecycle.user = user;
+
+      const attributes = attributesOf(info, user, request.query);
+      const deciding = options.authorize(attributes);
+      const decision = deciding instanceof Promise ? await deciding : deciding;
+      lifecycle.decision = decision;
+      if (decision.decision !== "allow") throw accessDenied(attributes, decision.reason);
+
+      const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
+      response = answering instanceof Promise ? await answering : answering;
+      if (isCompressible(response)) response = await compressed(request, response);
+    } catch (error) {
+      response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
+    }
+    queue?.leave();
+    const caller = lifecycle.authenticatedUser;
+    const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
+    addWarnings(response, warnings);
+    response.headers["audit-id"] = lifecycle.auditId;
+    response.headers["cache-control"] ??= "no-cache, private";
+    options.onAnswered?.(lifecycle.answered(response));
+    return options.onStreamEnded === undefined ? response : withEnd(response, lifecycle, options.onStreamEnded);
+  };
+}
+
+/** The id that a client gives its request, so that it finds it in the audit log, or else a new one (upstream: `WithAuditInit`). */
+function auditIdOf({ headers }: HttpRequest): string {
+  const given = headers["audit-id"];
+  return (typeof given === "string" ? given : given?.[0]) || randomUUID();
+}
+
+/** What is known of a request so far. */
+class Lifecycle {
+  readonly request: HttpRequest;
+  readonly auditId: string;
+  readonly #startedAt = performance.now();
+  info: ParsedRequestInfo | undefined;
+  authenticatedUser: UserInfo | undefined;
+  user: UserInfo | undefined;
+  decision: Decision | undefined;
+  isServed = false;
+
+  constructor(request: HttpRequest) {
+    this.request = request;
+    this.auditId = auditIdOf(request);
+  }
+
+  answered(response: HttpResponse): AnsweredRequest {
+    const { auditId, request, info, authenticatedUser, user, decision, isServed } = this;
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds };
+  }
+}
+
+/** The same answer; when it is a stream, its end is told. */
+function withEnd(
+  response: HttpResponse,
+  lifecycle: Lifecycle,
+  onStreamEnded: (answered: AnsweredRequest) => void,
+): HttpResponse {
+  const { body } = response;
+  if (typeof body === "string" || Buffer.isBuffer(body)) return response;
+  const start: StreamBody["start"] = (sink) => {
+    const stop = body.start(sink);
+    return () => {
+      stop();
+      onStreamEnded(lifecycle.answered(response));
+    };
+  };
+  return { ...response, body: { start } };
+}
+
+/** After authorization: paths that are none, methods that are not served and then the answer itself. */
+function route(
+  options: ChainOptions,
+  lifecycle: Lifecycle,
+  { info, user, request }: { readonly info: ParsedRequestInfo; readonly user: UserInfo; readonly request: HttpRequest },
+): Eventually<HttpResponse> {
+  if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
+  if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
+  const verbs = options.servedResources.verbsAt(info);
+  if (verbs.length === 0) throw pathNotFound();
+  if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
+  lifecycle.isServed = true;
+  return options.handleResource(request, info, user);
+}
+
+/** Watches, health checks and administrators always get their turn. */
+function queueFor(options: ChainOptions, info: ParsedRequestInfo, user: UserInfo): FairQueue | undefined {
+  if (info.verb === "watch" || user.groups.includes(mastersGroup)) return undefined;
+  if (info.kind === "path") return /^\/(?:healthz|livez|readyz)/.test(info.path) ? undefined : options.readOnlyQueue;
+  return info.verb === "get" || info.verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
+}
+
+/** Below `/api` and a served group the API answers; elsewhere nothing does. */
+function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {
+  const [, prefix, group] = path.split("/");
+  const isApi =
+    prefix === "api" || (prefix === "apis" && group !== undefined && servedResources.hasGroup(group) && group !== "");
+  if (isApi) throw pathNotFound();
+  return pageNotFound();
+}
+
+/** The log says everything, the answer nothing. */
+function bug(log: ChainLog, error: unknown, { auditId, info }: Lifecycle): ApiError {
+  log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
+  return internalError();
+}

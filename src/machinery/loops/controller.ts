@@ -1,0 +1,65 @@
+import { ApiError } from "../api/api-error.ts";
+import type { ApiClient } from "../client/api-client.ts";
+import type { InformerSet } from "./informer-set.ts";
+import type { ControllerName } from "../api/controller-names.ts";
+import type { ResourceReferences } from "../client/resource-references.ts";
+import type { Clock } from "../api/clock.ts";
+import type { Names } from "../api/names.ts";
+import { WorkQueue } from "./work-queue.ts";
+import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
+
+/** What every loop is given. Loops speak to the server through the client alone. */
+export interface ControllerContext {
+  readonly names: Names;
+  readonly references: ResourceReferences;
+  readonly client: ApiClient;
+  /** Local copies of resources, one for all loops. */
+  readonly informers: InformerSet;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly log: ControllerLog;
+}
+
+export interface ControllerLog {
+  info(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}
+
+interface StartedController {
+  readonly queue: WorkQueue;
+  /** Called when the local copies have their first list: for what must not take a copy that is empty yet for the truth. */
+  readonly onSynced?: () => void;
+}
+
+/** One loop: `start` registers its event handlers; what it returns is stopped with the process or the lease. */
+export interface Controller {
+  readonly name: ControllerName;
+  start(context: ControllerContext): StartedController;
+}
+
+/** The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. */
+export function controllerQueue(
+  name: ControllerName,
+  { log, schedule }: ControllerContext,
+  reconcile: (key: string) => Promise<void>,
+  options: Pick<WorkQueueOptions, "concurrency"> = {},
+): WorkQueue {
+  return new WorkQueue({
+    ...options,
+    reconcile,
+    schedule,
+    onError: (key, error) => {
+      if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;
+      log.error({ controller: name, key, error: error instanceof Error ? error.message : String(error) }, "will retry");
+    },
+  });
+}
+
+/** Runs an operation whose target may be gone, or be changed by another: those are no failures. */
+export async function ignoring(codes: readonly number[], operation: Promise<unknown>): Promise<void> {
+  try {
+    await operation;
+  } catch (error) {
+    if (!(error instanceof ApiError) || !codes.includes(error.code)) throw error;
+  }
+}

@@ -1,0 +1,31 @@
+import type { ApiObject } from "../api/object-meta.ts";
+import type { ApiClient, ResourceReference } from "../client/api-client.ts";
+import { Informer } from "./informer.ts";
+
+/** One informer a resource, shared by everyone in the process who follows it. */
+export class InformerSet {
+  readonly #client: ApiClient;
+  readonly #onError: (error: unknown) => void;
+  readonly #informers = new Map<string, Informer<ApiObject>>();
+
+  constructor(client: ApiClient, onError: (error: unknown) => void = () => {}) {
+    this.#client = client;
+    this.#onError = onError;
+  }
+
+  /** The informer of a resource over all namespaces, made on first use and started by `start`. */
+  of<T extends ApiObject>(reference: ResourceReference<T>): Informer<T> {
+    const key = `${reference.group}/${reference.resource}`;
+    let informer = this.#informers.get(key);
+    if (informer === undefined) {
+      informer = new Informer(this.#client.resource<ApiObject>(reference), { onError: this.#onError });
+      this.#informers.set(key, informer);
+    }
+    return informer as unknown as Informer<T>; // one reference a resource: its objects are of the reference's type
+  }
+
+  /** Starts all informers that were asked for until now. Resolves when each has its first list. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#informers.values()].map((informer) => informer.start(signal)));
+  }
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ApiError } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { ListOptions, ResourceClient } from "../client/api-client.ts";
+
+/** What an informer tells: each is called synchronously, in the order of the changes. */
+export interface InformerHandler<T extends ApiObject> {
+  onAdd?(object: T): void;
+  onUpdate?(object: T, previous: T): void;
+  onDelete?(object: T): void;
+}
+
+export interface InformerOptions {
+  readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
+  /** Told of every failed list or watch; the informer goes on by itself. */
+  readonly onError?: (error: unknown) => void;
+  /** Milliseconds before the n-th try in a row. Default: 100 doubling up to 10,000. */
+  readonly backoffMilliseconds?: (failures: number) => number;
+}
+
+/** `namespace/name`, or the bare name of a cluster-scoped object. */
+export const objectKey = ({ metadata }: ApiObject): string =>
+  metadata.namespace === undefined ? (metadata.name ?? "") : `${metadata.namespace}/${metadata.name ?? ""}`;
+
+/**
+ * A local copy of a resource that follows the server: list, then watch from there; a broken watch goes on at the last
+ * seen version, and a version that is gone (410) is listed again, with the differences told as events. Objects are
+ * shared with every reader and must not be changed. They have no managedFields: nobody who follows a resource reads them,
+ * they take most of an object's memory, and an update without them leaves them as they are.
+ */
+export class Informer<T extends ApiObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #handlers: InformerHandler<T>[] = [];
+  readonly #resource: ResourceClient<T>;
+  readonly #options: InformerOptions;
+  #synced: Promise<void> | undefined;
+
+  constructor(resource: ResourceClient<T>, options: InformerOptions = {}) {
+    this.#resource = resource;
+    this.#options = options;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** All objects, in no particular order. */
+  list(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  /** Adds a handler; it is first told of everything that is already there. */
+  addHandler(handler: InformerHandler<T>): void {
+    this.#handlers.push(handler);
+    for (const object of this.#objects.values()) handler.onAdd?.(object);
+  }
+
+  /** Starts following (once) until `signal` aborts. Resolves when the first list is in. */
+  start(signal: AbortSignal): Promise<void> {
+    this.#synced ??= new Promise((resolve) => void this.#follow(signal, resolve));
+    return this.#synced;
+  }
+
+  async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
+    let version = "";
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        if (version === "") {
+          version = await this.#relist();
+          onSynced();
+        }
+        for await (const { type, object } of this.#resource.watch(
+          { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true },
+          signal,
+        )) {
+          failures = 0;
+          version = object.metadata.resourceVersion ?? version;
+          if (type === "DELETED") this.#remove(object);
+          else if (type !== "BOOKMARK") this.#put(object);
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        if (error instanceof ApiError && error.code === 410) version = "";
+        this.#options.onError?.(error);
+      }
+      if (!signal.aborted) await this.#pause(failures++, signal);
+    }
+    onSynced();
+  }
+
+  /** A watch that ends at once, over and over, must not turn into a busy loop: every round but the first waits. */
+  async #pause(failures: number, signal: AbortSignal): Promise<void> {
+    const backoff = this.#options.backoffMilliseconds ?? ((n: number) => Math.min(10_000, 100 * 2 ** n));
+    await delay(backoff(failures), undefined, { signal, ref: false }).catch(() => {});
+  }
+
+  async #relist(): Promise<string> {
+    const list = await this.#resource.list({ ...this.#options.selectors });
+    const seen = new Set<string>();
+    for (const object of list.items) {
+      seen.add(objectKey(object));
+      this.#put(object);
+    }
+    for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
+    return list.metadata.resourceVersion ?? "";
+  }
+
+  #put(received: T): void {
+    const key = objectKey(received);
+    const previous = this.#objects.get(key);
+    if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
+    const object = withoutManagedFields(received);
+    this.#objects.set(key, object);
+    for (const handler of this.#handlers) {
+      if (previous === undefined) handler.onAdd?.(object);
+      else handler.onUpdate?.(object, previous);
+    }
+  }
+
+  #remove(object: T): void {
+    const key = objectKey(object);
+    if (!this.#objects.delete(key)) return;
+    for (const handler of this.#handlers) handler.onDelete?.(object);
+  }
+}
+
+function withoutManagedFields<T extends ApiObject>(object: T): T {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,80 @@
+import { forbiddenField, invalidValue, required } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/label-validation.ts";
+import { metaPackage } from "./object-meta-schema.ts";
+import { atomicList, mapOf, named, object, string } from "./schema.ts";
+import type { Infer } from "./schema.ts";
+
+const labelSelectorRequirement = object({
+  goType: "v1.LabelSelectorRequirement",
+  package: metaPackage,
+  description: "A condition on the value of one label.",
+  fields: {
+    key: { number: 1, schema: string, presence: "always", isRequired: true, description: "The label's key." },
+    operator: {
+      number: 2,
+      schema: named(string, "v1.LabelSelectorOperator"),
+      presence: "always",
+      isRequired: true,
+      description: "In, NotIn, Exists or DoesNotExist.",
+    },
+    values: { number: 3, schema: atomicList(string), description: "The values of In and NotIn." },
+  },
+});
+
+/** Selects objects by their labels: all conditions must be met (upstream: `metav1.LabelSelector`). */
+export const labelSelector = object({
+  goType: "v1.LabelSelector",
+  package: metaPackage,
+  description: "Selects objects by their labels. All conditions must be met; without any, everything is selected.",
+  isAtomic: true,
+  fields: {
+    matchLabels: { number: 1, schema: mapOf(string), description: "Labels that must be there with these values." },
+    matchExpressions: {
+      number: 2,
+      schema: atomicList(labelSelectorRequirement),
+      description: "Further conditions on labels.",
+    },
+  },
+});
+
+type LabelSelector = Infer<typeof labelSelector>;
+
+/** Every fault of a selector (upstream: `ValidateLabelSelector`, then `LabelSelectorAsSelector`). */
+export function validateLabelSelector(selector: LabelSelector, field: string): FieldError[] {
+  const faults = [
+    ...validateLabels(selector.matchLabels, `${field}.matchLabels`),
+    ...(selector.matchExpressions ?? []).flatMap((requirement, index) =>
+      validateRequirement(requirement, `${field}.matchExpressions[${index}]`),
+    ),
+  ];
+  return faults.length === 0 ? [] : [...faults, invalidValue(field, null, "invalid label selector.")];
+}
+
+function validateRequirement(
+  { key, operator, values = [] }: Infer<typeof labelSelectorRequirement>,
+  field: string,
+): FieldError[] {
+  return [
+    ...validateOperator(operator, values.length, field),
+    ...qualifiedNameFaults(key).map((fault) => invalidValue(`${field}.key`, key, fault)),
+    ...values.flatMap((value, index) =>
+      labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, value, fault)),
+    ),
+  ];
+}
+
+function validateOperator(operator: string, count: number, field: string): FieldError[] {
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return count === 0 ? [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")] : [];
+    case "Exists":
+    case "DoesNotExist":
+      return count === 0
+        ? []
+        : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    default:
+      return [invalidValue(`${field}.operator`, operator, "not a valid selector operator")];
+  }
+}

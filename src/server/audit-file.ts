@@ -1,0 +1,78 @@
+import type { Logger } from "pino";
+import type { Clock } from "../machinery/api/clock.ts";
+import { occasionally } from "../machinery/api/occasionally.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import type { ServeOptions } from "./serve-flags.ts";
+import { LineWriter } from "../machinery/files/line-writer.ts";
+import { openLogFile, standardOutput } from "../machinery/files/log-output.ts";
+import type { LogOutput } from "../machinery/files/log-output.ts";
+import { createAuditLog } from "../machinery/http/audit.ts";
+import type { AuditLog } from "../machinery/http/audit.ts";
+import type { AuditCounts } from "../machinery/http/metrics.ts";
+
+/** Events that wait for a full disk or a slow reader. */
+const maximumBytes = 16 * 1024 * 1024;
+/** What a kill can lose. */
+const flushMilliseconds = 100;
+/** How long the server's end waits for a disk that takes nothing. */
+const closingMilliseconds = 2000;
+
+export interface AuditFile extends AuditLog {
+  counts(): AuditCounts;
+  close(): Promise<void>;
+}
+
+/**
+ * Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Requests never wait for it: events
+ * that cannot be written wait in memory, and are lost and counted when there are too many. Undefined without the flag.
+ * Throws UsageError for a path that cannot be written.
+ */
+export function openAuditFile(options: ServeOptions, { clock, log }: AuditFileOptions): AuditFile | undefined {
+  const path = options["audit-log-path"];
+  if (path === undefined) return undefined;
+  const failed = occasionally<unknown>((error) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({ path, reason, lostEvents: writer.lostLines }, "cannot write audit events: they wait, and will be lost");
+  });
+  const writer = new LineWriter({
+    output: path === "-" ? standardOutput(1) : openOutput(path),
+    maximumBytes,
+    flushMilliseconds,
+    onFailure: failed,
+    onRecovered: (lostEvents) => log.warn({ path, lostEvents }, "audit events are written again"),
+  });
+  process.once("exit", flushAtExit);
+  function flushAtExit(): void {
+    writer.flushAtExit();
+  }
+  let events = 0;
+  return {
+    ...createAuditLog({
+      clock,
+      write(line) {
+        events++;
+        writer.write(line);
+      },
+    }),
+    counts: () => ({ events, errors: writer.lostLines }),
+    async close() {
+      const lostEvents = await writer.close({ withinMilliseconds: closingMilliseconds });
+      process.off("exit", flushAtExit);
+      if (lostEvents > 0) log.error({ path, lostEvents }, "the last audit events could not be written");
+    },
+  };
+}
+
+interface AuditFileOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function openOutput(path: string): LogOutput {
+  try {
+    return openLogFile(path);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--audit-log-path: cannot write ${path}: ${reason}`, { cause });
+  }
+}

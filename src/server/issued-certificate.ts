@@ -1,0 +1,35 @@
+import type { Clock } from "../machinery/api/clock.ts";
+import { signCertificate } from "../pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../pki/certificate-template.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../pki/keys.ts";
+import { encodePem } from "../pki/pem.ts";
+import { clockSkewMilliseconds } from "../features/certificates/authorities/cluster-authority.ts";
+import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
+
+/** A certificate with its private key, both PEM. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export type Identity = Pick<CertificateTemplate, "subject" | "extendedKeyUsages" | "subjectAltNames">;
+
+export const serverCertificateLifetimeMilliseconds = 365 * 24 * 3_600_000;
+
+/** A new key and its certificate, for the server's own use. It never outlives the CA. */
+export function issueCertificate(identity: Identity, authority: ClusterAuthority, clock: Clock): KeyPair {
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const now = clock.now();
+  const der = signCertificate(
+    {
+      ...identity,
+      publicKey: publicKeyInfoOf(privateKey),
+      notBefore: now - clockSkewMilliseconds,
+      notAfter: Math.min(now + serverCertificateLifetimeMilliseconds, authority.certificate.notAfter),
+      isCA: false,
+      keyUsages: ["digitalSignature"],
+    },
+    authority,
+  );
+  return { certificate: encodePem("CERTIFICATE", der), key: encodePrivateKeyPem(privateKey) };
+}

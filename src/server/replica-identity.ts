@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { signerWords } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { ClusterAuthorities, SignerWord } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { Store } from "../machinery/storage/store.ts";
+
+/** What all replicas of a server must have in common: it decides whom they believe. */
+export interface ReplicaIdentity {
+  readonly authorities: ClusterAuthorities;
+  /** The `kid` of the key that signs tokens. */
+  readonly signingKeyId: string;
+  /** Those of all keys that verify tokens. */
+  readonly verificationKeyIds: readonly string[];
+}
+
+/** Beside the objects, which are below /registry/. Fingerprints only: no secret is stored. */
+const key = "/replicas/identity";
+
+interface Recorded {
+  readonly authority: string;
+  /** By the signer's word. Left out by versions with one CA for everything: then it is the server's. */
+  readonly ofSigner: Readonly<Record<SignerWord, string>>;
+  readonly signingKeyId: string;
+}
+
+const fingerprintOf = ({ certificate }: { readonly certificate: Certificate }): string =>
+  createHash("sha256").update(certificate.der).digest("hex");
+
+/**
+ * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
+ * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
+ */
+export async function agreeOnIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
+  const own: Recorded = {
+    authority: fingerprintOf(identity.authorities.server),
+    ofSigner: {
+      "apiserver-client": fingerprintOf(identity.authorities.ofSigner["apiserver-client"]),
+      "nodeagent-client": fingerprintOf(identity.authorities.ofSigner["nodeagent-client"]),
+      "nodeagent-serving": fingerprintOf(identity.authorities.ofSigner["nodeagent-serving"]),
+    },
+    signingKeyId: identity.signingKeyId,
+  };
+  for (;;) {
+    const { entries } = await store.range({ start: key, end: `${key}\0` });
+    const [entry] = entries;
+    const recorded = entry && parseRecorded(entry.value);
+    if (recorded !== undefined) check(recorded, own, identity);
+    if (recorded !== undefined && recorded.signingKeyId === own.signingKeyId) return;
+    const { isWritten } = await store.write({
+      key,
+      value: Buffer.from(JSON.stringify(own)),
+      expectedRevision: entry?.modRevision ?? 0,
+    });
+    if (isWritten) return;
+  }
+}
+
+function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: ReplicaIdentity): void {
+  if (recorded.authority !== own.authority) {
+    throw new UsageError(
+      "this replica's CA is not that of the others on this etcd: give all of them the same ca.crt and ca.key in their data directories",
+    );
+  }
+  if (!verificationKeyIds.includes(recorded.signingKeyId)) {
+    throw new UsageError(
+      "this replica does not know the key that signs the others' tokens: give all of them the same service-account.key in " +
+        "their data directories, or --service-account-signing-key-file, or that key in --service-account-key-file",
+    );
+  }
+  const others = signerWords.filter((word) => recorded.ofSigner[word] !== own.ofSigner[word]);
+  if (others.length > 0) {
+    const files = others.map((word) => `${word}-ca.crt`).join(", ");
+    throw new UsageError(
+      `this replica's CAs of the signers are not those of the others on this etcd (${files}): give all of them the same ` +
+        "*-ca.crt and *-ca.key in their data directories, or none of them where the others have none",
+    );
+  }
+}
+
+function parseRecorded(value: Buffer): Recorded {
+  const parsed: unknown = JSON.parse(value.toString("utf8"));
+  const fields = new Map(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
+  const authority = String(fields.get("authority"));
+  const signers: unknown = fields.get("ofSigner");
+  const ofSigner = new Map(typeof signers === "object" && signers !== null ? Object.entries(signers) : []);
+  const recordedOf = (word: SignerWord): string => String(ofSigner.get(word) ?? authority);
+  return {
+    authority,
+    ofSigner: {
+      "apiserver-client": recordedOf("apiserver-client"),
+      "nodeagent-client": recordedOf("nodeagent-client"),
+      "nodeagent-serving": recordedOf("nodeagent-serving"),
+    },
+    signingKeyId: String(fields.get("signingKeyId")),
+  };
+}

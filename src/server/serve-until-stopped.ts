@@ -1,0 +1,81 @@
+import cluster from "node:cluster";
+import type { Logger } from "pino";
+import type { ServeOptions } from "./serve-flags.ts";
+import { openProcessLog } from "../machinery/files/process-log.ts";
+import { keepHeapSmall } from "./small-heap.ts";
+import { ownDataDirectory } from "./own-data-directory.ts";
+import { startServer } from "./start-server.ts";
+import { signetVersion } from "./signet-version.ts";
+import { shareOf, workerCount } from "./workers/worker-count.ts";
+import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
+import { runWorkerProcess } from "./workers/worker-process.ts";
+
+/** How long requests may go on after the first signal to stop. */
+const graceMilliseconds = 10_000;
+
+/** Something that serves: one server in this process, or several in processes of their own. */
+interface Serving {
+  readonly url: string;
+  readonly kubeconfigFile: string;
+  stop(options: { readonly graceMilliseconds: number }): Promise<void>;
+}
+
+/** Runs a server until SIGTERM or SIGINT, and says on standard output where it is and when it is ready. */
+export async function serveUntilStopped(options: ServeOptions): Promise<void> {
+  keepHeapSmall();
+  const log = openProcessLog(options["log-level"]);
+  const workers = workerCount(options.workers);
+  if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
+  let serving: Serving;
+  try {
+    serving = workers === 1 ? await startServer(options, { log }) : await startWorkers(options, { workers, log });
+  } catch (error) {
+    if (!(error instanceof WorkerFailed)) throw error;
+    if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
+    process.exitCode = error.exitCode;
+    return;
+  }
+  console.log(`signet ${signetVersion} (${options.profile} names) listens on ${serving.url}`);
+  console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
+  // Since the process began, the runtime's own start included.
+  console.log(`ready in ${Math.round(performance.now())} ms`);
+
+  const { promise, resolve } = Promise.withResolvers<string>();
+  process.once("SIGTERM", resolve).once("SIGINT", resolve);
+  const signal = await promise;
+  log.info({ signal }, "stopping");
+  // A second signal does not wait.
+  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+  await serving.stop({ graceMilliseconds });
+}
+
+/** This process has the data directory, and its workers share it. */
+async function startWorkers(
+  options: ServeOptions,
+  { workers, log }: { readonly workers: number; readonly log: Logger },
+): Promise<Serving> {
+  const folder = ownDataDirectory(options["data-dir"]);
+  try {
+    const { "bind-address": host, "secure-port": port } = options;
+    const pool = await startWorkerPool({ count: workers, host, port, log });
+    folder.describe(pool.url);
+    return {
+      ...pool,
+      async stop(stopOptions) {
+        await pool.stop(stopOptions);
+        folder.release();
+      },
+    };
+  } catch (error) {
+    folder.release();
+    throw error;
+  }
+}
+
+/** A worker's part of the bounds that are the whole server's. */
+const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
+  ...options,
+  "max-requests-inflight": shareOf(options["max-requests-inflight"], workers),
+  "max-connections": shareOf(options["max-connections"], workers),
+  "max-mutating-requests-inflight": shareOf(options["max-mutating-requests-inflight"], workers),
+});

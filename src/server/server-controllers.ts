@@ -1,0 +1,42 @@
+import type { Logger } from "pino";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { Handler } from "../machinery/api/http-message.ts";
+import type { ServeOptions } from "./serve-flags.ts";
+import { ApiClient } from "../machinery/client/api-client.ts";
+import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
+import { controllerList } from "./controller-list.ts";
+import type { ControllerListOptions } from "./controller-list.ts";
+import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
+import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import type { TokenServices } from "../features/accounts/token-services.ts";
+
+export interface ServerControllersOptions extends Omit<ControllerListOptions, "authorityFor"> {
+  readonly options: ServeOptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly handler: Handler;
+  /** The controllers' own identity. */
+  readonly bearerToken: string;
+  readonly issueSecretToken: TokenServices["issueSecretToken"];
+  readonly signing: SigningAuthorities;
+}
+
+/** Runs every loop in this process, through the same chain as everybody, while it holds the loops' lease. */
+export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
+  const { options, names, clock, log, handler, bearerToken, signing } = server;
+  const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
+  const running = startElectedControllers({
+    names,
+    client,
+    clock,
+    log,
+    controllers: controllerList({ ...server, authorityFor: signing.authorityFor }),
+    isElected: options["leader-elect"],
+  });
+  return {
+    async stop() {
+      await running.stop();
+      client.close();
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { hostname } from "node:os";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Clock } from "../machinery/api/clock.ts";
+import { writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
+import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
+import type { KeyPair } from "./issued-certificate.ts";
+
+/** Renewed when less than a third of the lifetime is left. */
+const renewalMilliseconds = serverCertificateLifetimeMilliseconds / 3;
+
+/** The names that the server answers to: loopback, the machine's, and what the settings add. */
+export function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresses: string[] } {
+  const names = [...new Set(["localhost", hostname(), "127.0.0.1", "::1", ...more])].filter(
+    (name) => name !== "0.0.0.0" && name !== "::",
+  );
+  return {
+    dnsNames: names.filter((name) => isIP(name) === 0),
+    ipAddresses: names.filter((name) => isIP(name) !== 0),
+  };
+}
+
+export interface ServingCertificateOptions {
+  readonly dataDirectory: string;
+  readonly authority: ClusterAuthority;
+  readonly clock: Clock;
+  /** Names besides loopback and the machine's. */
+  readonly names: readonly string[];
+}
+
+/** The data directory's serving certificate (`serving.pem`: key and certificate in one file, so that they fit). */
+export function openServingCertificate({ dataDirectory, authority, clock, names }: ServingCertificateOptions): KeyPair {
+  const file = join(dataDirectory, "serving.pem");
+  const wanted = servingNames(names);
+  const kept = parseKeyPair(readPrivateFile(file) ?? "");
+  if (kept !== undefined && isStillGood(kept, { authority, clock, wanted })) return kept;
+  const made = issueCertificate(
+    {
+      subject: { commonName: "signet" },
+      extendedKeyUsages: ["serverAuth"],
+      subjectAltNames: { ...wanted, emailAddresses: [], uris: [] },
+    },
+    authority,
+    clock,
+  );
+  writePrivateFile(file, made.key + made.certificate);
+  return made;
+}
+
+/** Splits a file that holds a private key and then certificates. */
+export function parseKeyPair(pem: string): KeyPair | undefined {
+  const certificateAt = pem.indexOf("-----BEGIN CERTIFICATE-----");
+  if (certificateAt <= 0) return undefined;
+  return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
+}
+
+/** By name and key: another CA may have the same name. */
+export const isIssuedBy = (
+  certificate: Certificate,
+  { certificate: { rawSubject, subjectKeyId } }: ClusterAuthority,
+): boolean =>
+  certificate.rawIssuer.equals(rawSubject) &&
+  (subjectKeyId === undefined || certificate.authorityKeyId?.equals(subjectKeyId) === true);
+
+interface Wanted {
+  readonly authority: ClusterAuthority;
+  readonly clock: Clock;
+  readonly wanted: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
+}
+
+function isStillGood(pair: KeyPair, { authority, clock, wanted }: Wanted): boolean {
+  const [certificate] = parseCertificatesPem(pair.certificate);
+  if (certificate === undefined || !isIssuedBy(certificate, authority)) return false;
+  const { dnsNames, ipAddresses } = certificate.subjectAltNames;
+  return (
+    certificate.notAfter - clock.now() > renewalMilliseconds &&
+    wanted.dnsNames.every((name) => dnsNames.includes(name)) &&
+    wanted.ipAddresses.every((address) => ipAddresses.includes(address))
+  );
+}

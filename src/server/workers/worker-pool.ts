@@ -1,0 +1,183 @@
+import cluster from "node:cluster";
+import type { Worker } from "node:cluster";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { sleep } from "../../agent/sleep.ts";
+import { Restarts } from "./restarts.ts";
+import type { FromWorker, ToWorker } from "./worker-messages.ts";
+
+export interface WorkerPoolOptions {
+  readonly count: number;
+  readonly host: string;
+  /** 0: a free one is picked, and kept for as long as the pool lives. */
+  readonly port: number;
+  readonly log: Logger;
+}
+
+export interface WorkerPool {
+  readonly url: string;
+  readonly kubeconfigFile: string;
+  /** Ends all workers; those that take longer than the grace and a little more are killed. */
+  stop(options: { readonly graceMilliseconds: number }): Promise<void>;
+}
+
+/** A worker that does not serve after so long hangs, and is killed: reading a store of gigabytes takes less. */
+const startingMilliseconds = 120_000;
+/** After the grace: for closing the store and leaving. */
+const leavingMilliseconds = 5000;
+
+/** A worker that can't start. */
+export class WorkerFailed extends Error {
+  readonly exitCode: number;
+  /** Whether it could say why by itself. */
+  readonly hasSaidWhy: boolean;
+
+  constructor(what: string, { exitCode, cause }: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
+    super(`a worker could not start: ${what}`, { cause });
+    this.name = "WorkerFailed";
+    this.exitCode = exitCode || 1;
+    this.hasSaidWhy = exitCode !== undefined;
+  }
+}
+
+/**
+ * Starts processes that serve one port, this program with the same arguments each. Each accepts connections by itself, and
+ * the system spreads them: none is handed on, and so none is lost between two processes. This one replaces workers that
+ * die (see Restarts), tells the others of each one's writes, and lets one of them, the oldest, run the loops. Rejects with WorkerFailed when one can't start.
+ */
+export async function startWorkerPool({ count, host, port, log }: WorkerPoolOptions): Promise<WorkerPool> {
+  cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
+  const pool = new Pool(await freePort({ host, port }), log);
+  try {
+    // The first makes what is made once: CA, keys, store, default policy, kubeconfig. The others find it.
+    const { url, kubeconfigFile } = await pool.add();
+    await Promise.all(Array.from({ length: count - 1 }, () => pool.add()));
+    return { url, kubeconfigFile, stop: (options) => pool.stop(options) };
+  } catch (error) {
+    await pool.stop({ graceMilliseconds: 0 });
+    throw error;
+  }
+}
+
+type Ready = Extract<FromWorker, { type: "ready" }>;
+
+class Pool {
+  readonly #port: number;
+  readonly #log: Logger;
+  /** In the order in which they became ready. */
+  readonly #ready = new Set<Worker>();
+  readonly #running = new Set<Worker>();
+  readonly #restarts: Restarts;
+  #leader: Worker | undefined;
+  #isStopping = false;
+
+  constructor(port: number, log: Logger) {
+    this.#port = port;
+    this.#log = log;
+    this.#restarts = new Restarts({
+      start: () => this.add(),
+      sleep,
+      random: Math.random,
+      onFailure: (error, failures) =>
+        log.error({ err: error, failures, serving: this.#ready.size }, "a worker could not be replaced, will retry"),
+    });
+  }
+
+  /** Starts a worker; resolves when it serves. From then on it is replaced when it dies. */
+  async add(): Promise<Ready> {
+    const worker = cluster.fork();
+    this.#running.add(worker);
+    const late = setTimeout(() => {
+      fail(new WorkerFailed(`it did not serve within ${startingMilliseconds / 1000} seconds`));
+      worker.process.kill("SIGKILL");
+    }, startingMilliseconds);
+    const { promise, resolve, reject: fail } = Promise.withResolvers<Ready>();
+    worker.on("message", (message: FromWorker) => {
+      if (message.type === "written") return this.#tellOthers(worker);
+      this.#ready.add(worker);
+      this.#chooseLeader();
+      resolve(message);
+    });
+    // The system has no process or descriptor left: there will be no exit.
+    worker.on("error", (cause: Error) => {
+      if (worker.process.pid === undefined) this.#running.delete(worker);
+      fail(new WorkerFailed(cause.message, { cause }));
+    });
+    let readyAt = 0;
+    worker.once("exit", (code: number | null, signal: NodeJS.Signals | null) => {
+      this.#running.delete(worker);
+      fail(new WorkerFailed(`it ended with ${signal ?? `exit code ${code}`}`, code === null ? {} : { exitCode: code }));
+      if (this.#ready.delete(worker) && !this.#isStopping) this.#died(worker, { code, signal, readyAt });
+    });
+    send(worker, { type: "serve", port: this.#port });
+    try {
+      const ready = await promise;
+      readyAt = performance.now();
+      return ready;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  #died(
+    worker: Worker,
+    {
+      code,
+      signal,
+      readyAt,
+    }: { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly readyAt: number },
+  ): void {
+    this.#log.warn({ worker: worker.process.pid, code, signal }, "a worker died and is replaced");
+    if (this.#leader === worker) this.#leader = undefined;
+    this.#chooseLeader();
+    // Its last writes may be on disk and nobody told.
+    this.#tellOthers(worker);
+    this.#restarts.ended({ servedMilliseconds: performance.now() - readyAt });
+  }
+
+  async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
+    this.#isStopping = true;
+    this.#restarts.stop();
+    const workers = [...this.#running];
+    const ended = workers.map((worker) => once(worker, "exit"));
+    for (const worker of workers) {
+      if (this.#ready.has(worker)) send(worker, { type: "stop", graceMilliseconds });
+      // It has nothing to end, and may not hear anything yet.
+      else worker.process.kill("SIGKILL");
+    }
+    const late = setTimeout(() => {
+      for (const worker of workers) worker.process.kill("SIGKILL");
+    }, graceMilliseconds + leavingMilliseconds);
+    await Promise.all(ended);
+    clearTimeout(late);
+  }
+
+  #chooseLeader(): void {
+    if (this.#leader !== undefined || this.#isStopping) return;
+    const [oldest] = this.#ready;
+    if (oldest === undefined) return;
+    this.#leader = oldest;
+    send(oldest, { type: "run-loops" });
+  }
+
+  #tellOthers(writer: Worker): void {
+    for (const worker of this.#ready) if (worker !== writer) send(worker, { type: "written" });
+  }
+}
+
+/** A worker that is just dying can't be told anything any more: its exit is what counts. */
+function send(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message, () => {});
+}
+
+/** The port itself, or a free one for 0. Rejects when somebody else listens there: workers would share it with him. */
+async function freePort(address: { readonly host: string; readonly port: number }): Promise<number> {
+  const probe = createServer().listen(address);
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo; // it listens on TCP
+  probe.close();
+  await once(probe, "close");
+  return port;
+}

@@ -1,0 +1,66 @@
+import type { Logger } from "pino";
+import type { ServeOptions } from "../serve-flags.ts";
+import { joinFolder } from "../../machinery/files/owned-folder.ts";
+import { openStore } from "../open-store.ts";
+import { startServer } from "../start-server.ts";
+import type { RunningServer } from "../start-server.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import type { FromWorker, ToWorker } from "./worker-messages.ts";
+
+/**
+ * One of several processes that serve one data directory on one port. It does what the process that started it says, and
+ * ends with it. What other workers write reaches it through the store alone; messages only make that sooner.
+ */
+export async function runWorkerProcess(options: ServeOptions, log: Logger): Promise<void> {
+  // A terminal signals the whole group of processes: stopping is for the first of them to say.
+  process.on("SIGTERM", () => {}).on("SIGINT", () => {});
+  // Where nobody hears it any more, this process is about to end too.
+  const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
+
+  let server: RunningServer | undefined;
+  const stop = async (graceMilliseconds: number): Promise<void> => {
+    // Who does not serve yet has nothing to end.
+    if (server === undefined) process.exit(0);
+    const stopping = server;
+    server = undefined;
+    try {
+      await stopping.stop({ graceMilliseconds });
+      process.disconnect?.();
+    } catch (error) {
+      log.error({ err: error }, "could not stop in order");
+      process.exit(1);
+    }
+  };
+  const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
+  // From the beginning: no message may come before its listener.
+  process.on("message", (message: ToWorker) => {
+    if (message.type === "serve") serveOn(message.port);
+    else if (message.type === "stop") void stop(message.graceMilliseconds);
+    else if (message.type === "run-loops") server?.startLoops();
+    // Looking wakes the watches that have not come as far.
+    else if (message.type === "written") void look(server?.store);
+  });
+  const port = await portToServe;
+  try {
+    const folder = joinFolder(options["data-dir"]);
+    const store = await openStore(options, () => tell({ type: "written" }));
+    server = await startServer(
+      { ...options, "secure-port": port },
+      { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
+    );
+  } catch (error) {
+    // The channel must not keep a process that has nothing to do; its exit code is what the other one hears.
+    process.channel?.unref();
+    throw error;
+  }
+  tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
+}
+
+/** Looks how far the store is; what is wrong with it is told to whoever asks it next. */
+async function look(store: Store | undefined): Promise<void> {
+  try {
+    await store?.latestRevision();
+  } catch {
+    // See above.
+  }
+}

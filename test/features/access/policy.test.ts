@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { kubernetesNames, platformNames } from "../../../src/machinery/api/names.ts";
+import type { ClusterRole, PolicyRule } from "../../../src/features/access/rbac-types.ts";
+import {
+  aggregateRules,
+  bootstrapPolicy,
+  createAuthorization,
+  rbac,
+  reconcileBinding,
+  reconcileRole,
+  RuleResolver,
+} from "../../../src/machinery/authorization/authorization.ts";
+import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
+
+const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
+const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
+  apiVersion: "rbac.authorization.platform.io/v1",
+  kind: "ClusterRole",
+  metadata: { name },
+  rules: [readPods],
+  ...bent,
+});
+const autoupdateOff = { "rbac.authorization.platform.io/autoupdate": "false" };
+
+describe("a default role", () => {
+  const wanted = role("r", { metadata: { name: "r", labels: { a: "1" } }, rules: [readPods, listPods] });
+
+  it("that is complete is left alone", () => {
+    assert.equal(reconcileRole(wanted, wanted, platformNames), undefined);
+    assert.equal(reconcileRole(role("r", { rules: null }), role("r", { rules: [] }), platformNames), undefined);
+  });
+
+  it("gets back what is missing, and keeps what was added", () => {
+    const added: PolicyRule = { verbs: ["get"], apiGroups: [""], resources: ["secrets"] };
+    const existing = role("r", {
+      metadata: { name: "r", uid: "u", resourceVersion: "7", labels: { a: "mine", b: "2" } },
+      rules: [added, readPods],
+    });
+    assert.deepEqual(reconcileRole(existing, wanted, platformNames), {
+      ...existing,
+      rules: [added, readPods, listPods],
+    });
+  });
+
+  it("with autoupdate false is left alone", () => {
+    const existing = role("r", { metadata: { name: "r", annotations: autoupdateOff }, rules: [] });
+    assert.equal(reconcileRole(existing, wanted, platformNames), undefined);
+  });
+
+  it("that is aggregated gets its selectors back, and keeps its controller's rules", () => {
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { x: "y" } }] };
+    const next = reconcileRole(role("r"), role("r", { rules: null, aggregationRule }), platformNames);
+    assert.deepEqual(next, role("r", { aggregationRule }));
+  });
+});
+
+describe("a default binding", () => {
+  const binding = (...names: string[]) => ({
+    apiVersion: "v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "b" },
+    subjects: names.map(toUser),
+    roleRef: roleRef("ClusterRole", "r"),
+  });
+
+  it("gets missing subjects back, and keeps others", () => {
+    assert.equal(reconcileBinding(binding("a", "b"), binding("a"), platformNames), undefined);
+    assert.deepEqual(reconcileBinding(binding("x"), binding("a"), platformNames), {
+      action: "update",
+      binding: binding("x", "a"),
+    });
+  });
+
+  it("of another role is replaced, unless its annotation says that it is not kept", () => {
+    const other = { ...binding("a"), roleRef: roleRef("ClusterRole", "other") };
+    assert.equal(reconcileBinding(other, binding("a"), platformNames)?.action, "replace");
+    const own = { ...other, metadata: { name: "b", annotations: autoupdateOff } };
+    assert.equal(reconcileBinding(own, binding("a"), platformNames), undefined);
+  });
+});
+
+describe("an aggregated role", () => {
+  const whole = (rules: PolicyRule[] | null, ...selectors: object[]): ClusterRole =>
+    role("whole", {
+      metadata: { name: "whole", labels: { part: "yes" } },
+      rules,
+      aggregationRule: { clusterRoleSelectors: selectors },
+    });
+  const part = (name: string, rules: PolicyRule[]): ClusterRole =>
+    role(name, { metadata: { name, labels: { part: "yes" } }, rules });
+  const parts = [part("b", [listPods, readPods]), part("a", [readPods]), role("other", { rules: [{ verbs: ["*"] }] })];
+
+  it("has the rules of its parts, by name, each once", () => {
+    assert.deepEqual(aggregateRules(whole(null, { matchLabels: { part: "yes" } }), parts), [readPods, listPods]);
+  });
+
+  it("that has them already does not change, nor does one without the rule", () => {
+    assert.equal(aggregateRules(whole([readPods, listPods], { matchLabels: { part: "yes" } }), parts), undefined);
+    assert.equal(aggregateRules(role("plain"), parts), undefined);
+  });
+
+  it("never takes its own rules for a part's", () => {
+    const self = whole([{ verbs: ["*"] }], { matchLabels: { part: "yes" } });
+    assert.deepEqual(aggregateRules(self, [self]), []);
+  });
+
+  it("selects by expressions too", () => {
+    const by = (operator: string, values?: string[]) =>
+      aggregateRules(whole(null, { matchExpressions: [{ key: "part", operator, ...(values && { values }) }] }), parts);
+    assert.equal(by("In", ["yes"])?.length, 2);
+    assert.equal(by("NotIn", ["yes"])?.length, 1);
+    assert.equal(by("Exists")?.length, 2);
+    assert.equal(by("DoesNotExist")?.length, 1);
+    assert.equal(by("Unknown"), undefined);
+  });
+});
+
+for (const names of [platformNames, kubernetesNames]) {
+  describe(`the default policy of profile ${names.profile}`, () => {
+    const policy = bootstrapPolicy(names);
+    const clusterRoles = new Map(policy.clusterRoles.map((one) => [one.metadata.name ?? "", one]));
+    for (const [name, one] of clusterRoles) {
+      const rules = aggregateRules(one, policy.clusterRoles);
+      if (rules !== undefined) clusterRoles.set(name, { ...one, rules });
+    }
+    const authorize = createAuthorization([
+      rbac(
+        new RuleResolver(names, {
+          generation: () => 1,
+          listClusterRoleBindings: () => policy.clusterRoleBindings,
+          listRoleBindings: () => [],
+          getClusterRole: (name) => clusterRoles.get(name),
+          getRole: () => undefined,
+        }),
+      ),
+    ]);
+    const may = (attributes: ReturnType<typeof asks>, ...groups: string[]): boolean =>
+      authorize({ ...attributes, user: user("somebody", ...groups) }).decision === "allow";
+    const create = (group: "authentication" | "authorization", resource: string) =>
+      asks({ verb: "create", group: names.group(group), resource, namespace: "" });
+
+    it("names every role once, and binds only roles that there are", () => {
+      assert.equal(clusterRoles.size, policy.clusterRoles.length);
+      for (const { roleRef: bound } of policy.clusterRoleBindings) assert.ok(clusterRoles.has(bound.name), bound.name);
+    });
+
+    it("lets anonymous read health and version, and nothing else", () => {
+      for (const path of ["/healthz", "/livez", "/readyz", "/version"])
+        assert.ok(may(asksPath(path), "system:unauthenticated"));
+      for (const path of ["/api", "/metrics", "/openid/v1/jwks", "/"])
+        assert.ok(!may(asksPath(path), "system:unauthenticated"));
+      assert.ok(!may(create("authentication", "selfsubjectreviews"), "system:unauthenticated"));
+    });
+
+    it("lets the authenticated ask about themselves and discover, and read no resource", () => {
+      assert.ok(may(create("authentication", "selfsubjectreviews"), "system:authenticated"));
+      assert.ok(may(create("authorization", "selfsubjectaccessreviews"), "system:authenticated"));
+      assert.ok(may(asksPath("/apis/x/v1"), "system:authenticated"));
+      assert.ok(!may(create("authentication", "tokenreviews"), "system:authenticated"));
+      assert.ok(!may(asks({ resource: "serviceaccounts" }), "system:authenticated"));
+    });
+
+    it("lets whoever is authenticated read trust bundles, and service accounts the issuer's documents", () => {
+      const bundles = asks({
+        verb: "list",
+        group: names.group("certificates"),
+        resource: "clustertrustbundles",
+        namespace: "",
+      });
+      assert.ok(may(bundles, "system:serviceaccounts"));
+      assert.ok(may(bundles, "system:authenticated"));
+      assert.ok(!may(bundles, "system:unauthenticated"));
+      assert.ok(may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
+    });
+
+    it("has admin above edit above view", () => {
+      const held = (name: string): readonly PolicyRule[] => clusterRoles.get(name)?.rules ?? [];
+      const includes = (name: string, resource: string): boolean =>
+        held(name).some((one) => one.resources?.includes(resource) === true);
+      assert.ok(includes("view", "configmaps") && !includes("view", "secrets") && !includes("view", "roles"));
+      assert.ok(includes("edit", "secrets") && !includes("edit", "roles"));
+      assert.ok(includes("admin", "roles"));
+    });
+  });
+}

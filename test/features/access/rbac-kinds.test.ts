@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { clusterRoleBindings } from "../../../src/features/access/rbac/cluster-role-bindings.ts";
+import { clusterRoles } from "../../../src/features/access/rbac/cluster-roles.ts";
+import type { ClusterRole } from "../../../src/features/access/rbac/cluster-roles.ts";
+import { roleBindings } from "../../../src/features/access/rbac/role-bindings.ts";
+import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
+import { roles } from "../../../src/features/access/rbac/roles.ts";
+import type { Role } from "../../../src/features/access/rbac/roles.ts";
+import { cells, faultsOfChange, faultsOfNew, names, prepared } from "../resource-scene.ts";
+
+const group = "rbac.authorization.platform.io";
+const meta = (kind: string) => ({ apiVersion: `${group}/v1`, kind, metadata: { name: "a" } });
+const rule = { verbs: ["get"], apiGroups: [""], resources: ["secrets"] };
+
+describe("a role", () => {
+  const role = (rules: Role["rules"]): Role => ({ ...meta("Role"), rules });
+
+  it("may have no rules, and odd ones", () => {
+    assert.deepEqual(faultsOfNew(roles(names), role(null)), []);
+    assert.deepEqual(faultsOfNew(roles(names), role([{ ...rule, verbs: ["*", "fly"], resourceNames: ["", "x"] }])), []);
+  });
+
+  it("is kept with null for no rules", () => {
+    assert.equal(prepared(roles(names), role([])).rules, null);
+  });
+
+  it("reports every broken rule", () => {
+    const rules = [
+      { ...rule, verbs: [] },
+      { ...rule, apiGroups: [], resources: [] },
+      { verbs: ["get"], nonResourceURLs: ["/x"] },
+    ];
+    assert.deepEqual(faultsOfNew(roles(names), role(rules)), [
+      "rules[0].verbs: Required value: verbs must contain at least one value",
+      "rules[1].apiGroups: Required value: resource rules must supply at least one api group",
+      "rules[1].resources: Required value: resource rules must supply at least one resource",
+      'rules[2].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs',
+    ]);
+  });
+});
+
+describe("a cluster role", () => {
+  const role = (more: Partial<ClusterRole>): ClusterRole => ({ ...meta("ClusterRole"), rules: null, ...more });
+
+  it("has rules for paths apart from those for resources", () => {
+    const definition = clusterRoles(names);
+    assert.deepEqual(faultsOfNew(definition, role({ rules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }] })), []);
+    assert.deepEqual(faultsOfNew(definition, role({ rules: [{ ...rule, nonResourceURLs: ["/x"] }] })), [
+      'rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs',
+    ]);
+  });
+
+  it("is made of others by selectors that are valid", () => {
+    const faults = (clusterRoleSelectors: NonNullable<ClusterRole["aggregationRule"]>["clusterRoleSelectors"] = []) =>
+      faultsOfNew(clusterRoles(names), role({ aggregationRule: { clusterRoleSelectors } }));
+    const field = "aggregationRule.clusterRoleSelectors";
+    assert.deepEqual(faults([{ matchExpressions: [{ key: "a", operator: "Exists" }] }]), []);
+    assert.deepEqual(faults(), [
+      `${field}: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil`,
+    ]);
+    assert.deepEqual(faults([{ matchExpressions: [{ key: "a", operator: "In" }] }]), [
+      `${field}[0].matchExpressions[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn'`,
+      `${field}[0]: Invalid value: null: invalid label selector.`,
+    ]);
+  });
+});
+
+describe("a role binding", () => {
+  const definition = roleBindings(names);
+  const binding = (more: Partial<RoleBinding> = {}): RoleBinding => ({
+    ...meta("RoleBinding"),
+    roleRef: { apiGroup: group, kind: "Role", name: "r" },
+    ...more,
+  });
+
+  it("fills in RBAC's group for roles, users and groups", () => {
+    const { roleRef, subjects } = prepared(
+      definition,
+      binding({
+        roleRef: { apiGroup: "", kind: "Role", name: "r" },
+        subjects: [
+          { kind: "User", name: "alice" },
+          { kind: "ServiceAccount", name: "bot", namespace: "n" },
+        ],
+      }),
+    );
+    assert.equal(roleRef.apiGroup, group);
+    assert.deepEqual(subjects, [
+      { kind: "User", name: "alice", apiGroup: group },
+      { kind: "ServiceAccount", name: "bot", namespace: "n" },
+    ]);
+  });
+
+  it("names a role, and subjects of three kinds", () => {
+    const faults = faultsOfNew(
+      definition,
+      binding({
+        roleRef: { apiGroup: "apps", kind: "Policy", name: "a/b" },
+        subjects: [
+          { kind: "Robot", name: "" },
+          { kind: "User", name: "x", apiGroup: "apps" },
+          { kind: "ServiceAccount", name: "Bad", apiGroup: group },
+        ],
+      }),
+    );
+    assert.deepEqual(
+      faults.map((fault) => fault.slice(0, 60)),
+      [
+        'roleRef.apiGroup: Unsupported value: "apps": supported values',
+        'roleRef.kind: Unsupported value: "Policy": supported values: ',
+        "roleRef.name: Invalid value: \"a/b\": may not contain '/'",
+        "subjects[0].name: Required value",
+        'subjects[0].kind: Unsupported value: "Robot": supported value',
+        'subjects[1].apiGroup: Unsupported value: "apps": supported va',
+        'subjects[2].name: Invalid value: "Bad": a lowercase RFC 1123 ',
+        `subjects[2].apiGroup: Unsupported value: "${group.slice(0, 19)}`,
+      ].map((text) => text.slice(0, 60)),
+    );
+  });
+
+  it("keeps its role", () => {
+    const next = binding({ roleRef: { apiGroup: group, kind: "ClusterRole", name: "r" } });
+    assert.deepEqual(faultsOfChange(definition, next, binding()), [
+      `roleRef: Invalid value: {"APIGroup":"${group}","Kind":"ClusterRole","Name":"r"}: cannot change roleRef`,
+    ]);
+    assert.deepEqual(faultsOfChange(definition, binding({ subjects: [] }), binding()), []);
+  });
+
+  it("shows its role and who has it", () => {
+    const subjects = [
+      { kind: "User", name: "alice" },
+      { kind: "Group", name: "devs" },
+      { kind: "ServiceAccount", name: "bot", namespace: "default" },
+    ];
+    assert.deepEqual(cells(definition, binding({ subjects })), ["Role/r", "<unknown>", "alice", "devs", "default/bot"]);
+  });
+
+  it("of a cluster gives cluster roles only, to accounts of a namespace", () => {
+    const object = { ...binding({ subjects: [{ kind: "ServiceAccount", name: "bot" }] }), kind: "ClusterRoleBinding" };
+    assert.deepEqual(faultsOfNew(clusterRoleBindings(names), object), [
+      'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',
+      "subjects[0].namespace: Required value",
+    ]);
+  });
+});

@@ -1,0 +1,110 @@
+import type { AuthorizationAttributes, ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import type { ClusterRole, PolicyRule, Role, RoleBinding, Subject } from "../../../src/features/access/rbac-types.ts";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
+import type { RbacObjects } from "../../../src/features/access/rbac/rbac-objects.ts";
+import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
+
+const apiVersion = "rbac.authorization.platform.io/v1";
+
+export const user = (username: string, ...groups: string[]): UserInfo => ({ username, groups, extra: {} });
+export const alice = user("alice", "dev");
+
+export const asks = (what: Partial<ResourceAttributes> = {}): AuthorizationAttributes => ({
+  kind: "resource",
+  user: alice,
+  verb: "get",
+  group: "",
+  version: "v1",
+  resource: "pods",
+  subresource: "",
+  namespace: "ns",
+  name: "",
+  ...what,
+});
+
+export const asksPath = (path: string, verb = "get"): AuthorizationAttributes => ({
+  kind: "path",
+  user: alice,
+  verb,
+  path,
+});
+
+export const toUser = (name: string): Subject => ({ kind: "User", name });
+export const toGroup = (name: string): Subject => ({ kind: "Group", name });
+export const readPods: PolicyRule = { verbs: ["get"], apiGroups: [""], resources: ["pods"] };
+
+/** Roles and bindings as a test puts them there. */
+export class TestRbac implements RbacObjects {
+  readonly clusterRoles = new Map<string, ClusterRole>();
+  readonly roles = new Map<string, Role>();
+  clusterBindings: RoleBinding[] = [];
+  bindings: RoleBinding[] = [];
+  changes = 0;
+
+  generation(): number {
+    return this.changes;
+  }
+  listClusterRoleBindings(): readonly RoleBinding[] {
+    return this.clusterBindings;
+  }
+  listRoleBindings(namespace: string): readonly RoleBinding[] {
+    return this.bindings.filter((binding) => binding.metadata.namespace === namespace);
+  }
+  getClusterRole(name: string): ClusterRole | undefined {
+    return this.clusterRoles.get(name);
+  }
+  getRole(namespace: string, name: string): Role | undefined {
+    return this.roles.get(`${namespace}/${name}`);
+  }
+
+  /** Grants rules in the whole cluster. */
+  grant(rules: PolicyRule[], ...subjects: Subject[]): this {
+    const name = `c${++this.changes}`;
+    this.clusterRoles.set(name, { apiVersion, kind: "ClusterRole", metadata: { name }, rules });
+    return this.bindCluster(name, ...subjects);
+  }
+
+  /** Grants rules in one namespace. */
+  grantIn(namespace: string, rules: PolicyRule[], ...subjects: Subject[]): this {
+    const name = `r${++this.changes}`;
+    this.roles.set(`${namespace}/${name}`, { apiVersion, kind: "Role", metadata: { name, namespace }, rules });
+    return this.bind(namespace, { kind: "Role", name }, ...subjects);
+  }
+
+  bindCluster(name: string, ...subjects: Subject[]): this {
+    this.changes++;
+    this.clusterBindings = [
+      ...this.clusterBindings,
+      {
+        apiVersion,
+        kind: "ClusterRoleBinding",
+        metadata: { name: `${name}-binding` },
+        subjects,
+        roleRef: roleRef("ClusterRole", name),
+      },
+    ];
+    return this;
+  }
+
+  bind(namespace: string, { kind, name }: { kind: string; name: string }, ...subjects: Subject[]): this {
+    this.changes++;
+    const metadata = { name: `${name}-binding`, namespace };
+    this.bindings = [
+      ...this.bindings,
+      { apiVersion, kind: "RoleBinding", metadata, subjects, roleRef: roleRef(kind, name) },
+    ];
+    return this;
+  }
+
+  resolver(): RuleResolver {
+    return new RuleResolver(platformNames, this);
+  }
+
+  authorizer() {
+    return rbac(this.resolver());
+  }
+}
+
+export const roleRef = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.platform.io", kind, name });

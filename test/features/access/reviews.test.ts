@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AuthorizationAttributes, Decision } from "../../../src/machinery/api/attributes.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { localSubjectAccessReviews } from "../../../src/features/access/reviews/local-subject-access-reviews.ts";
+import { selfSubjectAccessReviews } from "../../../src/features/access/reviews/self-subject-access-reviews.ts";
+import { selfSubjectReviews } from "../../../src/features/access/reviews/self-subject-reviews.ts";
+import { selfSubjectRulesReviews } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
+import { subjectAccessReviews } from "../../../src/features/access/reviews/subject-access-reviews.ts";
+import { tokenReviews } from "../../../src/features/accounts/token-reviews.ts";
+import { answer } from "../review-scene.ts";
+
+describe("a token review", () => {
+  const user = { username: "bob", uid: "u", groups: ["g"], extra: { k: ["v"] } };
+  const asked: unknown[] = [];
+  const review = tokenReviews(platformNames, {
+    reviewToken: (token, audiences) => {
+      asked.push([token, audiences]);
+      return token === "good"
+        ? { isAuthenticated: true, user, audiences }
+        : { isAuthenticated: false, error: "invalid bearer token" };
+    },
+  });
+
+  it("tells the user and the audiences of a good token", async () => {
+    assert.deepEqual(await answer(review, { spec: { token: "good", audiences: ["a"] } }), {
+      metadata: {},
+      spec: { token: "good", audiences: ["a"] },
+      status: { authenticated: true, audiences: ["a"], user },
+    });
+    assert.deepEqual(asked.at(-1), ["good", ["a"]]);
+  });
+
+  it("tells why a token is no good, and keeps nothing of a status that was sent", async () => {
+    const body = { spec: { token: "bad" }, status: { authenticated: true, user: { username: "root" } } };
+    assert.deepEqual((await answer(review, body))["status"], { user: {}, error: "invalid bearer token" });
+  });
+
+  it("without a token is a 400", async () => {
+    for (const body of [{}, { spec: null }, { spec: {} }, { spec: { token: "" } }, { spec: { audiences: ["a"] } }]) {
+      await assert.rejects(answer(review, body), {
+        code: 400,
+        message: "token is required for TokenReview in authentication",
+      });
+    }
+  });
+});
+
+it("a self subject review answers the caller, and nothing of what was sent", async () => {
+  const body = { metadata: { name: "x", labels: { a: "b" } }, status: { userInfo: { username: "root" } } };
+  const user = { username: "alice", groups: ["system:authenticated"], extra: {} };
+  assert.deepEqual(await answer(selfSubjectReviews(platformNames), body, { user }), {
+    metadata: { creationTimestamp: "2026-01-01T00:00:00Z" },
+    status: { userInfo: { username: "alice", groups: ["system:authenticated"] } },
+  });
+});
+
+const resourceAttributes = { verb: "list", resource: "pods", namespace: "ns" };
+const nonResourceAttributes = { path: "/version", verb: "get" };
+const refused = (field: string, message: string) => ({
+  code: 422,
+  message: `.authorization.platform.io "" is invalid: ${field}: ${message}`,
+});
+
+/** The three access reviews over one authorizer; `asked` holds what it was asked. */
+function accessReviews(decision: Decision = { decision: "noOpinion", reason: "" }) {
+  const asked: AuthorizationAttributes[] = [];
+  const options = {
+    authorize: (attributes: AuthorizationAttributes) => {
+      asked.push(attributes);
+      return decision;
+    },
+  };
+  return {
+    asked,
+    self: selfSubjectAccessReviews(platformNames, options),
+    subject: subjectAccessReviews(platformNames, options),
+    local: localSubjectAccessReviews(platformNames, options),
+  };
+}
+
+describe("an access review", () => {
+  it("echoes what was asked and tells whether it is allowed", async () => {
+    const yes = accessReviews({ decision: "allow", reason: "RBAC: so" });
+    assert.deepEqual(await answer(yes.self, { spec: { resourceAttributes } }), {
+      metadata: {},
+      spec: { resourceAttributes },
+      status: { allowed: true, reason: "RBAC: so" },
+    });
+    const status = async (decision: Decision) =>
+      (await answer(accessReviews(decision).self, { spec: { nonResourceAttributes } }))["status"];
+    assert.deepEqual(await status({ decision: "noOpinion", reason: "" }), { allowed: false });
+    assert.deepEqual(await status({ decision: "deny", reason: "no" }), { allowed: false, denied: true, reason: "no" });
+  });
+
+  it("asks about the caller, or about exactly who is named", async () => {
+    const test = accessReviews();
+    await answer(test.self, { spec: { resourceAttributes } });
+    assert.equal(test.asked[0]?.user.username, "alice");
+    const user = "system:serviceaccount:ns:bob";
+    await answer(test.subject, { spec: { user, uid: "u", extra: { K: ["v"] }, nonResourceAttributes } });
+    assert.deepEqual(test.asked[1], {
+      kind: "path",
+      verb: "get",
+      path: "/version",
+      user: { username: user, uid: "u", groups: [], extra: { K: ["v"] } },
+    });
+  });
+
+  it("asks about exactly one request", async () => {
+    const { self } = accessReviews();
+    const none = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    for (const body of [{}, { spec: {} }]) {
+      await assert.rejects(answer(self, body), refused("spec.resourceAttributes", none));
+    }
+    const both =
+      'Invalid value: {"Path":"/version","Verb":"get"}: cannot be specified in combination with resourceAttributes';
+    await assert.rejects(
+      answer(self, { spec: { resourceAttributes, nonResourceAttributes } }),
+      refused("spec.nonResourceAttributes", both),
+    );
+  });
+
+  it("of somebody names a user or a group", async () => {
+    const { subject } = accessReviews();
+    await answer(subject, { spec: { groups: ["g"], resourceAttributes } });
+    await assert.rejects(
+      answer(subject, { spec: { user: "", groups: [], resourceAttributes } }),
+      refused("spec.user", 'Invalid value: "": at least one of user or group must be specified'),
+    );
+  });
+
+  it("has no metadata but managedFields", async () => {
+    const { self } = accessReviews();
+    for (const metadata of [{ name: "x" }, { labels: { a: "b" } }]) {
+      await assert.rejects(answer(self, { metadata, spec: { resourceAttributes } }), { code: 422 });
+    }
+    await answer(self, { metadata: { managedFields: [] }, spec: { resourceAttributes } });
+  });
+
+  it("checks its selectors, and lets unknown operators pass with a word", async () => {
+    const test = accessReviews();
+    const ask = (selectors: object) =>
+      answer(test.self, { spec: { resourceAttributes: { ...resourceAttributes, ...selectors } } });
+    const field = "spec.resourceAttributes.fieldSelector";
+    await assert.rejects(
+      ask({ fieldSelector: { rawSelector: "a=b", requirements: [{ key: "a", operator: "Exists" }] } }),
+      refused(`${field}.rawSelector`, 'Invalid value: "a=b": may not specified at the same time as requirements'),
+    );
+    await assert.rejects(
+      ask({ fieldSelector: {} }),
+      refused(
+        `${field}.requirements`,
+        `Required value: when ${field} is specified, requirements or rawSelector is required`,
+      ),
+    );
+    await assert.rejects(
+      ask({ labelSelector: { requirements: [{ key: "a", operator: "In" }] } }),
+      refused(
+        "spec.resourceAttributes.labelSelector.requirements[0].values",
+        "Required value: must be specified when `operator` is 'In' or 'NotIn'",
+      ),
+    );
+    const near = { labelSelector: { requirements: [{ key: "a", operator: "Near", values: ["b"] }] } };
+    assert.deepEqual((await ask(near))["status"], {
+      allowed: false,
+      evaluationError: "spec.resourceAttributes.labelSelector ignored due to parse error",
+    });
+    await ask({ fieldSelector: { requirements: [{ key: "spec.nodeName", operator: "In", values: ["n1"] }] } });
+    const last = test.asked.at(-1);
+    assert.equal(last?.kind === "resource" && last.fieldSelector, "spec.nodeName=n1");
+  });
+
+  it("of one namespace stays in it", async () => {
+    const { local } = accessReviews();
+    const ask = (spec: object, metadata: object = { namespace: "ns" }) =>
+      answer(local, { metadata, spec: { user: "alice", ...spec } }, { namespace: "ns" });
+    await ask({ resourceAttributes });
+    await ask({ resourceAttributes }, {});
+    await assert.rejects(
+      ask({ resourceAttributes: { ...resourceAttributes, namespace: "other" } }),
+      refused("spec.resourceAttributes.namespace", 'Invalid value: "other": must match metadata.namespace'),
+    );
+    await assert.rejects(
+      ask({ nonResourceAttributes }),
+      refused(
+        "spec.nonResourceAttributes",
+        'Invalid value: {"Path":"/version","Verb":"get"}: disallowed on this kind of request',
+      ),
+    );
+    await assert.rejects(ask({ resourceAttributes }, { namespace: "ns", name: "x" }), { code: 422 });
+  });
+});
+
+describe("a rules review", () => {
+  const review = selfSubjectRulesReviews(platformNames, {
+    rulesFor: () => ({
+      rules: [
+        { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
+        { verbs: ["get"], nonResourceURLs: ["/healthz"] },
+      ],
+      errors: ['role "x" not found'],
+    }),
+  });
+
+  it("lists rules on resources and on paths, and says what is missing", async () => {
+    assert.deepEqual(await answer(review, { spec: { namespace: "ns" } }), {
+      metadata: {},
+      spec: {},
+      status: {
+        resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] }],
+        nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }],
+        incomplete: true,
+        evaluationError: 'role "x" not found',
+      },
+    });
+  });
+
+  it("without a namespace is a 400", async () => {
+    for (const body of [{}, { spec: { namespace: "" } }]) {
+      await assert.rejects(answer(review, body), { code: 400, message: "no namespace on request" });
+    }
+  });
+});

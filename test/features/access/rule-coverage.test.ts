@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { array, assert as check, constantFrom, oneof, property, record, string } from "fast-check";
+import type { PolicyRule } from "../../../src/features/access/rbac-types.ts";
+import { compareRules, uncoveredRules } from "../../../src/features/access/rbac/rule-coverage.ts";
+import { PathPatterns } from "../../../src/features/access/rbac/path-patterns.ts";
+import { matchesPath, ruleAllows } from "../../../src/features/access/rbac/rule-matching.ts";
+import { asks, readPods } from "./rbac-scene.ts";
+
+const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
+
+describe("rules that somebody holds", () => {
+  it("cover the same and less", () => {
+    assert.deepEqual(uncoveredRules([readPods], [readPods]), []);
+    assert.deepEqual(uncoveredRules([readPods], [rule({ resourceNames: ["a"] })]), []);
+    assert.deepEqual(uncoveredRules([rule({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] })], [readPods]), []);
+  });
+
+  it("do not cover more, and tell what is missing, verbs of one resource together", () => {
+    assert.deepEqual(
+      uncoveredRules([readPods], [rule({ verbs: ["get", "list", "watch"], resources: ["pods", "secrets"] })]),
+      [
+        { apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] },
+        { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+      ],
+    );
+  });
+
+  it("with names do not cover other names, nor all", () => {
+    const held = [rule({ resourceNames: ["x"] })];
+    assert.deepEqual(uncoveredRules(held, [rule({ resourceNames: ["x"] })]), []);
+    assert.equal(uncoveredRules(held, [readPods]).length, 1);
+    assert.deepEqual(uncoveredRules(held, [rule({ resourceNames: ["x", "y"] })]), [rule({ resourceNames: ["y"] })]);
+  });
+
+  it("add up", () => {
+    const held = [rule({ verbs: ["get"] }), rule({ verbs: ["list"] }), rule({ resources: ["secrets"], verbs: ["*"] })];
+    assert.deepEqual(uncoveredRules(held, [rule({ verbs: ["get", "list"], resources: ["pods", "secrets"] })]), []);
+  });
+
+  it("cover subresources by */sub, and paths by a star at the end", () => {
+    assert.deepEqual(uncoveredRules([rule({ resources: ["*/status"] })], [rule({ resources: ["pods/status"] })]), []);
+    assert.equal(uncoveredRules([rule({ resources: ["pods/*"] })], [rule({ resources: ["pods/status"] })]).length, 1);
+    const paths = (...nonResourceURLs: string[]): PolicyRule => ({ verbs: ["get"], nonResourceURLs });
+    assert.deepEqual(uncoveredRules([paths("/a/*")], [paths("/a/b", "/a/b/*")]), []);
+    assert.equal(uncoveredRules([paths("/a/*")], [paths("/a", "/*", "*")]).length, 3);
+  });
+
+  it("do not cover a wildcard that they do not hold", () => {
+    const every = { verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+    assert.equal(uncoveredRules([readPods], [every]).length, 1);
+  });
+
+  const many = (letter: string, count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `${letter}${index}`);
+  const shapes: Readonly<Record<string, (count: number) => PolicyRule[]>> = {
+    "one rule of many names": (count) => [rule({ verbs: ["get", "list"], resourceNames: many("n", count) })],
+    "one rule of many verbs": (count) => [rule({ verbs: many("v", count) })],
+    "one rule of many resources": (count) => [rule({ resources: many("r", count) })],
+    "a rule for each name": (count) => many("n", count).map((name) => rule({ resourceNames: [name] })),
+    "a rule for each verb": (count) => many("v", count).map((verb) => rule({ verbs: [verb] })),
+    "a rule for each group": (count) => many("g", count).map((group) => rule({ apiGroups: [group] })),
+    "a rule for each resource": (count) => many("r", count).map((resource) => rule({ resources: [resource] })),
+    "a rule for each path": (count) => many("/p", count).map((path) => ({ verbs: ["get"], nonResourceURLs: [path] })),
+    "a rule for each prefix": (count) =>
+      many("/p", count).map((path) => ({ verbs: ["get"], nonResourceURLs: [`${path}/*`] })),
+    "the same rule again and again": (count) => many("n", count).map(() => rule({ resourceNames: ["a"] })),
+  };
+  for (const [shape, rulesOf] of Object.entries(shapes)) {
+    it(`are compared in time linear in both: ${shape}`, () => {
+      const steps = (count: number): number => {
+        const comparison = compareRules(rulesOf(count), rulesOf(count));
+        assert.deepEqual([comparison.uncovered, comparison.isCutShort], [[], false]);
+        return comparison.steps;
+      };
+      assert.ok(steps(20_000) <= 10 * steps(2000) + 100, `${steps(2000)} steps became ${steps(20_000)}`);
+      const foreign = compareRules(rulesOf(20_000), [rule({ resources: ["secrets"] }), ...rulesOf(20_000)]);
+      assert.ok(foreign.steps <= 10 * steps(2000) + 100);
+    });
+  }
+
+  it("cover 200,000 names of one rule, and refuse them in bounded work where they are not held", () => {
+    const wanted = [rule({ verbs: ["get", "list", "watch"], resourceNames: many("n", 200_000) })];
+    assert.deepEqual(compareRules(wanted, wanted).uncovered, []);
+    const missing = compareRules([readPods], wanted);
+    assert.ok(missing.isCutShort && missing.uncovered.length > 0 && missing.steps < 2000);
+  });
+
+  it("are compared with bounded work, however many permissions the lists multiply to", () => {
+    const wide = (letter: string) => ({
+      verbs: many(letter, 3000),
+      apiGroups: many(letter, 3000),
+      resources: many(letter, 3000),
+      resourceNames: many("n", 3000),
+    });
+    const narrow = many("w", 2000).map((verb) => ({
+      verbs: [verb, ...many("v", 4)],
+      apiGroups: many("g", 5),
+      resources: many("r", 5),
+    }));
+    const mostSteps = 1_500_000;
+    for (const [held, wanted] of [
+      [[readPods], [wide("a"), wide("a"), readPods]],
+      [
+        [wide("a"), wide("b")],
+        [wide("a"), wide("c")],
+      ],
+      [narrow, narrow],
+    ] as const) {
+      const { steps, uncovered } = compareRules(held, wanted);
+      assert.ok(steps <= mostSteps && uncovered.length > 0);
+    }
+    assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [wide("a")]), []);
+  });
+
+  it("are found as a comparison of each with each would find them", () => {
+    const some = (...values: string[]) => array(constantFrom(...values), { minLength: 1, maxLength: 3 });
+    const anyRule = oneof(
+      record({
+        verbs: some("get", "list", "watch", "*"),
+        apiGroups: some("", "apps", "*"),
+        resources: some("pods", "pods/status", "*/status", "*", "pods/*"),
+        resourceNames: array(constantFrom("a", "b", "c"), { maxLength: 2 }),
+      }),
+      record({ verbs: some("get", "*"), nonResourceURLs: some("/a", "/a/*", "/a/b", "/a/b*", "*", "/", "/**") }),
+    );
+    const includes = (list: readonly string[] | null | undefined, value: string): boolean =>
+      list?.includes("*") === true || list?.includes(value) === true;
+    const covers = (owner: PolicyRule, one: PolicyRule): boolean => {
+      const [verb = ""] = one.verbs ?? [];
+      const [path] = one.nonResourceURLs ?? [];
+      if (!includes(owner.verbs, verb)) return false;
+      if (path !== undefined) return (owner.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, path));
+      const [[group = ""] = [], [resource = ""] = [], [name] = []] = [one.apiGroups, one.resources, one.resourceNames];
+      const part = resource.includes("/") ? `*${resource.slice(resource.indexOf("/"))}` : resource;
+      const names = owner.resourceNames ?? [];
+      return (
+        includes(owner.apiGroups, group) &&
+        (includes(owner.resources, resource) || owner.resources?.includes(part) === true) &&
+        (names.length === 0 || (name !== undefined && names.includes(name)))
+      );
+    };
+    const singles = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) =>
+      (verbs ?? []).flatMap((verb): PolicyRule[] => [
+        ...nonResourceURLs.map((path) => ({ verbs: [verb], nonResourceURLs: [path] })),
+        ...apiGroups.flatMap((group) =>
+          resources.flatMap((resource) => {
+            const one = { verbs: [verb], apiGroups: [group], resources: [resource] };
+            return resourceNames.length === 0
+              ? [one]
+              : resourceNames.map((name) => ({ ...one, resourceNames: [name] }));
+          }),
+        ),
+      ]);
+    const keys = (rules: readonly PolicyRule[]): string[] =>
+      [...new Set(rules.flatMap(singles).map((one) => JSON.stringify(one, Object.keys(one).toSorted())))].toSorted();
+    check(
+      property(array(anyRule, { maxLength: 4 }), array(anyRule, { maxLength: 3 }), (held, wanted) => {
+        const expected = wanted.flatMap(singles).filter((one) => !held.some((owner) => covers(owner, one)));
+        assert.deepEqual(keys(uncoveredRules(held, wanted)), keys(expected));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("find a path below a prefix as trying every pattern does", () => {
+    const text = string({ unit: constantFrom("/", "a", "b", "*"), maxLength: 6 });
+    check(
+      property(array(text, { maxLength: 8 }), text, (patterns, path) => {
+        const found = new PathPatterns();
+        for (const pattern of patterns) found.add(pattern);
+        assert.equal(
+          found.covers(path),
+          patterns.some((pattern) => matchesPath(pattern, path)),
+        );
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it("allow every request that rules they cover allow", () => {
+    const some = (...values: string[]) => array(constantFrom(...values), { minLength: 1, maxLength: 2 });
+    const anyRule = record({
+      verbs: some("get", "list", "*"),
+      apiGroups: some("", "apps", "*"),
+      resources: some("pods", "pods/status", "*/status", "*"),
+      resourceNames: array(constantFrom("a", "b"), { maxLength: 2 }),
+    });
+    const anyRequest = record({
+      verb: constantFrom("get", "list"),
+      group: constantFrom("", "apps"),
+      subresource: constantFrom("", "status"),
+      name: constantFrom("", "a", "b"),
+    });
+    check(
+      property(array(anyRule, { maxLength: 3 }), anyRule, anyRequest, (held, wanted, request) => {
+        const attributes = asks(request);
+        if (attributes.kind !== "resource" || !ruleAllows(wanted, attributes)) return true;
+        return uncoveredRules(held, [wanted]).length > 0 || held.some((one) => ruleAllows(one, attributes));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { discoveryDocuments } from "../../../src/features/accounts/tokens/discovery-documents.ts";
+import { parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import { newKeyPem } from "./token-scene.ts";
+
+const keys = [
+  parseSigningKey(newKeyPem.RS256()),
+  parseSigningKey(newKeyPem.ES256()),
+  parseSigningKey(newKeyPem.ES256()),
+];
+const documents = discoveryDocuments({ issuer: "https://i.test", keysUrl: "https://i.test/openid/v1/jwks", keys });
+
+it("the discovery document names issuer, keys and each algorithm once", () => {
+  assert.deepEqual(JSON.parse(documents.configuration.body), {
+    issuer: "https://i.test",
+    jwks_uri: "https://i.test/openid/v1/jwks",
+    response_types_supported: ["id_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["ES256", "RS256"],
+  });
+  assert.equal(documents.configuration.contentType, "application/json");
+});
+
+it("the key set holds public members only", () => {
+  const { keys: published } = JSON.parse(documents.keys.body) as { keys: Record<string, unknown>[] };
+  assert.deepEqual(
+    published.map((key) => key["kid"]),
+    keys.map((key) => key.kid),
+  );
+  for (const key of published) {
+    assert.equal(key["use"], "sig");
+    for (const secret of ["d", "p", "q", "dp", "dq", "qi", "k"]) assert.ok(!Object.hasOwn(key, secret));
+  }
+  assert.equal(documents.keys.contentType, "application/jwk-set+json");
+  assert.equal(documents.keys.cacheControl, "public, max-age=3600");
+});

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
+import type { PodObject } from "../../../src/features/nodes/pods/pod-object.ts";
+import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
+import { apiObject, ask, names } from "../admission-scene.ts";
+
+const annotations = { "platform.io/enforce-mountable-secrets": "true" };
+const accounts = new Map([
+  ["default", { metadata: { name: "default" }, imagePullSecrets: [{ name: "pull" }] }],
+  ["strict", { metadata: { name: "strict", annotations }, secrets: [{ name: "mine" }] }],
+  ["bare", { metadata: { name: "bare" }, automountServiceAccountToken: false }],
+]);
+const rule = serviceAccountRule({
+  names,
+  podReferences,
+  generateName: (prefix) => `${prefix}random`,
+  findServiceAccount: (_namespace, name) => accounts.get(name),
+});
+
+const create = (spec: object, metadata: object = { name: "p" }) =>
+  ask(rule, { resource: "pods", namespace: "ns", name: "p", object: apiObject({ metadata, spec }) });
+const specOf = (answer: unknown): PodObject["spec"] => (answer as PodObject).spec;
+const refused = (message: string) => `403 pods "p" is forbidden: ${message}`;
+
+describe("a pod's service account", () => {
+  it("is the default one when none is named, and gives its pull secrets", async () => {
+    const spec = specOf(await create({ containers: [] }));
+    assert.deepEqual(
+      [spec.serviceAccountName, spec.serviceAccount, spec.imagePullSecrets],
+      ["default", "default", [{ name: "pull" }]],
+    );
+  });
+
+  it("must exist", async () => {
+    assert.equal(
+      await create({ serviceAccountName: "absent" }),
+      refused('error looking up service account ns/absent: serviceaccount "absent" not found'),
+    );
+  });
+
+  it("can limit the secrets that the pod uses", async () => {
+    const uses: readonly (readonly [object, string])[] = [
+      [{ volumes: [{ name: "v", secret: { secretName: "other" } }] }, "volume with"],
+      [
+        { containers: [{ name: "c", env: [{ name: "E", valueFrom: { secretKeyRef: { name: "other" } } }] }] },
+        "container c with envVar E referencing",
+      ],
+      [
+        { initContainers: [{ name: "i", envFrom: [{ secretRef: { name: "other" } }] }] },
+        "init container i with envFrom referencing",
+      ],
+    ];
+    for (const [spec, use] of uses) {
+      assert.equal(
+        await create({ serviceAccountName: "strict", ...spec }),
+        refused(
+          `${use} secret.secretName="other" is not allowed because service account strict does not reference that secret`,
+        ),
+      );
+    }
+    const allowed = { volumes: [{ name: "v", secret: { secretName: "mine" } }] };
+    assert.equal(specOf(await create({ serviceAccountName: "strict", ...allowed })).serviceAccountName, "strict");
+  });
+
+  it("gives the containers a token, unless the pod or else the account says that they get none", async () => {
+    const mountPath = "/var/run/secrets/platform.io/serviceaccount";
+    const name = "platform-api-access-random";
+    const spec = specOf(await create({ containers: [{ name: "c" }], initContainers: [{ name: "i" }] }));
+    const mount = { name, readOnly: true, mountPath };
+    assert.deepEqual(spec.containers, [{ name: "c", volumeMounts: [mount] }]);
+    assert.deepEqual(spec.initContainers, [{ name: "i", volumeMounts: [mount] }]);
+    const fieldRef = { apiVersion: "v1", fieldPath: "metadata.namespace" };
+    const sources = [
+      { serviceAccountToken: { expirationSeconds: 3607, path: "token" } },
+      { configMap: { name: "platform-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+      { downwardAPI: { items: [{ path: "namespace", fieldRef }] } },
+    ];
+    assert.deepEqual(spec.volumes, [{ name, projected: { defaultMode: 420, sources } }]);
+
+    const volumesOf = async (more: object): Promise<number> =>
+      (specOf(await create({ containers: [{ name: "c" }], ...more })).volumes ?? []).length;
+    assert.equal(await volumesOf({ automountServiceAccountToken: false }), 0);
+    assert.equal(await volumesOf({ serviceAccountName: "bare" }), 0);
+    assert.equal(await volumesOf({ serviceAccountName: "bare", automountServiceAccountToken: true }), 1);
+  });
+
+  it("mounts no token where the pod mounts something, and no second one", async () => {
+    const mountPath = "/var/run/secrets/platform.io/serviceaccount";
+    const own = { name: "c", volumeMounts: [{ name: "own", mountPath }] };
+    const spec = specOf(await create({ containers: [own], volumes: [{ name: "own" }] }));
+    assert.deepEqual([spec.containers, spec.volumes], [[own], [{ name: "own" }]]);
+    const volumes = [{ name: "platform-api-access-mine" }];
+    const other = specOf(await create({ containers: [{ name: "c" }], volumes }));
+    assert.deepEqual(other.volumes, volumes);
+    assert.equal(other.containers?.[0]?.volumeMounts?.[0]?.name, "platform-api-access-mine");
+  });
+
+  it("is none for a pod that mirrors a node's file", async () => {
+    const mirror = { name: "p", annotations: { "platform.io/config.mirror": "x" } };
+    assert.equal(specOf(await create({}, mirror)).serviceAccountName, undefined);
+    assert.equal(
+      await create({ serviceAccountName: "default" }, mirror),
+      refused("a mirror pod may not reference service accounts"),
+    );
+  });
+});

@@ -1,0 +1,129 @@
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { createServiceAccountTokenVerifier } from "../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type {
+  ServiceAccountTokenOptions,
+  VerifyToken,
+} from "../../../src/features/accounts/tokens/service-account-tokens.ts";
+import { createTokenIssuer } from "../../../src/features/accounts/tokens/token-issuer.ts";
+import type { IssueToken } from "../../../src/features/accounts/tokens/token-issuer.ts";
+import { generateSigningKeyPem, parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import type { SigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import type {
+  FoundObject,
+  FoundPod,
+  FoundSecret,
+  TokenObjects,
+} from "../../../src/features/accounts/tokens/token-objects.ts";
+
+export const issuer = "https://signet.test";
+export const apiAudience = "https://api.test";
+
+/** A clock that stands still until it is told otherwise. */
+export class TestClock {
+  milliseconds = Date.parse("2026-01-01T00:00:00Z");
+  now(): number {
+    return this.milliseconds;
+  }
+  passSeconds(seconds: number): void {
+    this.milliseconds += seconds * 1000;
+  }
+}
+
+/** The objects that tokens name, as a test puts them there. Keys are `namespace/name`. */
+export class TestObjects implements TokenObjects {
+  readonly serviceAccounts = new Map<string, FoundObject>();
+  readonly pods = new Map<string, FoundPod>();
+  readonly secrets = new Map<string, FoundSecret>();
+  readonly nodes = new Map<string, FoundObject>();
+  findServiceAccount(namespace: string, name: string): FoundObject | undefined {
+    return this.serviceAccounts.get(`${namespace}/${name}`);
+  }
+  findPod(namespace: string, name: string): FoundPod | undefined {
+    return this.pods.get(`${namespace}/${name}`);
+  }
+  findSecret(namespace: string, name: string): FoundSecret | undefined {
+    return this.secrets.get(`${namespace}/${name}`);
+  }
+  findNode(name: string): FoundObject | undefined {
+    return this.nodes.get(name);
+  }
+}
+
+export interface Scene {
+  readonly clock: TestClock;
+  readonly objects: TestObjects;
+  readonly pem: string;
+  readonly key: SigningKey;
+  readonly issue: IssueToken;
+  readonly verify: VerifyToken;
+}
+
+/** A server with the account `ns/bob` (uid `bob-uid`), and what it issues and verifies tokens with. */
+export function scene(
+  overrides: Partial<ServiceAccountTokenOptions> = {},
+  pem: string = generateSigningKeyPem(),
+): Scene {
+  const clock = new TestClock();
+  const objects = new TestObjects();
+  objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
+  const key = parseSigningKey(pem);
+  const issue = createTokenIssuer({ key, issuer, claimName: platformNames.tokenClaim, clock });
+  const verify = createServiceAccountTokenVerifier({
+    names: platformNames,
+    keys: [key],
+    issuers: [issuer],
+    apiAudiences: [apiAudience],
+    objects,
+    clock,
+    ...overrides,
+  });
+  return { clock, objects, pem, key, issue, verify };
+}
+
+export const bob = { namespace: "ns", serviceAccount: { name: "bob", uid: "bob-uid" } };
+
+export const newKeyPem = {
+  ES256: (): string => ecPem("P-256"),
+  ES384: (): string => ecPem("P-384"),
+  ES512: (): string => ecPem("P-521"),
+  RS256: (): string =>
+    generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }),
+  EdDSA: (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }),
+};
+
+const ecPem = (namedCurve: string): string =>
+  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" });
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+/** The payload of a good token for bob, to be bent by a test. */
+export const goodClaims = (nowMilliseconds: number): Record<string, unknown> => {
+  const now = Math.floor(nowMilliseconds / 1000);
+  return {
+    aud: [apiAudience],
+    exp: now + 3600,
+    iat: now,
+    nbf: now,
+    iss: issuer,
+    jti: "11111111-2222-3333-4444-555555555555",
+    sub: "system:serviceaccount:ns:bob",
+    "platform.io": { namespace: "ns", serviceaccount: { name: "bob", uid: "bob-uid" } },
+  };
+};
+
+/** Signs any header and payload with a P-256 key, as an attacker with the key, or a careless issuer, could. */
+export function forge(
+  pem: string,
+  {
+    header,
+    payload,
+    dsaEncoding = "ieee-p1363",
+  }: { header: object; payload: unknown; dsaEncoding?: "ieee-p1363" | "der" },
+): string {
+  const signedPart = `${encode(header)}.${encode(payload)}`;
+  const signature = sign("sha256", Buffer.from(signedPart), { key: createPrivateKey(pem), dsaEncoding });
+  return `${signedPart}.${signature.toString("base64url")}`;
+}
+
+export { encode };

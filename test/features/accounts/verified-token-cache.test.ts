@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { VerifiedTokenCache } from "../../../src/features/accounts/tokens/verified-token-cache.ts";
+import { TestClock } from "./token-scene.ts";
+
+it("the cache of verified tokens drops the least recently used beyond its bound", () => {
+  const cache = new VerifiedTokenCache<string>({ clock: new TestClock(), maximumEntries: 2 });
+  const asked: string[] = [];
+  const get = (token: string): void => void cache.get(token, () => (asked.push(token), token));
+  for (const token of ["a", "b", "a", "c", "a", "b"]) get(token);
+  assert.deepEqual(asked, ["a", "b", "c", "b"]);
+  assert.equal(cache.size, 2);
+});

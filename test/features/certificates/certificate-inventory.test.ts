@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
+import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-record-cleaner.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";
+
+const signerName = "example.com/custom";
+
+describe("the inventory of certificates", () => {
+  let server: TestServer;
+  let scene: CertificateScene;
+  before(async () => {
+    server = await startTestServer();
+    scene = new CertificateScene(server.client);
+  });
+  after(() => server.stop());
+  const records = () => server.client.resource(scene.references.issuedCertificates);
+
+  /** Does what a custom signer does: signs with a CA of its own, and writes the certificate. */
+  async function signAsCustomSigner(name: string): Promise<void> {
+    await scene.request({ name, signerName, commonName: name });
+    await scene.approve(name);
+    const request = await scene.requests.get(name);
+    const { pem } = issueCertificate({
+      request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
+      usages: ["client auth"],
+      expirationSeconds: 3600,
+      authority: newAuthority("custom"),
+      maximumLifetimeSeconds: 3600,
+      now: Date.now(),
+    });
+    const certificate = Buffer.from(pem).toString("base64");
+    await scene.requests.update({ ...request, status: { ...request.status, certificate } }, { subresource: "status" });
+  }
+
+  const recordOf = (requestName: string) =>
+    until(server.client, scene.references.issuedCertificates, ({ spec }) => spec.requestName === requestName);
+
+  it("records what custom signers issue, and keeps it when the request is gone", async () => {
+    await signAsCustomSigner("custom");
+    const record = await recordOf("custom");
+    assert.deepEqual([record.spec.signerName, record.spec.issuer], [signerName, "CN=custom"]);
+    await scene.requests.delete("custom");
+    assert.equal((await records().get(record.metadata.name ?? "")).metadata.uid, record.metadata.uid);
+  });
+
+  it("can be selected by signer and user, and shows when a certificate ends", async () => {
+    await scene.obtain({ name: "own", signerName: names.signers.apiserverClient, commonName: "own" });
+    const own = await records().list({ fieldSelector: `spec.signerName=${names.signers.apiserverClient}` });
+    assert.deepEqual([...new Set(own.items.map(({ spec }) => spec.requestName))], ["own"]);
+    const nobodys = await records().list({ fieldSelector: "spec.username=nobody" });
+    assert.deepEqual(nobodys.items, []);
+  });
+
+  it("cannot be changed, and is read by auditors alone", async () => {
+    await signAsCustomSigner("fixed");
+    const record = await recordOf("fixed");
+    await assert.rejects(records().update({ ...record, spec: { ...record.spec, username: "mallory" } }), {
+      code: 422,
+      message: /spec: Forbidden: a record of a certificate cannot be changed/,
+    });
+    const stranger = sceneOf(server, { name: "mallory", groups: [] }).client.resource(
+      scene.references.issuedCertificates,
+    );
+    await assert.rejects(stranger.list(), { code: 403 });
+    const rbac = names.group("rbac.authorization");
+    await server.client.request("POST", `/apis/${rbac}/v1/clusterrolebindings`, {
+      body: {
+        apiVersion: `${rbac}/v1`,
+        kind: "ClusterRoleBinding",
+        metadata: { name: "audit" },
+        roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "system:certificate-auditor" },
+        subjects: [{ apiGroup: rbac, kind: "User", name: "auditor" }],
+      },
+    });
+    const auditor = sceneOf(server, { name: "auditor", groups: [] }).client.resource(
+      scene.references.issuedCertificates,
+    );
+    assert.ok((await auditor.list()).items.length > 0);
+    await assert.rejects(auditor.delete(record.metadata.name ?? ""), { code: 403 });
+  });
+
+  it("forgets a certificate some time after its end", async () => {
+    await signAsCustomSigner("ended");
+    const record = await recordOf("ended");
+    const retentionMilliseconds = 86_400_000;
+    let now = Date.parse(record.spec.notAfter) + retentionMilliseconds;
+    let look: () => void = () => {};
+    const running = runControllers([certificateRecordCleaner({ retentionMilliseconds, intervalMilliseconds: 1 })], {
+      names,
+      references: scene.references,
+      client: server.client,
+      informers: new InformerSet(server.client),
+      clock: { now: () => now },
+      schedule: (run) => {
+        look = run;
+        return () => {};
+      },
+      log: { info: () => {}, error: () => {} },
+    });
+    await running.synced;
+    assert.ok(await records().find(record.metadata.name ?? ""), "its time has not come");
+    const removal = until(
+      server.client,
+      scene.references.issuedCertificates,
+      ({ metadata }, type) => type === "DELETED" && metadata.uid === record.metadata.uid,
+      record.metadata.resourceVersion,
+    );
+    now += 1000;
+    look();
+    await removal;
+    await running.stop();
+  });
+});

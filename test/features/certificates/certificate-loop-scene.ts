@@ -1,0 +1,193 @@
+import { execFileSync } from "node:child_process";
+import type { KeyObject } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
+import type { Names } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import type { ResourceReference } from "../../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
+import { resourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import type { ResourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import { ignoring } from "../../../src/machinery/loops/controller.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import type { Certificate } from "../../../src/pki/certificate.ts";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import type { TestServer } from "../../test-server.ts";
+
+/** Nothing here waits longer: a test that would never end says so instead. */
+const patienceMilliseconds = 20_000;
+
+/** Follows one resource until an object is as wanted. */
+export async function until<T extends ApiObject>(
+  client: ApiClient,
+  reference: ResourceReference<T>,
+  isWanted: (object: T, type: string) => boolean,
+  /** From where on; default: what is there, then what comes. */
+  resourceVersion?: string,
+): Promise<T> {
+  const signal = AbortSignal.timeout(patienceMilliseconds);
+  for await (const { object, type } of client
+    .resource(reference)
+    .watch(resourceVersion === undefined ? {} : { resourceVersion }, signal)) {
+    if (isWanted(object, type)) return object;
+  }
+  throw new Error(`no ${reference.kind} became as wanted`);
+}
+
+export interface Wish {
+  readonly name: string;
+  readonly signerName: string;
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly names?: Partial<SubjectAltNames>;
+  readonly usages?: readonly string[];
+  readonly expirationSeconds?: number;
+  /** Default: a new P-256 key. */
+  readonly privateKey?: KeyObject;
+}
+
+/** Requests, decisions and outcomes against a server, as one user. */
+export class CertificateScene {
+  readonly names: Names;
+  readonly references: ResourceReferences;
+  readonly client: ApiClient;
+
+  constructor(client: ApiClient, names: Names = namesFor("platform")) {
+    this.client = client;
+    this.names = names;
+    this.references = resourceReferences(names);
+  }
+
+  get requests() {
+    return this.client.resource(this.references.certificateSigningRequests);
+  }
+
+  /** Creates a request. */
+  request(wish: Wish): Promise<CertificateSigningRequest> {
+    const { name, signerName, commonName, organizations = [], names = {}, expirationSeconds } = wish;
+    const pem = createCertificateRequestPem({
+      privateKey: wish.privateKey ?? generatePrivateKey("ECDSA P-256"),
+      subject: { commonName, organizations },
+      subjectAltNames: { ...noSubjectAltNames, ...names },
+    });
+    return this.requests.create({
+      apiVersion: `${this.names.group("certificates")}/v1`,
+      kind: "CertificateSigningRequest",
+      metadata: { name },
+      spec: {
+        request: Buffer.from(pem, "utf8").toString("base64"),
+        signerName,
+        usages: [...(wish.usages ?? ["digital signature", "client auth"])],
+        ...(expirationSeconds !== undefined && { expirationSeconds }),
+      },
+      status: {},
+    });
+  }
+
+  /** Approves a request, where nobody has already. */
+  async approve(name: string): Promise<void> {
+    const condition = { type: "Approved", status: "True", reason: "Test", message: "by the test" };
+    await ignoring(
+      [409],
+      this.requests.get(name).then(async (request) => {
+        if (conditionOf(request, "Approved") !== undefined) return;
+        await this.requests.update({ ...request, status: { conditions: [condition] } }, { subresource: "approval" });
+      }),
+    );
+  }
+
+  /** The request once something has been decided that `isWanted` accepts. */
+  settled(name: string, isWanted: (request: CertificateSigningRequest) => boolean): Promise<CertificateSigningRequest> {
+    return until(
+      this.client,
+      this.references.certificateSigningRequests,
+      (request) => request.metadata.name === name && isWanted(request),
+    );
+  }
+
+  /** The certificates of a request once it has them: the leaf, then its chain. */
+  async issued(name: string): Promise<Certificate[]> {
+    const { status } = await this.settled(name, (request) => Boolean(request.status.certificate));
+    return parseCertificatesPem(Buffer.from(status.certificate ?? "", "base64"));
+  }
+
+  /** Requests, approves and waits for the certificate. */
+  async obtain(wish: Wish): Promise<Certificate[]> {
+    await this.request(wish);
+    await this.approve(wish.name);
+    return this.issued(wish.name);
+  }
+}
+
+/** The scene of another user, impersonated by the administrator. */
+export function sceneOf(
+  server: TestServer,
+  user: { readonly name: string; readonly groups: readonly string[] },
+): CertificateScene {
+  const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken });
+  const identity = { "impersonate-user": user.name, "impersonate-group": user.groups.join(",") };
+  return new CertificateScene(
+    new ApiClient({
+      send: (request) => transport.send({ ...request, headers: { ...request.headers, ...identity } }),
+      close: () => transport.close(),
+    }),
+  );
+}
+
+export const conditionOf = (request: CertificateSigningRequest, type: string) =>
+  request.status.conditions?.find((condition) => condition.type === type);
+
+/** Certificate files of one test, removed by `remove`. */
+export class CertificateFolder {
+  readonly path = mkdtempSync(join(tmpdir(), "signet-certificates-"));
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  write(name: string, ...certificates: readonly Certificate[]): string {
+    writeFileSync(this.file(name), certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join(""));
+    return this.file(name);
+  }
+
+  writeKey(name: string, { privateKey }: CertificateAuthority): string {
+    writeFileSync(this.file(name), encodePrivateKeyPem(privateKey), { mode: 0o600 });
+    return this.file(name);
+  }
+
+  /** What `openssl verify` says of the first of some certificates; throws what it complains of. */
+  opensslVerify(trusted: readonly Certificate[], [leaf, ...chain]: readonly Certificate[], purpose: string): string {
+    if (leaf === undefined) throw new Error("no certificate to verify");
+    const files = ["-CAfile", this.write("trusted.pem", ...trusted)];
+    if (chain.length > 0) files.push("-untrusted", this.write("chain.pem", ...chain));
+    return execFileSync(
+      "openssl",
+      ["verify", "-x509_strict", "-purpose", purpose, ...files, this.write("leaf.pem", leaf)],
+      { encoding: "utf8" },
+    );
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+const hourMilliseconds = 3_600_000;
+
+export const newAuthority = (commonName: string): CertificateAuthority =>
+  createCertificateAuthority({
+    subject: { commonName },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: Date.now() - hourMilliseconds,
+    notAfter: Date.now() + 1000 * hourMilliseconds,
+  });

@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
+import { signedRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
+import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
+import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
+import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
+import type { ServerIdentity } from "../../../src/features/certificates/signers/server-identity.ts";
+import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { CertificateScene, conditionOf, newAuthority, until } from "./certificate-loop-scene.ts";
+
+/** What a write meets: it is refused, it is done and nobody hears of it, or the connection breaks before or after. */
+type Fault = "conflict" | "unavailable" | "done-but-504" | "broken-before" | "broken-after";
+const faults: readonly Fault[] = ["conflict", "unavailable", "done-but-504", "broken-before", "broken-after"];
+
+type Step = "record" | "status";
+const stepOf = ({ method, path }: ClientRequest): Step | undefined => {
+  if (method === "POST" && path.endsWith("/issuedcertificates")) return "record";
+  return method === "PUT" && path.endsWith("/status") ? "status" : undefined;
+};
+
+const unknownServer: ServerIdentity = { names: { dnsNames: [], ipAddresses: [] }, certificates: [] };
+
+const failure = (code: number, reason: string): ClientResponse => ({
+  status: code,
+  headers: { "content-type": "application/json" },
+  body: (async function* () {
+    yield Buffer.from(JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code, reason }));
+  })(),
+});
+
+/** The way to the server, on which the writes of one step meet faults, one after the other, and then none. */
+class FaultyTransport implements Transport {
+  readonly #next: Transport;
+  readonly #faults: Fault[];
+  readonly #step: Step;
+  readonly writes: Step[] = [];
+
+  constructor(next: Transport, { step, faults }: { readonly step: Step; readonly faults: readonly Fault[] }) {
+    this.#next = next;
+    this.#step = step;
+    this.#faults = [...faults];
+  }
+
+  async send(request: ClientRequest): Promise<ClientResponse> {
+    const step = stepOf(request);
+    if (step !== undefined) this.writes.push(step);
+    const fault = step === this.#step ? this.#faults.shift() : undefined;
+    if (fault === "conflict") return failure(409, "Conflict");
+    if (fault === "unavailable") return failure(503, "ServiceUnavailable");
+    if (fault === "broken-before") throw new Error("the connection broke");
+    const response = await this.#next.send(request);
+    if (fault === "done-but-504") return failure(504, "Timeout");
+    if (fault === "broken-after") throw new Error("the connection broke");
+    return response;
+  }
+
+  close(): void {
+    this.#next.close();
+  }
+}
+
+describe("csrsigning, whatever fails", () => {
+  let server: TestServer;
+  let scene: CertificateScene;
+  const authority = rootSigningAuthority(newAuthority("signer"));
+  before(async () => {
+    server = await startTestServer({ settings: { controllers: false } });
+    scene = new CertificateScene(server.client);
+  });
+  after(() => server.stop());
+
+  const way = (): Transport => inProcessTransport(server.handler, { bearerToken: server.adminToken });
+
+  /** The loop, with a clock that the test sets and retries that do not wait. */
+  function start(transport: Transport, now = () => Date.now()) {
+    const client = new ApiClient(transport);
+    const waits: number[] = [];
+    const running = runControllers(
+      [
+        csrSigning({ authorityFor: () => authority, server: () => unknownServer, maximumLifetimeSeconds: 3600 }),
+        certificateInventory,
+      ],
+      {
+        names,
+        references: scene.references,
+        client,
+        informers: new InformerSet(client),
+        clock: { now },
+        schedule: (run, milliseconds) => {
+          waits.push(milliseconds);
+          const immediate = setImmediate(run);
+          return () => clearImmediate(immediate);
+        },
+        log: { info: () => {}, error: () => {} },
+      },
+    );
+    return { waits, stop: () => running.stop() };
+  }
+
+  const records = () => server.client.resource(scene.references.issuedCertificates);
+
+  async function recordsOf(name: string): Promise<IssuedCertificate[]> {
+    const { metadata } = await scene.requests.get(name);
+    return (await records().list({ fieldSelector: `spec.requestUid=${metadata.uid}` })).items;
+  }
+
+  async function approved(name: string): Promise<void> {
+    await scene.request({ name, signerName: names.signers.apiserverClient, commonName: "alice" });
+    await scene.approve(name);
+  }
+
+  async function assertOneCertificate(name: string): Promise<void> {
+    await scene.issued(name);
+    const { status } = await scene.requests.get(name);
+    const found = await recordsOf(name);
+    assert.deepEqual(
+      found.map(({ spec }) => spec.certificate),
+      [status.certificate],
+      "there is one record, and it holds what was handed out",
+    );
+  }
+
+  for (const step of ["record", "status"] as const) {
+    for (const fault of faults) {
+      it(`issues one certificate when the write of the ${step} meets "${fault}" nine times`, async () => {
+        const name = `${step}-${fault}`;
+        await approved(name);
+        const transport = new FaultyTransport(way(), { step, faults: Array<Fault>(9).fill(fault) });
+        const loop = start(transport);
+        await assertOneCertificate(name);
+        await loop.stop();
+        await scene.requests.delete(name);
+      });
+    }
+  }
+
+  it("waits longer before each retry, up to a minute", async () => {
+    await approved("patient");
+    const transport = new FaultyTransport(way(), { step: "status", faults: Array<Fault>(14).fill("unavailable") });
+    const loop = start(transport);
+    await assertOneCertificate("patient");
+    await loop.stop();
+    assert.deepEqual(
+      loop.waits.slice(0, 14),
+      Array.from({ length: 14 }, (_, index) => Math.min(60_000, 20 * 2 ** index)),
+    );
+    assert.equal(transport.writes.filter((step) => step === "record").length, 1);
+    await scene.requests.delete("patient");
+  });
+
+  it("hands out the recorded certificate when the process ended between record and status", async () => {
+    await approved("restarted");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const endless = way();
+    const first = start({
+      send: async (request) => {
+        if (stepOf(request) !== "status") return endless.send(request);
+        resolve();
+        throw new Error("the process ended");
+      },
+      close: () => {},
+    });
+    await promise;
+    await first.stop();
+    assert.equal((await recordsOf("restarted")).length, 1);
+    const second = start(way());
+    await assertOneCertificate("restarted");
+    await second.stop();
+    await scene.requests.delete("restarted");
+  });
+
+  it("signs once when two processes sign at the same moment", async () => {
+    await approved("twice");
+    const both = Promise.withResolvers<void>();
+    let waiting = 0;
+    const meeting = (): Transport => {
+      const next = way();
+      return {
+        send: async (request) => {
+          if (stepOf(request) === "record") {
+            waiting += 1;
+            if (waiting === 2) both.resolve();
+            await both.promise;
+          }
+          return next.send(request);
+        },
+        close: () => next.close(),
+      };
+    };
+    const loops = [start(meeting()), start(meeting())];
+    await assertOneCertificate("twice");
+    for (const loop of loops) await loop.stop();
+    assert.equal((await recordsOf("twice")).length, 1);
+    await scene.requests.delete("twice");
+  });
+
+  it("fails a request whose certificate ended before it was handed out, and does not sign again", async () => {
+    await approved("late");
+    let now = Date.now();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const next = way();
+    const first = start({
+      send: async (request) => {
+        if (stepOf(request) !== "status") return next.send(request);
+        resolve();
+        throw new Error("the process ended");
+      },
+      close: () => {},
+    });
+    await promise;
+    await first.stop();
+    now += 3_600_000;
+    const second = start(way(), () => now);
+    const failed = await scene.settled("late", (request) => conditionOf(request, "Failed") !== undefined);
+    await second.stop();
+    assert.equal(conditionOf(failed, "Failed")?.reason, "CertificateEnded");
+    assert.equal((await recordsOf("late")).length, 1);
+    await scene.requests.delete("late");
+  });
+
+  it("hands out nothing from a record that is not of the request's key", async () => {
+    await approved("own");
+    const loop = start(way());
+    await scene.issued("own");
+    const [own] = await recordsOf("own");
+    assert.ok(own);
+    await loop.stop();
+    await scene.request({ name: "robbed", signerName: names.signers.apiserverClient, commonName: "alice" });
+    const { uid = "" } = (await scene.requests.get("robbed")).metadata;
+    const planted = { ...own, metadata: { name: signedRecordName(uid) }, spec: { ...own.spec, requestUid: uid } };
+    await records().create(planted);
+    await scene.approve("robbed");
+    const transport = new FaultyTransport(way(), { step: "status", faults: [] });
+    const again = start(transport);
+    // What is approved later is signed: by then the loop has looked at the other one.
+    await approved("after");
+    await assertOneCertificate("after");
+    assert.equal((await scene.requests.get("robbed")).status.certificate, undefined);
+    await records().delete(signedRecordName(uid));
+    await until(server.client, scene.references.certificateSigningRequests, ({ metadata, status }) =>
+      Boolean(metadata.name === "robbed" && status.certificate),
+    );
+    await again.stop();
+  });
+});

@@ -1,0 +1,269 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { renameSync, writeFileSync } from "node:fs";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { signCertificate } from "../../../src/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { parseCertificate, serialNumberHex } from "../../../src/pki/certificate.ts";
+import { encodeElement, encodeSequence } from "../../../src/pki/der-writer.ts";
+import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { oids } from "../../../src/pki/object-identifiers.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { withExtension } from "../../pki/with-extension.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import {
+  CertificateFolder,
+  CertificateScene,
+  conditionOf,
+  newAuthority,
+  sceneOf,
+  until,
+} from "./certificate-loop-scene.ts";
+
+const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
+
+describe("csr-signing", () => {
+  let server: TestServer;
+  let scene: CertificateScene;
+  const folder = new CertificateFolder();
+  before(async () => {
+    server = await startTestServer();
+    scene = new CertificateScene(server.client);
+  });
+  after(async () => {
+    await server.stop();
+    folder.remove();
+  });
+
+  it("signs what openssl verifies against the signer's published trust bundle alone", async () => {
+    const wishes = [
+      { name: "client", signerName: apiserverClient, commonName: "alice", purpose: "sslclient" },
+      { name: "node-client", signerName: apiserverClientNodeAgent, ...node, purpose: "sslclient" },
+      {
+        name: "node-serving",
+        signerName: nodeAgentServing,
+        ...node,
+        names: { dnsNames: ["n1.example.com"], ipAddresses: ["10.0.0.7", "fd00::7"] },
+        usages: ["digital signature", "server auth"],
+        purpose: "sslserver",
+      },
+    ];
+    for (const { purpose, ...wish } of wishes) {
+      const issued = await scene.obtain(wish);
+      const bundle = await until(
+        server.client,
+        scene.references.clusterTrustBundles,
+        ({ spec }) => spec.signerName === wish.signerName,
+      );
+      const anchors = parseCertificatesPem(bundle.spec.trustBundle);
+      assert.match(folder.opensslVerify(anchors, issued, purpose), /leaf\.pem: OK/);
+    }
+  });
+
+  it("starts a certificate five minutes back and ends it when it was asked to", async () => {
+    const [certificate] = await scene.obtain({
+      name: "short",
+      signerName: apiserverClient,
+      commonName: "alice",
+      expirationSeconds: 600,
+    });
+    assert.ok(certificate);
+    assert.equal(certificate.notAfter - certificate.notBefore, (600 + 300) * 1000);
+    assert.equal(certificate.isCA, false);
+  });
+
+  it("fails a request that breaks its signer's rules, and says which", async () => {
+    const name = "stranger";
+    await scene.request({ name, signerName: apiserverClientNodeAgent, commonName: "alice", names: { uris: ["a:b"] } });
+    await scene.approve(name);
+    const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
+    const condition = conditionOf(failed, "Failed");
+    assert.equal(condition?.reason, "SignerValidationFailure");
+    assert.equal(
+      condition?.message,
+      "subject organization is not system:nodes; subject common name does not begin with system:node:; " +
+        "URI subjectAltNames are not allowed",
+    );
+    assert.equal(failed.status.certificate, undefined);
+  });
+
+  it("takes a request with an RSA key below 2048 bits, and does not sign it", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+    await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });
+    await scene.approve("small");
+    const failed = await scene.settled("small", (request) => conditionOf(request, "Failed") !== undefined);
+    const condition = conditionOf(failed, "Failed");
+    assert.equal(condition?.reason, "SignerValidationFailure");
+    assert.equal(condition?.message, "RSA keys must have at least 2048 bits, this one has 1024");
+    assert.equal(failed.status.certificate, undefined);
+  });
+
+  it("leaves the requests of custom signers to their signers", async () => {
+    await scene.request({ name: "custom", signerName: "example.com/custom", commonName: "alice" });
+    await scene.approve("custom");
+    // What was approved later is issued: by then the loop has passed the custom one.
+    await scene.obtain({ name: "after-custom", signerName: apiserverClient, commonName: "alice" });
+    assert.equal((await scene.requests.get("custom")).status.certificate, undefined);
+  });
+
+  it("records every certificate before it is handed out", async () => {
+    const requested = await sceneOf(server, { name: "alice", groups: ["system:masters"] }).request({
+      name: "recorded",
+      signerName: apiserverClient,
+      commonName: "alice",
+      names: { dnsNames: ["a.example.com"] },
+    });
+    await scene.approve("recorded");
+    const [certificate] = await scene.issued("recorded");
+    assert.ok(certificate);
+    const records = await server.client.resource(scene.references.issuedCertificates).list({
+      fieldSelector: `spec.requestUid=${requested.metadata.uid},spec.signerName=${apiserverClient}`,
+    });
+    assert.equal(records.items.length, 1);
+    const [record] = records.items;
+    assert.equal(record?.spec.serialNumber, serialNumberHex(certificate));
+    assert.equal(record?.spec.subject, formatDistinguishedName(certificate.subject));
+    assert.equal(record?.spec.username, "alice");
+    assert.deepEqual(record?.spec.dnsNames, ["a.example.com"]);
+    assert.equal(Date.parse(record?.spec.notAfter ?? ""), certificate.notAfter);
+  });
+});
+
+describe("the CAs of csr-signing", () => {
+  const folder = new CertificateFolder();
+  after(() => folder.remove());
+
+  it("are a signer's own, else those for all signers", async () => {
+    const [common, serving] = [newAuthority("common"), newAuthority("serving")];
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-cert-file": folder.write("common.crt", common.certificate),
+        "cluster-signing-key-file": folder.writeKey("common.key", common),
+        "cluster-signing-nodeagent-serving-cert-file": folder.write("serving.crt", serving.certificate),
+        "cluster-signing-nodeagent-serving-key-file": folder.writeKey("serving.key", serving),
+      },
+    });
+    try {
+      const scene = new CertificateScene(server.client);
+      const [client] = await scene.obtain({ name: "client", signerName: apiserverClient, commonName: "alice" });
+      const [served] = await scene.obtain({
+        name: "serving",
+        signerName: nodeAgentServing,
+        ...node,
+        names: { dnsNames: ["n1"] },
+        usages: ["digital signature", "server auth"],
+      });
+      assert.equal(client?.issuer.commonName, "common");
+      assert.equal(served?.issuer.commonName, "serving");
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("are read again when their files change, and not while only one of them has", async () => {
+    const [first, second] = [newAuthority("first"), newAuthority("second")];
+    const settings = {
+      "cluster-signing-cert-file": folder.write("ca.crt", first.certificate),
+      "cluster-signing-key-file": folder.writeKey("ca.key", first),
+    };
+    const server = await startTestServer({ settings });
+    try {
+      const scene = new CertificateScene(server.client);
+      const issuerNow = async (name: string): Promise<string | undefined> => {
+        const [certificate] = await scene.obtain({ name, signerName: apiserverClient, commonName: "alice" });
+        return certificate?.issuer.commonName;
+      };
+      assert.equal(await issuerNow("before"), "first");
+      folder.write("ca.crt", second.certificate);
+      assert.equal(await issuerNow("between"), "first");
+      writeFileSync(folder.file("ca.key"), "half a fi");
+      assert.equal(await issuerNow("broken"), "first");
+      renameSync(folder.writeKey("next.key", second), folder.file("ca.key"));
+      assert.equal(await issuerNow("replaced"), "second");
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("hand out their intermediates, and publish the root", async () => {
+    const root = newAuthority("root");
+    const intermediate = intermediateOf(root, "intermediate");
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-cert-file": folder.write("chain.crt", intermediate.certificate, root.certificate),
+        "cluster-signing-key-file": folder.writeKey("chain.key", intermediate),
+      },
+    });
+    try {
+      const scene = new CertificateScene(server.client);
+      const issued = await scene.obtain({ name: "client", signerName: apiserverClient, commonName: "alice" });
+      assert.deepEqual(
+        issued.map(({ subject }) => subject.commonName),
+        ["alice", "intermediate"],
+      );
+      assert.match(folder.opensslVerify([root.certificate], issued, "sslclient"), /leaf\.pem: OK/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("sign no name that their CA, or one above it, is not to certify", async () => {
+    const base = encodeElement(0x82, Buffer.from("evil.example.com"));
+    const value = encodeSequence(encodeElement(0xa1, encodeSequence(base)));
+    const plain = newAuthority("constrained");
+    const certificate = withExtension(plain.certificate, plain, { id: oids.nameConstraints, isCritical: true, value });
+    const root = { ...plain, certificate };
+    const intermediate = intermediateOf(root, "intermediate");
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-cert-file": folder.write("below.crt", intermediate.certificate, root.certificate),
+        "cluster-signing-key-file": folder.writeKey("below.key", intermediate),
+        "cluster-signing-nodeagent-serving-cert-file": folder.write("constrained.crt", root.certificate),
+        "cluster-signing-nodeagent-serving-key-file": folder.writeKey("constrained.key", root),
+      },
+    });
+    try {
+      const scene = new CertificateScene(server.client);
+      const serving = { signerName: nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
+      await scene.obtain({ ...serving, name: "good", names: { dnsNames: ["n1.example.com"] } });
+      const client = { signerName: apiserverClient, commonName: "alice" };
+      const wishes = [
+        { ...serving, name: "exact", names: { dnsNames: ["evil.example.com"] } },
+        { ...serving, name: "wildcard", names: { dnsNames: ["*.example.com"] } },
+        { ...client, name: "above", names: { dnsNames: ["a.evil.example.com"] } },
+      ];
+      for (const wish of wishes) {
+        await scene.request(wish);
+        await scene.approve(wish.name);
+        const failed = await scene.settled(wish.name, (request) => conditionOf(request, "Failed") !== undefined);
+        assert.match(conditionOf(failed, "Failed")?.message ?? "", /the CA may not certify the names: .* is excluded/);
+        assert.equal(failed.status.certificate, undefined);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+function intermediateOf(root: CertificateAuthority, commonName: string): CertificateAuthority {
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const der = signCertificate(
+    {
+      subject: { commonName },
+      publicKey: publicKeyInfoOf(privateKey),
+      notBefore: root.certificate.notBefore,
+      notAfter: root.certificate.notAfter,
+      isCA: true,
+      keyUsages: ["certSign"],
+      extendedKeyUsages: [],
+      subjectAltNames: noSubjectAltNames,
+    },
+    root,
+  );
+  return { certificate: parseCertificate(der), privateKey };
+}

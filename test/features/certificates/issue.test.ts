@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { parseCertificateRequest, parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import {
+  encodeBitString,
+  encodeBoolean,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSetOf,
+  encodeSmallInteger,
+} from "../../../src/pki/der-writer.ts";
+import { encodeDistinguishedName } from "../../../src/pki/distinguished-name.ts";
+import { encodeExtension } from "../../../src/pki/extension.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { extendedKeyUsages, oids } from "../../../src/pki/object-identifiers.ts";
+import { signData, signatureSchemeOf } from "../../../src/pki/sign.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import {
+  issueCertificate,
+  lifetimeSeconds,
+  type IssueOptions,
+} from "../../../src/features/certificates/signers/issue.ts";
+import { certificateUsagesOf } from "../../../src/features/certificates/signers/usages.ts";
+
+const now = Date.UTC(2026, 10, 21, 10, 0, 0);
+const hour = 3600;
+const privateKey = generatePrivateKey("ECDSA P-256");
+const authority = createCertificateAuthority({
+  subject: { commonName: "ca" },
+  privateKey: generatePrivateKey("ECDSA P-256"),
+  notBefore: now - 1000 * hour,
+  notAfter: now + 48 * hour * 1000,
+});
+const request = parseCertificateRequestPem(
+  createCertificateRequestPem({ privateKey, subject: { commonName: "a" }, subjectAltNames: noSubjectAltNames }),
+);
+const issue = (changes: Partial<IssueOptions> = {}): ReturnType<typeof issueCertificate>["certificate"] =>
+  issueCertificate({
+    request,
+    usages: ["client auth"],
+    expirationSeconds: undefined,
+    authority,
+    maximumLifetimeSeconds: 24 * hour,
+    now,
+    ...changes,
+  }).certificate;
+const secondsAfterNow = (milliseconds: number): number => (milliseconds - now) / 1000;
+
+describe("lifetimeSeconds", () => {
+  it("is what was asked for, at least ten minutes and at most the maximum", () => {
+    assert.equal(lifetimeSeconds(undefined, 5000), 5000);
+    assert.equal(lifetimeSeconds(1000, 5000), 1000);
+    assert.equal(lifetimeSeconds(6000, 5000), 5000);
+    assert.equal(lifetimeSeconds(1, 5000), 600);
+    assert.equal(lifetimeSeconds(600, 60), 60);
+  });
+});
+
+describe("issueCertificate", () => {
+  it("starts five minutes ago, so that clocks may differ", () => {
+    assert.equal(secondsAfterNow(issue().notBefore), -300);
+  });
+
+  it("keeps short lifetimes whole and takes the five minutes off long ones", () => {
+    assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour - 1 }).notAfter), 8 * hour - 1);
+    assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour }).notAfter), 8 * hour - 300);
+    assert.equal(secondsAfterNow(issue().notAfter), 24 * hour - 300);
+  });
+
+  it("never outlives its CA", () => {
+    const certificate = issue({ maximumLifetimeSeconds: 1000 * hour });
+    assert.equal(certificate.notAfter, authority.certificate.notAfter);
+    assert.throws(() => issue({ now: authority.certificate.notAfter }), /the signer has expired/);
+  });
+
+  it("gives every certificate a serial number of its own, positive and of 159 bits", () => {
+    const serialNumbers = Array.from({ length: 50 }, () => issue().serialNumber);
+    assert.equal(new Set(serialNumbers.map((one) => one.toString("hex"))).size, 50);
+    assert.ok(serialNumbers.every((one) => one.length === 20 && (one[0] ?? 0) >= 0x40 && (one[0] ?? 0) < 0x80));
+  });
+
+  it("takes nothing over of a request for a CA but its names", () => {
+    const extension = (id: string, value: Buffer): Buffer => encodeExtension({ id, isCritical: true, value });
+    const extensions = encodeSequence(
+      extension(oids.basicConstraints, encodeSequence(encodeBoolean(true))),
+      extension(oids.keyUsage, encodeBitString(Buffer.of(0x06), 1)),
+      extension("1.2.3.4", encodeElement(0x05)),
+      extension(oids.subjectAltName, encodeSequence(encodeElement(0x82, Buffer.from("a.example.com")))),
+    );
+    const attribute = encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([extensions]));
+    const info = encodeSequence(
+      encodeSmallInteger(0),
+      encodeDistinguishedName({ commonName: "a" }),
+      publicKeyInfoOf(privateKey).spki,
+      encodeElement(0xa0, attribute),
+    );
+    const { algorithmIdentifier } = signatureSchemeOf(privateKey);
+    const der = encodeSequence(info, algorithmIdentifier, encodeBitString(signData(info, privateKey)));
+    const certificate = issue({ request: parseCertificateRequest(der) });
+    assert.equal(certificate.isCA, false);
+    assert.equal(certificate.hasBasicConstraints, true);
+    assert.equal(certificate.keyUsages, undefined);
+    assert.deepEqual(certificate.subjectAltNames.dnsNames, ["a.example.com"]);
+    assert.deepEqual(
+      certificate.extensions.map(({ id }) => id),
+      [oids.extendedKeyUsage, oids.basicConstraints, oids.authorityKeyIdentifier, oids.subjectAltName],
+    );
+  });
+
+  it("refuses usages that are none", () => {
+    assert.throws(
+      () => issue({ usages: ["client auth", "world domination"] }),
+      /unrecognized usage values: \["world domination"\]/,
+    );
+  });
+
+  it("refuses to hand out a certificate that its CA's key did not sign", () => {
+    const impostor = { ...authority, privateKey: generatePrivateKey("ECDSA P-256") };
+    assert.throws(() => issue({ authority: impostor }), { message: "x509: ECDSA verification failure" });
+  });
+
+  it("puts usages into the certificate", () => {
+    const certificate = issue({
+      usages: ["digital signature", "decipher only", "server auth", "client auth", "signing"],
+    });
+    assert.deepEqual(certificate.keyUsages, ["digitalSignature", "decipherOnly"]);
+    assert.deepEqual(certificate.extendedKeyUsages, [extendedKeyUsages.serverAuth, extendedKeyUsages.clientAuth]);
+  });
+});
+
+describe("certificateUsagesOf", () => {
+  it("knows all 23 usages", () => {
+    const usages =
+      "signing,digital signature,content commitment,key encipherment,key agreement,data encipherment,cert sign,crl sign," +
+      "encipher only,decipher only,any,server auth,client auth,code signing,email protection,s/mime,ipsec end system," +
+      "ipsec tunnel,ipsec user,timestamping,ocsp signing,microsoft sgc,netscape sgc";
+    const { keyUsages, extendedKeyUsages: extended, unrecognized } = certificateUsagesOf(usages.split(","));
+    assert.deepEqual([keyUsages.length, extended.length, unrecognized], [9, 12, []]);
+    assert.deepEqual(certificateUsagesOf(["constructor", "Client Auth"]).unrecognized, ["constructor", "Client Auth"]);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { certificateApproval } from "../../../src/features/certificates/requests/certificate-approval.ts";
+import { certificateSigning } from "../../../src/features/certificates/requests/certificate-signing.ts";
+import { certificateSubjectRestriction } from "../../../src/features/certificates/requests/certificate-subject-restriction.ts";
+import { clusterTrustBundleAttest } from "../../../src/features/certificates/bundles/cluster-trust-bundle-attest.ts";
+import { allowing, apiObject, certificates, names, refusalOf } from "../admission-scene.ts";
+
+const request = (status: object = {}, signerName = "example.com/signer") => apiObject({ spec: { signerName }, status });
+const on = (subresource: string) =>
+  ({ operation: "UPDATE", group: certificates, resource: "certificatesigningrequests", subresource }) as const;
+const oldObject = request();
+
+describe("approval", () => {
+  const refusal =
+    `403 certificatesigningrequests.${certificates} "a" is forbidden: ` +
+    'user not permitted to approve requests with signerName "example.com/signer"';
+  const approve = (...grants: string[]) =>
+    refusalOf(certificateApproval({ names, authorize: allowing(...grants) }), {
+      ...on("approval"),
+      oldObject,
+      object: request({}, "example.com/mine"),
+    });
+
+  it("is for who may approve for the stored signer, by name or by domain", async () => {
+    assert.equal(await approve("approve signers example.com/signer"), undefined);
+    assert.equal(await approve("approve signers example.com/*"), undefined);
+  });
+
+  it("is refused to others, even when they may approve for the signer that the body names", async () => {
+    assert.equal(await approve(), refusal);
+    assert.equal(await approve("approve signers example.com/mine"), refusal);
+    assert.equal(await approve("sign signers example.com/signer"), refusal);
+    assert.equal(await approve("approve signers *"), refusal);
+  });
+});
+
+describe("signing", () => {
+  const sign = (object: ReturnType<typeof request>, ...grants: string[]) =>
+    refusalOf(certificateSigning({ names, authorize: allowing(...grants) }), { ...on("status"), oldObject, object });
+
+  it("needs the permission for a new certificate and for a new condition", async () => {
+    for (const status of [{ certificate: "eA==" }, { conditions: [{ type: "Failed", status: "True" }] }]) {
+      assert.match((await sign(request(status))) ?? "", /user not permitted to sign requests with signerName/);
+      assert.equal(await sign(request(status), "sign signers example.com/signer"), undefined);
+    }
+  });
+
+  it("needs none where neither changes", async () => {
+    assert.equal(await sign(request({ conditions: [] })), undefined);
+  });
+});
+
+describe("a client certificate's organization", () => {
+  const fixture = (file: string) =>
+    readFileSync(join(import.meta.dirname, "../../conformance/fixtures", file)).toString("base64");
+  const create = (file: string, signerName: string = names.signers.apiserverClient) =>
+    refusalOf(certificateSubjectRestriction({ names }), {
+      group: certificates,
+      resource: "certificatesigningrequests",
+      object: apiObject({ spec: { signerName, request: fixture(file) } }),
+    });
+
+  it("cannot be system:masters, wherever in the subject it stands", async () => {
+    for (const file of ["csr-masters.pem", "cert-csr-masters-second.pem"]) {
+      assert.equal(
+        await create(file),
+        `403 certificatesigningrequests.${certificates} "a" is forbidden: ` +
+          "use of platform.io/apiserver-client signer with system:masters group is not allowed",
+      );
+    }
+  });
+
+  it("may be anything else, and anything for other signers", async () => {
+    assert.equal(await create("csr-ecdsa.pem"), undefined);
+    assert.equal(await create("cert-csr-masters-ou.pem"), undefined);
+    assert.equal(await create("csr-masters.pem", "example.com/signer"), undefined);
+  });
+});
+
+describe("a signer's trust bundle", () => {
+  const bundle = (more: object = {}, spec: object = { signerName: "example.com/signer", trustBundle: "x" }) =>
+    apiObject({ spec, metadata: { name: "a", ...more } });
+  const write = (
+    object: ReturnType<typeof bundle>,
+    { old, grants = [] }: { old?: typeof object; grants?: string[] } = {},
+  ) =>
+    refusalOf(clusterTrustBundleAttest({ names, authorize: allowing(...grants) }), {
+      operation: old === undefined ? "CREATE" : "UPDATE",
+      group: certificates,
+      resource: "clustertrustbundles",
+      object,
+      ...(old !== undefined && { oldObject: old }),
+    });
+
+  it("is written by who may attest for the signer", async () => {
+    assert.match((await write(bundle())) ?? "", /user not permitted to attest for signerName "example.com\/signer"$/);
+    assert.equal(await write(bundle(), { grants: ["attest signers example.com/*"] }), undefined);
+  });
+
+  it("takes owners, finalizers and unchanged writes from anyone, and labels from nobody else", async () => {
+    const old = bundle();
+    assert.equal(await write(bundle(), { old }), undefined);
+    assert.equal(await write(bundle({ finalizers: ["example.com/hold"] }), { old }), undefined);
+    assert.match((await write(bundle({ labels: { a: "b" } }), { old })) ?? "", /^403/);
+  });
+
+  it("without a signer needs nothing", async () => {
+    assert.equal(await write(bundle({}, { trustBundle: "x" })), undefined);
+  });
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { parseCertificateRequestPem, type CertificateRequest } from "../../../src/pki/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { noSubjectAltNames, type SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { apiserverClientNodeAgent } from "../../../src/features/certificates/signers/apiserver-client-node-agent.ts";
+import { apiserverClient } from "../../../src/features/certificates/signers/apiserver-client.ts";
+import { nodeClientSubresources } from "../../../src/features/certificates/signers/is-node-client.ts";
+import { nodeAgentServing } from "../../../src/features/certificates/signers/node-agent-serving.ts";
+
+const privateKey = generatePrivateKey("ECDSA P-256");
+const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
+const requestOf = (subject: object, names: Partial<SubjectAltNames> = {}): CertificateRequest =>
+  parseCertificateRequestPem(
+    createCertificateRequestPem({ privateKey, subject, subjectAltNames: { ...noSubjectAltNames, ...names } }),
+  );
+const client = ["digital signature", "client auth"];
+const serving = ["digital signature", "server auth"];
+
+describe("apiserver-client", () => {
+  const { violations } = apiserverClient(platformNames);
+
+  it("needs client auth, and takes digital signature and key encipherment besides", () => {
+    const request = requestOf({ commonName: "a" });
+    assert.deepEqual(violations(request, ["client auth"]), []);
+    assert.deepEqual(violations(request, ["key encipherment", "client auth", "digital signature"]), []);
+    assert.deepEqual(violations(request, ["digital signature"]), [
+      "missing required usage for client certificate: client auth",
+    ]);
+    assert.deepEqual(violations(request, []), ["missing required usage for client certificate: client auth"]);
+    assert.deepEqual(violations(request, [...client, "server auth"]), [
+      "invalid usage for client certificate: server auth",
+    ]);
+  });
+});
+
+describe("apiserver-client-nodeagent", () => {
+  const { violations } = apiserverClientNodeAgent(platformNames);
+
+  it("takes a node's client request, with and without key encipherment", () => {
+    assert.deepEqual(violations(requestOf(node), client), []);
+    assert.deepEqual(violations(requestOf(node), [...client, "key encipherment"]), []);
+  });
+
+  it("refuses every other organization and name", () => {
+    for (const organizations of [
+      [],
+      ["system:masters"],
+      ["system:nodes", "system:masters"],
+      ["system:nodes", "system:nodes"],
+    ]) {
+      assert.deepEqual(violations(requestOf({ ...node, organizations }), client), [
+        "subject organization is not system:nodes",
+      ]);
+    }
+    assert.deepEqual(violations(requestOf({ ...node, commonName: "alice" }), client), [
+      "subject common name does not begin with system:node:",
+    ]);
+    assert.deepEqual(violations(requestOf({ ...node, commonName: "system:node:" }), client), [
+      "subject common name does not name a node",
+    ]);
+  });
+
+  it("refuses names of every kind, and says so of each", () => {
+    const names = { dnsNames: ["a"], emailAddresses: ["a@b"], ipAddresses: ["::1"], uris: ["a:b"] };
+    assert.equal(violations(requestOf(node, names), client).length, 4);
+  });
+
+  it("refuses more usages and fewer", () => {
+    for (const usages of [[], ["client auth"], serving, [...client, "server auth"], [...client, "any"]]) {
+      assert.equal(violations(requestOf(node), usages).length, 1, usages.join());
+    }
+  });
+});
+
+describe("nodeagent-serving", () => {
+  const { violations } = nodeAgentServing(platformNames);
+
+  it("needs a DNS name or an address, and takes nothing else", () => {
+    assert.deepEqual(violations(requestOf(node, { dnsNames: ["n1"] }), serving), []);
+    assert.deepEqual(violations(requestOf(node, { ipAddresses: ["10.0.0.1"] }), [...serving, "key encipherment"]), []);
+    assert.deepEqual(violations(requestOf(node), serving), ["DNS or IP subjectAltName is required"]);
+    assert.deepEqual(
+      violations(requestOf(node, { dnsNames: ["n1"], uris: ["a:b"], emailAddresses: ["a@b"] }), serving),
+      ["Email subjectAltNames are not allowed", "URI subjectAltNames are not allowed"],
+    );
+    assert.equal(violations(requestOf(node, { dnsNames: ["n1"] }), client).length, 1);
+  });
+});
+
+describe("nodeClientSubresources", () => {
+  const signerName = platformNames.signers.apiserverClientNodeAgent;
+  const question = { signerName, username: "bootstrap", usages: client, request: requestOf(node) };
+
+  it("knows a node that renews from a node that joins", () => {
+    assert.deepEqual(nodeClientSubresources(platformNames, question), ["nodeclient"]);
+    const renewal = { ...question, username: "system:node:n1" };
+    assert.deepEqual(nodeClientSubresources(platformNames, renewal), ["selfnodeclient", "nodeclient"]);
+    assert.deepEqual(nodeClientSubresources(platformNames, { ...question, username: "system:node:n2" }), [
+      "nodeclient",
+    ]);
+  });
+
+  it("leaves everything else alone", () => {
+    const servingSigner = { ...question, signerName: platformNames.signers.nodeAgentServing };
+    assert.deepEqual(nodeClientSubresources(platformNames, servingSigner), []);
+    assert.deepEqual(nodeClientSubresources(platformNames, { ...question, usages: serving }), []);
+    assert.deepEqual(
+      nodeClientSubresources(platformNames, { ...question, request: requestOf({ commonName: "a" }) }),
+      [],
+    );
+  });
+});

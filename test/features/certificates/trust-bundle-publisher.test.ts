@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, describe, it } from "node:test";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
+import { publishedAnchors } from "../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
+import { RetiredAuthorities } from "../../../src/features/certificates/authorities/retired-authorities.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { CertificateFolder, CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
+
+const day = 86_400_000;
+const noneRetired: ReadonlyMap<string, number> = new Map();
+
+describe("the published anchors of a signer", () => {
+  const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
+  const start = Date.now();
+
+  it("keep a replaced CA until nothing that it signed can be valid, then let it go", () => {
+    const overlapMilliseconds = 10 * day;
+    let published: readonly (typeof first)[] = [];
+    let retired = noneRetired;
+    const publishAt = (now: number, ...current: readonly (typeof first)[]): (string | undefined)[] => {
+      const next = publishedAnchors({ current, published, retired, now, overlapMilliseconds });
+      ({ anchors: published, retired } = next);
+      return published.map(({ subject }) => subject.commonName);
+    };
+    assert.deepEqual(publishAt(start, first), ["first"]);
+    assert.deepEqual(publishAt(start + day, second), ["second", "first"]);
+    // A later look does not begin the time anew.
+    assert.deepEqual(publishAt(start + 11 * day - 1, second), ["second", "first"]);
+    assert.deepEqual(publishAt(start + 11 * day, second), ["second"]);
+    assert.equal(retired.size, 0);
+  });
+
+  it("do not keep a CA beyond its own end, nor one that came back as retired", () => {
+    const retiredNow = { current: [second], published: [first], retired: noneRetired, overlapMilliseconds: 1000 * day };
+    const kept = publishedAnchors({ ...retiredNow, now: first.notAfter - 1 });
+    assert.deepEqual([...kept.retired.values()], [first.notAfter]);
+    assert.deepEqual(publishedAnchors({ ...retiredNow, now: first.notAfter }).anchors, [second]);
+    const back = publishedAnchors({ ...retiredNow, ...kept, current: [first, second], now: start });
+    assert.deepEqual([back.anchors, back.retired.size], [[first, second], 0]);
+  });
+});
+
+describe("the trust bundle publisher", () => {
+  const folder = new CertificateFolder();
+  after(() => folder.remove());
+  const signerName = names.signers.nodeAgentServing;
+
+  const bundleWith = (server: TestServer, ...subjects: readonly string[]): Promise<ClusterTrustBundle> => {
+    const { client, references } = new CertificateScene(server.client);
+    return until(client, references.clusterTrustBundles, ({ spec }) => {
+      const anchors = parseCertificatesPem(spec.trustBundle).map(({ subject }) => subject.commonName);
+      return spec.signerName === signerName && anchors.join() === subjects.join();
+    });
+  };
+
+  it("puts back what somebody changed or removed", async () => {
+    const server = await startTestServer();
+    try {
+      const { metadata, spec } = await bundleWith(server, "signet-nodeagent-serving-ca");
+      const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
+      await bundles.delete(metadata.name ?? "");
+      const again = await bundleWith(server, "signet-nodeagent-serving-ca");
+      assert.equal(again.spec.trustBundle, spec.trustBundle);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("publishes the old CA beside the new one, and one that is to come before it signs", async () => {
+    const [first, second, third] = [newAuthority("first"), newAuthority("second"), newAuthority("third")];
+    const settings = {
+      "cluster-signing-cert-file": folder.write("ca.crt", first.certificate, second.certificate),
+      "cluster-signing-key-file": folder.writeKey("ca.key", first),
+    };
+    const server = await startTestServer({ settings });
+    try {
+      await bundleWith(server, "first", "second");
+      folder.write("ca.crt", second.certificate, third.certificate);
+      folder.writeKey("ca.key", second);
+      // Any write of the bundle makes the publisher look at once.
+      const bundle = await bundleWith(server, "first", "second");
+      const { references } = new CertificateScene(server.client);
+      await server.client
+        .resource(references.clusterTrustBundles)
+        .patch(bundle.metadata.name ?? "", { metadata: { labels: { looked: "at" } } });
+      const rotated = await bundleWith(server, "second", "third", "first");
+      assert.match(rotated.metadata.annotations?.["signet.platform.io/retired-trust-anchors"] ?? "", /^[0-9a-f]{64}=/);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe("clients of a replaced CA", () => {
+  const folder = new CertificateFolder();
+  after(() => folder.remove());
+
+  it("are remembered as long as their certificates may live, across restarts", () => {
+    const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
+    let now = Date.now();
+    const open = (): RetiredAuthorities =>
+      new RetiredAuthorities({ file: folder.file("known.json"), clock: { now: () => now }, overlapMilliseconds: day });
+    open().observe([first]);
+    const reopened = open();
+    reopened.observe([second]);
+    assert.deepEqual(
+      reopened.certificates().map(({ subject }) => subject.commonName),
+      ["first"],
+    );
+    now += day - 1000;
+    const later = open();
+    later.observe([second]);
+    assert.equal(later.certificates().length, 1);
+    now += 2000;
+    assert.equal(later.certificates().length, 0);
+    later.observe([second]);
+    assert.ok(!readFileSync(folder.file("known.json"), "utf8").includes("acceptedUntil"));
+  });
+
+  it("go on authenticating beside those of the new one", async () => {
+    const [first, second] = [newAuthority("first"), newAuthority("second")];
+    const settings = {
+      "cluster-signing-cert-file": folder.write("ca.crt", first.certificate),
+      "cluster-signing-key-file": folder.writeKey("ca.key", first),
+    };
+    const server = await startTestServer({ settings });
+    try {
+      const before = await clientCertificate(server, "before");
+      assert.equal(await whoIs(server, before), "before");
+      folder.write("ca.crt", second.certificate);
+      folder.writeKey("ca.key", second);
+      const behind = await clientCertificate(server, "behind");
+      assert.equal(await whoIs(server, behind), "behind");
+      assert.equal(await whoIs(server, before), "before");
+      assert.equal(parseCertificatesPem(behind.certificate)[0]?.issuer.commonName, "second");
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+interface Pair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+async function clientCertificate(server: TestServer, user: string): Promise<Pair> {
+  const scene = new CertificateScene(server.client);
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const pem = createCertificateRequestPem({
+    privateKey,
+    subject: { commonName: user },
+    subjectAltNames: noSubjectAltNames,
+  });
+  await scene.requests.create({
+    apiVersion: "certificates.platform.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name: user },
+    spec: {
+      request: Buffer.from(pem).toString("base64"),
+      signerName: names.signers.apiserverClient,
+      usages: ["client auth"],
+    },
+    status: {},
+  });
+  await scene.approve(user);
+  const { status } = await scene.settled(user, (request) => Boolean(request.status.certificate));
+  return {
+    certificate: Buffer.from(status.certificate ?? "", "base64").toString("utf8"),
+    key: encodePrivateKeyPem(privateKey),
+  };
+}
+
+/** Whom the server takes the holder of a certificate for, over a connection of its own. */
+async function whoIs(server: TestServer, clientCertificate: Pair): Promise<string | undefined> {
+  const transport = httpsTransport({ server: server.url, caCertificates: server.caCertificates, clientCertificate });
+  const client = new ApiClient(transport);
+  const group = names.group("authentication");
+  const review = await client.request<{ status: { userInfo: { username: string } } }>(
+    "POST",
+    `/apis/${group}/v1/selfsubjectreviews`,
+    { body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
+  );
+  client.close();
+  return review.status.userInfo.username;
+}

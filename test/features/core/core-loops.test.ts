@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import type { OwnerReference } from "../../../src/machinery/api/object-meta.ts";
+import { resourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { waitForObject } from "../../wait-for-object.ts";
+
+const references = resourceReferences(platformNames);
+let server: TestServer;
+before(async () => (server = await startTestServer()));
+after(() => server.stop());
+
+/** A namespace of a test's own, with its default account there. */
+async function makeNamespace(): Promise<string> {
+  const name = `test-${randomBytes(4).toString("hex")}`;
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {}, status: {} };
+  await server.client.resource(references.namespaces).create(namespace);
+  await waitForObject(
+    server.client,
+    references.serviceAccounts,
+    { namespace: name, name: "default" },
+    (found) => found !== undefined,
+  );
+  return name;
+}
+
+const configMap = (name: string, metadata: Partial<ConfigMap["metadata"]> = {}): ConfigMap => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, ...metadata },
+});
+
+const ownedBy = ({ metadata }: ConfigMap, more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  name: metadata.name ?? "",
+  uid: metadata.uid ?? "",
+  ...more,
+});
+
+const isGone = (found: unknown): boolean => found === undefined;
+
+describe("every namespace", () => {
+  test("has its default service account again after it was deleted", async () => {
+    const namespace = await makeNamespace();
+    const accounts = server.client.resource(references.serviceAccounts, namespace);
+    const { uid } = (await accounts.get("default")).metadata;
+    await accounts.delete("default");
+    const where = { namespace, name: "default" };
+    await waitForObject(
+      server.client,
+      references.serviceAccounts,
+      where,
+      (found) => found !== undefined && found.metadata.uid !== uid,
+    );
+  });
+
+  test("has the root CA, corrected when it was changed and restored when it was deleted", async () => {
+    const namespace = await makeNamespace();
+    const where = { namespace, name: platformNames.rootCaConfigMap };
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const isRight = (found: ConfigMap | undefined): boolean => found?.data?.["ca.crt"] === server.caCertificates;
+    await waitForObject(server.client, references.configMaps, where, isRight);
+    await configMaps.patch(where.name, { data: { "ca.crt": "forged", more: "x" } });
+    await waitForObject(
+      server.client,
+      references.configMaps,
+      where,
+      (found) => isRight(found) && found?.data?.["more"] === undefined,
+    );
+    await configMaps.delete(where.name);
+    await waitForObject(server.client, references.configMaps, where, isRight);
+  });
+
+  test("is emptied and goes when it is deleted, and takes nothing new while it does", async () => {
+    const namespace = await makeNamespace();
+    const held = configMap("held", { finalizers: ["example.com/hold"] });
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    await configMaps.create(held);
+    await server.client.resource(references.namespaces).delete(namespace);
+    const where = { namespace, name: "default" };
+    await waitForObject(server.client, references.serviceAccounts, where, isGone);
+    await assert.rejects(configMaps.create(configMap("late")), { code: 403 });
+    await configMaps.patch("held", { metadata: { finalizers: null } });
+    await waitForObject(server.client, references.namespaces, { name: namespace }, isGone);
+    assert.equal(await configMaps.find("held"), undefined);
+  });
+});
+
+describe("the garbage collector", () => {
+  test("deletes a dependent when its last owner is gone, and not before", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const [one, two] = await Promise.all([configMaps.create(configMap("one")), configMaps.create(configMap("two"))]);
+    await configMaps.create(configMap("child", { ownerReferences: [ownedBy(one), ownedBy(two)] }));
+    const where = { namespace, name: "child" };
+    await configMaps.delete("one");
+    await waitForObject(
+      server.client,
+      references.configMaps,
+      where,
+      (child) => child?.metadata.ownerReferences?.length === 1,
+    );
+    await configMaps.delete("two");
+    await waitForObject(server.client, references.configMaps, where, isGone);
+  });
+
+  test("deletes an object whose owner never was, or was another one of the same name", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const owner = await configMaps.create(configMap("owner"));
+    const stale = ownedBy(owner, { uid: "00000000-0000-4000-8000-000000000000" });
+    await configMaps.create(configMap("child", { ownerReferences: [stale] }));
+    await waitForObject(server.client, references.configMaps, { namespace, name: "child" }, isGone);
+    assert.notEqual(await configMaps.find("owner"), undefined);
+  });
+
+  test("lets the dependents go first in a foreground deletion", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const owner = await configMaps.create(configMap("owner"));
+    const ownerReferences = [ownedBy(owner, { blockOwnerDeletion: true })];
+    await configMaps.create(configMap("child", { ownerReferences, finalizers: ["example.com/hold"] }));
+    await configMaps.delete("owner", { propagationPolicy: "Foreground" });
+    const child = { namespace, name: "child" };
+    await waitForObject(
+      server.client,
+      references.configMaps,
+      child,
+      (found) => found?.metadata.deletionTimestamp !== undefined,
+    );
+    assert.notEqual(await configMaps.find("owner"), undefined, "the owner waits for its dependent");
+    await configMaps.patch("child", { metadata: { finalizers: null } });
+    await waitForObject(server.client, references.configMaps, { namespace, name: "owner" }, isGone);
+  });
+
+  test("cuts the dependents loose when the owner is deleted with the policy Orphan", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const owner = await configMaps.create(configMap("owner"));
+    await configMaps.create(configMap("child", { ownerReferences: [ownedBy(owner)] }));
+    await configMaps.delete("owner", { propagationPolicy: "Orphan" });
+    await waitForObject(server.client, references.configMaps, { namespace, name: "owner" }, isGone);
+    const child = await configMaps.get("child");
+    assert.equal(child.metadata.ownerReferences, undefined);
+    assert.equal(child.metadata.deletionTimestamp, undefined);
+  });
+});
+
+describe("a service account token Secret", () => {
+  const secret = (name: string) => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, annotations: { "platform.io/service-account.name": "robot" } },
+    type: "platform.io/service-account-token",
+  });
+
+  test("gets a token that authenticates as its account until the Secret is deleted", async () => {
+    const namespace = await makeNamespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const secrets = server.client.resource(references.secrets, namespace);
+    await secrets.create(secret("token"));
+    const where = { namespace, name: "token" };
+    const filled = await waitForObject(
+      server.client,
+      references.secrets,
+      where,
+      (found) => found?.data?.["token"] !== undefined,
+    );
+    const token = Buffer.from(filled?.data?.["token"] ?? "", "base64").toString("utf8");
+    assert.equal(await reviewedUser(token), `system:serviceaccount:${namespace}:robot`);
+    await secrets.delete("token");
+    assert.equal(await reviewedUser(token), undefined);
+  });
+
+  test("goes with its account", async () => {
+    const namespace = await makeNamespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    const accounts = server.client.resource(references.serviceAccounts, namespace);
+    await accounts.create(account);
+    await server.client.resource(references.secrets, namespace).create(secret("token"));
+    const where = { namespace, name: "token" };
+    await waitForObject(server.client, references.secrets, where, (found) => found?.data?.["token"] !== undefined);
+    await accounts.delete("robot");
+    await waitForObject(server.client, references.secrets, where, isGone);
+  });
+
+  async function reviewedUser(token: string): Promise<string | undefined> {
+    const review = await server.client.request<{ status: { user?: { username?: string } } }>(
+      "POST",
+      "/apis/authentication.platform.io/v1/tokenreviews",
+      { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } } },
+    );
+    return review.status.user?.username;
+  }
+});
+
+test("an aggregated ClusterRole has the rules of those that it selects, and loses them with them", async () => {
+  const roles = server.client.resource(references.clusterRoles);
+  const suffix = randomBytes(4).toString("hex");
+  const apiVersion = "rbac.authorization.platform.io/v1";
+  const rule = { verbs: ["get"], apiGroups: [""], resources: ["configmaps"] };
+  const label = { [`example.com/${suffix}`]: "true" };
+  const whole = { apiVersion, kind: "ClusterRole", metadata: { name: `whole-${suffix}` }, rules: null };
+  await roles.create({ ...whole, aggregationRule: { clusterRoleSelectors: [{ matchLabels: label }] } });
+  const part = { apiVersion, kind: "ClusterRole", metadata: { name: `part-${suffix}`, labels: label }, rules: [rule] };
+  await roles.create(part);
+  const where = { name: `whole-${suffix}` };
+  await waitForObject(server.client, references.clusterRoles, where, (found) => found?.rules?.length === 1);
+  await roles.delete(`part-${suffix}`);
+  await waitForObject(server.client, references.clusterRoles, where, (found) => (found?.rules ?? []).length === 0);
+});

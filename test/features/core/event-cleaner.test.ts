@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { eventRemovalTime } from "../../../src/features/core/event-cleaner.ts";
+import type { Event } from "../../../src/features/core/event-schema.ts";
+
+const event = (times: Pick<Partial<Event>, "lastTimestamp" | "series">): Event => ({
+  apiVersion: "v1",
+  kind: "Event",
+  metadata: { name: "worker.1", namespace: "ns", creationTimestamp: "2026-03-04T05:00:00Z" },
+  involvedObject: {},
+  source: {},
+  firstTimestamp: "2026-03-04T05:00:00Z",
+  lastTimestamp: "2026-03-04T05:00:00Z",
+  eventTime: "",
+  reportingComponent: "",
+  reportingInstance: "",
+  ...times,
+});
+
+const removed = (times: Pick<Partial<Event>, "lastTimestamp" | "series"> = {}): string =>
+  new Date(eventRemovalTime(event(times))).toISOString();
+
+describe("an event is removed", () => {
+  it("an hour after it was created", () => assert.equal(removed(), "2026-03-04T06:00:00.000Z"));
+
+  it("an hour after it was last seen", () => {
+    assert.equal(removed({ lastTimestamp: "2026-03-04T05:30:00Z" }), "2026-03-04T06:30:00.000Z");
+    const series = { count: 2, lastObservedTime: "2026-03-04T05:45:00.000000Z" };
+    assert.equal(removed({ series }), "2026-03-04T06:45:00.000Z");
+  });
+
+  it("a day later at the latest, whatever its reporter's clock says", () => {
+    assert.equal(removed({ lastTimestamp: "2056-03-04T05:30:00Z" }), "2026-03-05T06:00:00.000Z");
+    assert.equal(removed({ lastTimestamp: "1999-03-04T05:30:00Z" }), "2026-03-04T06:00:00.000Z");
+  });
+});

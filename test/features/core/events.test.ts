@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { events } from "../../../src/features/core/events.ts";
+import type { Event } from "../../../src/features/core/event-schema.ts";
+import { cells, faultsOfNew, names, now } from "../resource-scene.ts";
+
+const definition = events(names);
+
+const event: Event = {
+  apiVersion: "v1",
+  kind: "Event",
+  metadata: { name: "worker.1", namespace: "ns", creationTimestamp: "2026-03-04T05:00:00Z" },
+  involvedObject: { kind: "Pod", namespace: "ns", name: "worker" },
+  reason: "Pulled",
+  message: " Image pulled\n",
+  type: "Normal",
+  source: { component: "agent", host: "edge-1" },
+  firstTimestamp: "2026-03-04T04:06:07Z",
+  lastTimestamp: "2026-03-04T05:06:00Z",
+  count: 3,
+  eventTime: null as never, // what decoding makes of an absent time
+  reportingComponent: "",
+  reportingInstance: "",
+};
+
+const reported: Event = {
+  ...event,
+  eventTime: "2026-03-04T05:06:00.000000Z",
+  reportingComponent: "example.com/agent",
+  reportingInstance: "agent-1",
+  action: "Pulling",
+};
+
+describe("an event", () => {
+  it("is in the namespace of the object that it is about", () => {
+    assert.deepEqual(faultsOfNew(definition, event), []);
+    const fault = 'involvedObject.namespace: Invalid value: "other": does not match event.namespace';
+    const about = (namespace: string): Event => ({ ...event, involvedObject: { ...event.involvedObject, namespace } });
+    assert.deepEqual(faultsOfNew(definition, about("other")), [fault]);
+    assert.deepEqual(faultsOfNew(definition, about("")), [fault.replace('"other"', '""')]);
+  });
+
+  it("says who reports it when it says when it happened", () => {
+    assert.deepEqual(faultsOfNew(definition, reported), []);
+    assert.deepEqual(faultsOfNew(definition, { ...reported, reportingInstance: "", action: "" }), [
+      "reportingInstance: Required value",
+      "action: Required value",
+    ]);
+    assert.deepEqual(faultsOfNew(definition, { ...reported, message: "x".repeat(1025) }), [
+      'message: Invalid value: "": can have at most 1024 characters',
+    ]);
+  });
+
+  it("shows when it was seen, and of what", () => {
+    assert.deepEqual(cells(definition, event), [
+      "7s",
+      "Normal",
+      "Pulled",
+      "pod/worker",
+      "",
+      "agent, edge-1",
+      "Image pulled",
+      "60m",
+      3,
+      "worker.1",
+    ]);
+    assert.equal(
+      definition.columns[0]?.cell(
+        { ...reported, lastTimestamp: null as never, firstTimestamp: null as never },
+        { now },
+      ),
+      "7s",
+    );
+  });
+});

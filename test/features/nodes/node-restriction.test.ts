@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { nodeRestriction } from "../../../src/features/nodes/restriction/node-restriction.ts";
+import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
+import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
+import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "../admission-scene.ts";
+
+const mountedToken = (audience?: string) => ({
+  name: "token",
+  projected: { sources: [{ serviceAccountToken: { path: "token", ...(audience !== undefined && { audience }) } }] },
+});
+const pod = (nodeName: string, metadata: object = {}, spec: object = {}) =>
+  apiObject({
+    metadata: { name: "p", uid: "pu", ...metadata },
+    spec: { nodeName, containers: [], ...spec },
+  });
+const pods = new Map([
+  ["mine", pod("n1", {}, { volumes: [mountedToken(), mountedToken("vault")] })],
+  ["other", pod("n2")],
+]);
+const rule = nodeRestriction({
+  names,
+  authorize: allowing("request-serviceaccounts-token-audience granted a"),
+  apiAudiences: ["api"],
+  podReferences,
+  findPod: (_namespace, name) => pods.get(name),
+  findNode: (name) => (name === "n1" ? apiObject({ metadata: { name, uid: "nu" } }) : undefined),
+});
+const write = (more: Partial<AdmissionAttributes>) => refusalOf(rule, { user: node, namespace: "ns", ...more });
+const refuses = async (more: Partial<AdmissionAttributes>, expected: RegExp): Promise<void> =>
+  assert.match((await write(more)) ?? "allowed", expected);
+const allows = async (more: Partial<AdmissionAttributes>): Promise<void> => assert.equal(await write(more), undefined);
+
+describe("a node's identity", () => {
+  it("limits nobody else", async () => {
+    await allows({
+      user: alice,
+      resource: "nodes",
+      name: "n2",
+      object: apiObject({ metadata: { name: "n2" }, spec: {} }),
+    });
+  });
+
+  it("without a name is no node", async () => {
+    const user = { ...node, username: "system:node:" };
+    await refuses({ user, resource: "nodes" }, /could not determine node from user "system:node:"$/);
+  });
+});
+
+describe("a node's Node", () => {
+  const own = (metadata: object = {}, spec: object = {}) =>
+    apiObject({ metadata: { name: "n1", labels: { "platform.io/hostname": "h" }, ...metadata }, spec });
+  const update = (object: ReturnType<typeof own>) =>
+    ({ operation: "UPDATE", resource: "nodes", name: "n1", object, oldObject: own() }) as const;
+
+  it("is the only one that it may write", async () => {
+    await allows({ resource: "nodes", name: "n1", object: own() });
+    await allows({ operation: "DELETE", resource: "nodes", name: "n1" });
+    await refuses(
+      { operation: "DELETE", resource: "nodes", name: "n2" },
+      /node "n1" is not allowed to modify node "n2"$/,
+    );
+  });
+
+  it("cannot change its taints, nor its owners, by which it would delete itself", async () => {
+    await refuses(update(own({}, { taints: [{ key: "k", effect: "NoSchedule" }] })), /not allowed to modify taints$/);
+    const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "gone", uid: "x" }];
+    await refuses(update(own({ ownerReferences })), /not allowed to modify ownerReferences$/);
+    const create = { resource: "nodes", name: "n1", object: own({ ownerReferences }) };
+    await refuses(create, /not allowed to set ownerReferences$/);
+  });
+
+  it("has labels of the machine, and none that draw pods to it", async () => {
+    const labelled = (labels: Record<string, string>) => update(own({ labels }));
+    await allows(labelled({ "platform.io/hostname": "other", "node.platform.io/x": "y", "example.com/a": "b" }));
+    await refuses(
+      labelled({ "platform.io/hostname": "h", "node-restriction.platform.io/a": "b", "platform.io/role": "x" }),
+      /is not allowed to modify labels: node-restriction.platform.io\/a, platform.io\/role$/,
+    );
+  });
+});
+
+describe("a node's pods", () => {
+  it("are those on it: it reports their status and deletes them", async () => {
+    const status = { operation: "UPDATE", resource: "pods", subresource: "status" } as const;
+    await allows({ ...status, object: pod("n1"), oldObject: pod("n1") });
+    await refuses({ ...status, object: pod("n2"), oldObject: pod("n2") }, /can only update pod status for pods with/);
+    await refuses(
+      { ...status, object: pod("n1", { labels: { a: "b" } }), oldObject: pod("n1") },
+      /cannot update labels/,
+    );
+    for (const claims of [
+      { resourceClaimStatuses: [{ name: "c", resourceClaimName: "x" }] },
+      { extendedResourceClaimStatus: { resourceClaimName: "x", requestMappings: [] } },
+    ]) {
+      const object = { ...pod("n1"), status: claims };
+      await refuses({ ...status, object, oldObject: pod("n1") }, /cannot update (extended )?resource claim status/);
+    }
+    await allows({ operation: "DELETE", resource: "pods", name: "mine" });
+    await refuses(
+      { operation: "DELETE", resource: "pods", name: "other" },
+      /can only delete pods with spec.nodeName set/,
+    );
+    await refuses({ operation: "UPDATE", resource: "pods", name: "mine" }, /can only create and delete mirror pods$/);
+  });
+
+  it("are created as mirrors of its own, without references", async () => {
+    const annotations = { "platform.io/config.mirror": "x" };
+    const owner = { apiVersion: "v1", kind: "Node", name: "n1", uid: "nu", controller: true };
+    const mirror = { annotations, ownerReferences: [owner] };
+    const create = (object: ReturnType<typeof pod>) => ({ resource: "pods", name: "p", object });
+    await allows(create(pod("n1", mirror)));
+    await refuses(create(pod("n1")), /pod does not have "platform.io\/config.mirror" annotation/);
+    await refuses(create(pod("n2", mirror)), /can only create pods with spec.nodeName set to itself$/);
+    await refuses(create(pod("n1", { annotations })), /with an owner reference set to itself$/);
+    await refuses(create(pod("n1", { annotations, ownerReferences: [{ ...owner, uid: "x" }] })), /UID mismatch/);
+    for (const [spec, resource] of [
+      [{ serviceAccountName: "bot" }, "serviceaccounts"],
+      [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "secrets"],
+      [{ volumes: [mountedToken()] }, "serviceaccounts"],
+      [{ containers: [{ name: "c", envFrom: [{ configMapRef: { name: "m" } }] }] }, "configmaps"],
+    ] as const) {
+      const object = apiObject({
+        metadata: { name: "p", ...mirror },
+        spec: { nodeName: "n1", containers: [], ...spec },
+      });
+      await refuses(create(object), new RegExp(`can not create pods that reference ${resource} \\(via spec\\..*\\)$`));
+    }
+    const ephemeral = { nodeName: "n1", containers: [], ephemeralContainers: [{ name: "c" }] };
+    const object = apiObject({ metadata: { name: "p", ...mirror }, spec: ephemeral });
+    await refuses(create(object), /can not create pods with ephemeral containers$/);
+    const unregistered = { ...node, username: "system:node:new" };
+    await refuses({ ...create(pod("new", mirror)), user: unregistered }, /^404 nodes "new" not found$/);
+  });
+
+  it("are what it may request tokens for", async () => {
+    const token = (boundObjectRef: object | null, ...audiences: string[]) => ({
+      resource: "serviceaccounts",
+      subresource: "token",
+      object: apiObject({ spec: { boundObjectRef, audiences } }),
+    });
+    const bound = { apiVersion: "v1", kind: "Pod", name: "mine", uid: "pu" };
+    await allows(token(bound));
+    await refuses(token(null), /node requested token not bound to a pod$/);
+    await refuses(token({ ...bound, kind: "Node", name: "n1" }), /not bound to a pod$/);
+    await refuses(token({ ...bound, uid: "" }), /without a uid$/);
+    await refuses(token({ ...bound, uid: "x" }), /does not match the UID in record/);
+    await refuses(token({ ...bound, name: "other" }), /a pod scheduled on a different node$/);
+    for (const audience of ["api", "vault", "granted"]) await allows(token(bound, audience));
+    await refuses(
+      token(bound, "bank"),
+      /audience "bank" not found in pod spec volume, system:node:n1 is not authorized/,
+    );
+    await refuses(token(bound, "vault", "api"), /node may only request 0 or 1 audiences$/);
+  });
+});
+
+describe("a node's lease and certificates", () => {
+  const lease = { group: names.group("coordination"), resource: "leases" };
+
+  it("are in its own name", async () => {
+    const object = apiObject({ metadata: { name: "n1" } });
+    await allows({ ...lease, namespace: "platform-node-lease", name: "n1", object });
+    await refuses(
+      { ...lease, namespace: "platform-node-lease", name: "n2" },
+      /with the same name as the requesting node$/,
+    );
+    await refuses({ ...lease, namespace: "ns", name: "n1" }, /can only access leases in the "platform-node-lease"/);
+  });
+
+  it("are requested for its own name by the node signers", async () => {
+    const request = readFileSync(join(import.meta.dirname, "../../conformance/fixtures/csr-ecdsa.pem")).toString(
+      "base64",
+    );
+    const create = (signerName: string) => ({
+      group: certificates,
+      resource: "certificatesigningrequests",
+      object: apiObject({ spec: { signerName, request } }),
+    });
+    await allows(create("example.com/signer"));
+    await refuses(create(names.signers.nodeAgentServing), /can only create a node CSR with CN=system:node:n1$/);
+  });
+});

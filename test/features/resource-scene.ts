@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { FieldError } from "../../src/machinery/api/field-error.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import type { UserInfo } from "../../src/machinery/api/user-info.ts";
+import type { DeleteContext, ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
+
+export const names = platformNames;
+export const alice: UserInfo = {
+  username: "alice",
+  uid: "u-1",
+  groups: ["dev", "system:authenticated"],
+  extra: { scope: ["a", "b"] },
+};
+
+export const now = Date.parse("2026-03-04T05:06:07Z");
+export const nowText = "2026-03-04T05:06:07Z";
+export const context: DeleteContext = { user: alice, namespace: "ns", isDryRun: false, now };
+
+const fixtures = join(import.meta.dirname, "../conformance/fixtures");
+export const pem = (file: string): string => readFileSync(join(fixtures, file), "utf8");
+export const base64 = (file: string): string => Buffer.from(pem(file)).toString("base64");
+
+export const messages = (faults: readonly FieldError[] = []): string[] =>
+  faults.map(({ field, message }) => `${field}: ${message}`);
+
+/** What a definition makes of a new object: defaulted and prepared, as the registry does it. */
+export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>, object: T): T {
+  const defaulted = definition.setDefaults?.(object, context) ?? object;
+  return definition.prepareForCreate?.(defaulted, context) ?? defaulted;
+}
+
+export const faultsOfNew = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): string[] =>
+  messages(definition.validate?.(prepared(definition, object), context));
+
+export const faultsOfChange = <T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  next: T,
+  previous: T,
+): string[] =>
+  messages(
+    definition.validateUpdate?.(definition.prepareForUpdate?.(next, previous, context) ?? next, previous, context),
+  );
+
+/** The cells of a definition's row, without the name. */
+export const cells = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): unknown[] =>
+  definition.columns.map((column) => column.cell(object, { now }));

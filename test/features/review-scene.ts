@@ -1,0 +1,40 @@
+import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
+import type { ReviewAnswer, ReviewContext } from "../../src/machinery/registry/resource-definition.ts";
+import { decode } from "../../src/machinery/schema/decode.ts";
+import { TestClock } from "./accounts/token-scene.ts";
+
+const now = new TestClock().now();
+
+export const context = (bent: Partial<ReviewContext> = {}): ReviewContext => ({
+  user: { username: "alice", groups: ["system:authenticated"], extra: {} },
+  namespace: "",
+  name: "",
+  isDryRun: false,
+  now,
+  ...bent,
+});
+
+interface Review<T> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly schema: ObjectSchema<T>;
+  create(object: T, context: ReviewContext): Promise<ReviewAnswer>;
+}
+
+/** Sends a body as the server would: decoded by the schema, with the group, version and kind of the path. */
+export async function send<T>(
+  review: Review<T>,
+  body: object,
+  bent: Partial<ReviewContext> = {},
+): Promise<ReviewAnswer> {
+  const typed = { apiVersion: `${review.group}/${review.version}`, kind: review.kind, ...body };
+  return review.create(decode(review.schema, typed).value, context(bent));
+}
+
+/** The answer as JSON, without apiVersion and kind. */
+export async function answer<T>(...args: Parameters<typeof send<T>>): Promise<Record<string, unknown>> {
+  const { object } = await send(...args);
+  const { apiVersion: _version, kind: _kind, ...rest } = JSON.parse(JSON.stringify(object)) as Record<string, unknown>;
+  return rest;
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { matchesFields, parseFieldSelector, printFieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import { matchesLabels, parseLabelSelector, printLabelSelector } from "../../../src/machinery/api/label-selector.ts";
+
+const word = fc.stringMatching(/^[a-z]([a-z0-9]{0,4}[a-z0-9])?$/).filter((text) => text !== "in" && text !== "notin");
+const value = fc.oneof(word, fc.constant(""), fc.integer({ min: 0, max: 99 }).map(String));
+const labels = fc.dictionary(word, value, { maxKeys: 4 });
+
+const requirement = fc.oneof(
+  word,
+  word.map((key) => `!${key}`),
+  fc.tuple(word, fc.constantFrom("=", "==", "!="), value).map((parts) => parts.join("")),
+  fc.tuple(word, fc.constantFrom("<", ">"), fc.integer({ min: 0, max: 105 })).map((parts) => parts.join("")),
+  fc
+    .tuple(word, fc.constantFrom("in", "notin"), fc.array(value, { maxLength: 3 }))
+    .map(([key, operator, values]) => `${key} ${operator} (${values.join(", ")})`),
+);
+const labelSelector = fc.array(requirement, { maxLength: 4 }).map((parts) => parts.join(" , "));
+
+describe("a label selector", () => {
+  it("that is parsed and printed selects the same", () => {
+    fc.assert(
+      fc.property(labelSelector, labels, (text, map) => {
+        const selector = parseLabelSelector(text);
+        const again = parseLabelSelector(printLabelSelector(selector));
+        assert.deepEqual(again, selector);
+        assert.equal(matchesLabels(again, map), matchesLabels(selector, map));
+      }),
+    );
+  });
+
+  it("is parsed or refused with a 400, whatever it is", () => {
+    const pieces = fc.array(fc.constantFrom("a", "in", "notin", "(", ")", ",", "!", "=", "==", ">", " ", "1"), {
+      maxLength: 10,
+    });
+    fc.assert(
+      fc.property(pieces, (parts) => {
+        try {
+          parseLabelSelector(parts.join(""));
+        } catch (error) {
+          assert.equal((error as { code?: number }).code, 400);
+        }
+      }),
+    );
+  });
+
+  it("selects as its operators say", () => {
+    const map = { tier: "back", size: "10", empty: "", in: "x" };
+    const cases: readonly [string, boolean][] = [
+      ["", true],
+      ["tier", true],
+      ["!tier", false],
+      ["tier=back", true],
+      ["tier!=back", false],
+      ["other!=back", true],
+      ["tier in (front, back)", true],
+      ["tier notin (front)", true],
+      ["other notin (front)", true],
+      ["size>9,size<11", true],
+      ["size>10", false],
+      ["tier>1", false],
+      ["empty=", true],
+      ["empty in (,x)", true],
+      ["empty in ()", true],
+      ["in in (x)", true],
+      ["toString", false],
+      ["!constructor", true],
+    ];
+    for (const [text, expected] of cases) assert.equal(matchesLabels(parseLabelSelector(text), map), expected, text);
+  });
+
+  it("is refused in upstream's words", () => {
+    const refusals: readonly [string, string][] = [
+      ["a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
+      ["tier in back", "unable to parse requirement: found 'back' expected: '('"],
+      ["tier in (back", "unable to parse requirement: found '', expected: ',' or ')'"],
+      ["=x", "found '=', expected: !, identifier, or 'end of string'"],
+      [",", "found ',', expected: !, identifier, or 'end of string'"],
+      ["tier,", "found '', expected: identifier after ','"],
+      ["tier!", "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt"],
+      ["tier===a", "unable to parse requirement: found '=', expected: identifier"],
+      [
+        "size>",
+        "unable to parse requirement: values[0]: Invalid value: \"\": for 'Gt', 'Lt' operators, the value must be an integer",
+      ],
+    ];
+    for (const [text, message] of refusals) assert.throws(() => parseLabelSelector(text), { message }, text);
+  });
+});
+
+describe("a field selector", () => {
+  const term = fc.record(
+    {
+      field: fc.stringMatching(/^[a-z]+(\.[a-zA-Z]+)?$/),
+      operator: fc.constantFrom("=" as const, "!=" as const),
+      value: fc.string({ maxLength: 6 }),
+    },
+    { noNullPrototype: true },
+  );
+
+  it("that is printed and parsed is the same, whatever its values", () => {
+    fc.assert(
+      fc.property(fc.array(term, { maxLength: 3 }), (selector) => {
+        assert.deepEqual(parseFieldSelector(printFieldSelector(selector)), selector);
+      }),
+    );
+  });
+
+  it("selects by equality, an absent field being empty", () => {
+    const valueOf = (field: string): string => (field === "a" ? "1" : "");
+    assert.equal(matchesFields(parseFieldSelector("a=1,b="), valueOf), true);
+    assert.equal(matchesFields(parseFieldSelector("a==1,b!=2"), valueOf), true);
+    assert.equal(matchesFields(parseFieldSelector("a!=1"), valueOf), false);
+  });
+
+  it("is refused in upstream's words", () => {
+    const message = "invalid selector: 'nonsense'; can't understand 'nonsense'";
+    assert.throws(() => parseFieldSelector("nonsense"), { message });
+    assert.throws(() => parseFieldSelector("a=b=c"), { message: /unescaped character in value/ });
+    assert.deepEqual(parseFieldSelector(""), []);
+  });
+});

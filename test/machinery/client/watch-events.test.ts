@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { watchEvents } from "../../../src/machinery/client/watch-events.ts";
+
+async function* chunked(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  let at = 0;
+  for (const size of sizes) {
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+  yield bytes.subarray(at);
+}
+
+async function collect<T>(iterable: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of iterable) items.push(item);
+  return items;
+}
+
+test("events are the same however the bytes are cut", async () => {
+  const events = ["ä", "b", "漢字"].map((name, n) => ({
+    type: "ADDED",
+    object: { apiVersion: "v1", kind: "X", metadata: { name, resourceVersion: String(n) } },
+  }));
+  const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(40), { maxLength: 30 }), async (sizes) => {
+      assert.deepEqual(await collect(watchEvents(chunked(bytes, sizes))), events);
+    }),
+  );
+});
+
+test("an ERROR event is thrown as the error that it describes", async () => {
+  const status = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" };
+  const bytes = Buffer.from(`${JSON.stringify({ type: "ERROR", object: status })}\n`);
+  await assert.rejects(
+    collect(watchEvents(chunked(bytes, []))),
+    (error) => error instanceof ApiError && error.code === 410 && error.reason === "Expired",
+  );
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { resolveFlags, UsageError } from "../../../src/machinery/command-line/flag.ts";
+import type { Flags } from "../../../src/machinery/command-line/flag.ts";
+
+const flags = {
+  port: { type: "integer", default: 1, minimum: 0, maximum: 9, help: "" },
+  wait: { type: "duration", help: "" },
+  on: { type: "boolean", default: false, help: "" },
+  list: { type: "strings", help: "" },
+  mode: { type: "string", default: "a", choices: ["a", "b"], help: "" },
+} as const satisfies Flags;
+
+const resolve = (commandLine: Record<string, unknown>, file: Record<string, unknown> = {}) =>
+  resolveFlags(flags, { commandLine, file });
+
+test("the command line comes before the file, and the file before the defaults", () => {
+  assert.equal(resolve({}).port, 1);
+  assert.equal(resolve({}, { port: 3 }).port, 3);
+  assert.equal(resolve({ port: "5" }, { port: 3 }).port, 5);
+});
+
+test("values are read by their type", () => {
+  const values = resolve({ wait: "1h30m", on: true, list: ["a,b", "c"], mode: "b" });
+  assert.deepEqual(values, { port: 1, wait: 5_400_000, on: true, list: ["a", "b", "c"], mode: "b" });
+});
+
+test("a list in the file is a list or one value", () => {
+  assert.deepEqual(resolve({}, { list: ["a", "b"] }).list, ["a", "b"]);
+  assert.deepEqual(resolve({}, { list: "a" }).list, ["a"]);
+});
+
+test("a wrong value is refused with its flag's name", () => {
+  const refusals: [Record<string, unknown>, Record<string, unknown>, RegExp][] = [
+    [{ port: "10" }, {}, /^--port: "10" is not a whole number from 0 to 9$/],
+    [{ port: "1x" }, {}, /^--port: "1x" is not a whole number/],
+    [{ wait: "5 minutes" }, {}, /^--wait: "5 minutes" is not a duration/],
+    [{}, { on: "maybe" }, /^configuration file: on: "maybe" is not true or false$/],
+    [{ mode: "c" }, {}, /^--mode: "c" is not one of a, b$/],
+    [{}, { prot: 1 }, /^configuration file: unknown setting "prot"$/],
+    [{}, { toString: 1 }, /^configuration file: unknown setting "toString"$/],
+  ];
+  for (const [commandLine, file, message] of refusals) {
+    assert.throws(
+      () => resolve(commandLine, file),
+      (error) => error instanceof UsageError && message.test(error.message),
+    );
+  }
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { writePrivateFile, writePublicFile } from "../../../src/machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
+import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
+
+let folder = "";
+let file = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "atomic-file-"));
+  file = join(folder, "key");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+describe("a file that is written", () => {
+  it("is replaced as a whole, keeps its mode and leaves nothing beside it", () => {
+    writePrivateFile(file, "one");
+    writePrivateFile(file, "two");
+    assert.equal(readFileSync(file, "utf8"), "two");
+    assert.equal(modeOf(file), 0o600);
+    writePublicFile(file, "three");
+    assert.equal(modeOf(file), 0o644);
+    assert.deepEqual(readdirSync(folder), ["key"]);
+  });
+
+  it("keeps the old contents when the write can't be made", () => {
+    assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), { code: "ENOENT" });
+  });
+
+  it("is closed to others although a file that was there before was open to them", () => {
+    writeFileSync(file, "theirs");
+    chmodSync(file, 0o666);
+    const held = openSync(file, "r"); // whoever has it open reads the old file
+    writePrivateFile(file, "secret");
+    assert.equal(modeOf(file), 0o600);
+    assert.equal(readFileSync(held, "utf8"), "theirs");
+    closeSync(held);
+  });
+
+  it("does not reach another name of the file that was there before", () => {
+    const other = join(folder, "other");
+    writeFileSync(other, "theirs");
+    linkSync(other, file);
+    writePrivateFile(file, "secret");
+    assert.equal(readFileSync(other, "utf8"), "theirs");
+  });
+
+  it("takes the place of a link, and what the link leads to stays as it is", () => {
+    const target = join(folder, "target");
+    writeFileSync(target, "theirs");
+    for (const leadsTo of [target, join(folder, "nothing")]) {
+      rmSync(file, { force: true });
+      symlinkSync(leadsTo, file);
+      writePrivateFile(file, "secret");
+      assert.ok(lstatSync(file).isFile());
+    }
+    assert.equal(readFileSync(target, "utf8"), "theirs");
+    assert.deepEqual(readdirSync(folder).sort(), ["key", "target"]);
+  });
+
+  it("is refused in the place of a folder, a pipe or a device, or of a link to one", () => {
+    execFileSync("mkfifo", [join(folder, "pipe")]);
+    mkdirSync(join(folder, "folder"));
+    symlinkSync("/dev/null", join(folder, "device"));
+    symlinkSync("pipe", join(folder, "link"));
+    const before = readdirSync(folder);
+    for (const name of before) assert.throws(() => writePrivateFile(join(folder, name), "secret"), UnusableFile);
+    assert.deepEqual(readdirSync(folder), before);
+  });
+
+  it("may have the longest name that a file can have", () => {
+    const longest = join(folder, "ü".repeat(127));
+    writePrivateFile(longest, "secret");
+    assert.equal(readFileSync(longest, "utf8"), "secret");
+  });
+});
+
+describe("a private file", () => {
+  it("is read when only its owner can", () => {
+    writePrivateFile(file, "secret");
+    assert.equal(readPrivateFile(file), "secret");
+    assert.equal(readPrivateFile(join(folder, "missing")), undefined);
+  });
+
+  it("is refused when anybody else can read or write it, also behind a link", () => {
+    writePrivateFile(file, "secret");
+    symlinkSync("key", join(folder, "link"));
+    for (const mode of [0o640, 0o604, 0o620, 0o602, 0o610]) {
+      chmodSync(file, mode);
+      for (const name of ["key", "link"]) {
+        assert.throws(() => readPrivateFile(join(folder, name)), /chmod 600/, mode.toString(8));
+      }
+    }
+  });
+
+  it("is refused, and not waited for, when it is a pipe", () => {
+    execFileSync("mkfifo", ["-m", "600", file]);
+    assert.throws(() => readPrivateFile(file), UnusableFile);
+  });
+});

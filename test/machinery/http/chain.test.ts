@@ -1,0 +1,464 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { conflict, notFound, statusOf, tooManyRequests, unauthorized } from "../../../src/machinery/api/api-error.ts";
+import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { createApiServer } from "../../../src/machinery/http/api-server.ts";
+import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
+import type { Definition } from "../../../src/machinery/http/served-resources.ts";
+import { decode } from "../../../src/machinery/schema/decode.ts";
+import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
+import { decodeProtobuf } from "../../../src/machinery/schema/protobuf.ts";
+import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import { object } from "../../../src/machinery/schema/schema.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
+
+const schema = object({
+  goType: "v1.Thing",
+  description: "A thing.",
+  fields: {},
+}) as unknown as ObjectSchema<ApiObject>;
+const stored = { schema, validateName: () => [], columns: [] };
+const definitions: Definition[] = [
+  {
+    ...stored,
+    group: "",
+    version: "v1",
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+    singular: "serviceaccount",
+    shortNames: ["sa"],
+    scope: "Namespaced",
+    subresources: {
+      token: {
+        type: "create",
+        group: "authentication.platform.io",
+        version: "v1",
+        kind: "TokenRequest",
+        schema,
+        create: () => Promise.reject(new Error("unused")),
+      },
+    },
+  },
+  {
+    ...stored,
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+    singular: "namespace",
+    scope: "Cluster",
+  },
+  {
+    ...stored,
+    group: "certificates.platform.io",
+    version: "v1",
+    kind: "CertificateSigningRequest",
+    plural: "certificatesigningrequests",
+    singular: "certificatesigningrequest",
+    scope: "Cluster",
+    subresources: { approval: { type: "update", prepareForUpdate: (next) => next } },
+  },
+  {
+    group: "authentication.platform.io",
+    version: "v1",
+    kind: "TokenReview",
+    plural: "tokenreviews",
+    singular: "tokenreview",
+    scope: "Cluster",
+    schema,
+    create: () => Promise.reject(new Error("unused")),
+  },
+];
+
+const alice: UserInfo = { username: "alice", groups: ["system:authenticated"], extra: {} };
+
+interface Server {
+  send(line: string, headers?: Record<string, string>): Promise<HttpResponse>;
+  readonly logged: { readonly fields: object; readonly message: string }[];
+  readonly decided: AuthorizationAttributes[];
+}
+
+function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
+  const logged: Server["logged"] = [];
+  const decided: AuthorizationAttributes[] = [];
+  const document = (contentType: string) => ({ contentType, cacheControl: "public, max-age=3600", body: "{}" });
+  const { handler } = createApiServer({
+    definitions,
+    authenticate: () => alice,
+    impersonate: (_request, user) => user,
+    withoutIdentity: (request) => request,
+    identityWarnings: () => [],
+    authorize: (attributes) => {
+      decided.push(attributes);
+      return { decision: "allow", reason: "" };
+    },
+    handleResource: (_request, info) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
+    openApi: {
+      groupVersionPaths: ["api/v1"],
+      version3: () => ({ openapi: "3.0.0" }),
+      version2: () => ({ swagger: "2.0" }),
+    },
+    openIdDocuments: () => ({
+      configuration: document("application/json"),
+      keys: document("application/jwk-set+json"),
+    }),
+    healthChecks: [],
+    log: { error: (fields, message) => logged.push({ fields, message }) },
+    signetVersion: "0.0.0",
+    serverAddress: () => "127.0.0.1:6443",
+    openStreams: () => 0,
+    ...changes,
+  });
+  const send: Server["send"] = (line, headers = {}) => {
+    const [method = "", target = ""] = line.split(" ");
+    const [path = "", query = ""] = target.split("?");
+    const request: HttpRequest = {
+      method,
+      path,
+      query,
+      headers,
+      connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+      readBody: () => Promise.resolve(Buffer.alloc(0)),
+      signal: new AbortController().signal,
+    };
+    return handler(request);
+  };
+  return { send, logged, decided };
+}
+
+const parsed = (response: HttpResponse): Record<string, unknown> =>
+  JSON.parse(String(response.body)) as Record<string, unknown>;
+const one = "/api/v1/namespaces/n/serviceaccounts/a";
+
+describe("the request chain", () => {
+  it("answers bad credentials with 401 everywhere, before anything else", async () => {
+    const refuse = (): never => {
+      throw unauthorized();
+    };
+    const { send, decided } = serverWith({ authenticate: refuse });
+    for (const path of ["/healthz", "/api", "/nope", one]) assert.equal((await send(`GET ${path}`)).status, 401, path);
+    assert.deepEqual(decided, []);
+  });
+
+  it("words refusals as upstream does", async () => {
+    const { send } = serverWith({ authorize: () => ({ decision: "noOpinion", reason: "because" }) });
+    const message = async (line: string): Promise<unknown> => parsed(await send(line))["message"];
+    const user = 'User "alice" cannot';
+    assert.equal(
+      await message("GET /api/v1/namespaces/n/serviceaccounts"),
+      `serviceaccounts is forbidden: ${user} list resource "serviceaccounts" in API group "" in the namespace "n": because`,
+    );
+    assert.equal(
+      await message(`POST ${one}/token`),
+      `serviceaccounts "a" is forbidden: ${user} create resource "serviceaccounts/token" in API group "" in the namespace "n": because`,
+    );
+    assert.equal(
+      await message("GET /apis/nope.example.org/v1/things"),
+      `things.nope.example.org is forbidden: ${user} list resource "things" in API group "nope.example.org" at the cluster scope: because`,
+    );
+    assert.equal(await message("GET /no/such/path"), `forbidden: ${user} get path "/no/such/path": because`);
+    assert.match(String(await message("GET /a%3Cb%3E")), /path "\/a&lt;b&gt;"/);
+  });
+
+  it("asks about the impersonated user, with the name that a selector requires", async () => {
+    const bob = { ...alice, username: "bob" };
+    const { send, decided } = serverWith({ impersonate: () => Promise.resolve(bob) });
+    await send("GET /api/v1/namespaces/n/serviceaccounts?fieldSelector=metadata.name%3Deve&labelSelector=a%3Db");
+    await send("GET /api/v1/namespaces/n/serviceaccounts?fieldSelector=metadata.name!%3Deve");
+    const [named, unnamed] = decided;
+    assert.ok(named?.kind === "resource" && unnamed?.kind === "resource");
+    assert.deepEqual([named.user.username, named.name, named.labelSelector, unnamed.name], ["bob", "eve", "a=b", ""]);
+  });
+
+  const routed: readonly (readonly [line: string, expected: string])[] = [
+    [`GET ${one}`, "200 get serviceaccounts"],
+    [`POST ${one}/token`, "200 create serviceaccounts"],
+    ["GET /api/v1/serviceaccounts", "200 list serviceaccounts"],
+    ["GET /api/v1/watch/serviceaccounts", "200 watch serviceaccounts"],
+    ["GET /api/v1/namespaces/n", "200 get namespaces"],
+    ["POST /apis/authentication.platform.io/v1/tokenreviews", "200 create tokenreviews"],
+    [
+      "PUT /apis/certificates.platform.io/v1/certificatesigningrequests/x/approval",
+      "200 update certificatesigningrequests",
+    ],
+    ["POST /api/v1/watch/serviceaccounts", "405 MethodNotAllowed"],
+    ["PUT /api/v1/namespaces/n/serviceaccounts", "405 MethodNotAllowed"],
+    ["DELETE /api/v1/serviceaccounts", "405 MethodNotAllowed"],
+    [`POST ${one}`, "405 MethodNotAllowed"],
+    [`HEAD ${one}`, "405 MethodNotAllowed"],
+    [`OPTIONS ${one}`, "405 MethodNotAllowed"],
+    [`GET ${one}/token`, "405 MethodNotAllowed"],
+    ["DELETE /apis/certificates.platform.io/v1/certificatesigningrequests/x/approval", "405 MethodNotAllowed"],
+    ["OPTIONS /api/v1/nope", "404 NotFound"],
+    ["GET /api/v1/serviceaccounts/x", "404 NotFound"],
+    ["GET /api/v1/namespaces/n/namespaces", "404 NotFound"],
+    ["GET /apis/certificates.platform.io/v1/namespaces/n/certificatesigningrequests", "404 NotFound"],
+    [`GET ${one}/token/more`, "404 NotFound"],
+    [`GET ${one}/constructor`, "404 NotFound"],
+    ["GET /api/v2", "404 NotFound"],
+    ["GET /api/certificates.platform.io/v1", "404 NotFound"],
+    ["GET /apis/certificates.platform.io/v9", "404 NotFound"],
+    ["GET /apis/certificates.platform.io/v9/certificatesigningrequests", "404 NotFound"],
+    ["GET /apis/nope.example.com", "404 page not found"],
+    ["GET /apis/nope.example.com/v1/things", "404 page not found"],
+    ["GET /apis/v1", "404 page not found"],
+    ["GET /API/v1", "404 page not found"],
+    ["GET /nope", "404 page not found"],
+    ["GET /healthz/", "404 page not found"],
+    ["GET /api/v1/%zz", "400 BadRequest"],
+    ["POST /api", "405 MethodNotAllowed"],
+    ["PUT /apis/certificates.platform.io/v1", "405 MethodNotAllowed"],
+    ["DELETE /version", "405 MethodNotAllowed"],
+  ];
+  for (const [line, expected] of routed) {
+    it(`answers ${line} with ${expected}`, async () => {
+      const { status, body } = await serverWith().send(line);
+      const text = String(body).trim();
+      const word = text.startsWith("{")
+        ? String((JSON.parse(text) as { reason?: string }).reason)
+        : text.replace(/^404 /, "");
+      assert.equal(`${status} ${word}`, expected);
+    });
+  }
+
+  it("shows an expected failure and hides an unexpected one, which it logs", async () => {
+    const failing = serverWith({
+      handleResource: (_request, { name }) => {
+        if (name === "known") throw conflict({ group: "", resource: "serviceaccounts" }, name, { message: "changed" });
+        return Promise.reject(new TypeError("secret detail"));
+      },
+    });
+    assert.equal((await failing.send("GET /api/v1/namespaces/n/serviceaccounts/known")).status, 409);
+    assert.deepEqual(failing.logged, []);
+    const response = await failing.send(`GET ${one}?token=secret-part`);
+    assert.equal(response.status, 500);
+    assert.doesNotMatch(String(response.body), /secret/);
+    assert.equal(failing.logged.length, 1);
+    assert.doesNotMatch(JSON.stringify(failing.logged), /secret-part/);
+  });
+
+  it("renders failures in the format that is accepted, with the seconds to wait", async () => {
+    const yaml = serverWith({
+      handleResource: () => {
+        throw notFound({ group: "", resource: "serviceaccounts" }, "a");
+      },
+    });
+    const answer = await yaml.send(`GET ${one}`, { accept: "application/yaml" });
+    assert.equal(answer.headers["content-type"], "application/yaml");
+    assert.match(String(answer.body), /^apiVersion: v1\ncode: 404\n/);
+    const busy = serverWith({
+      handleResource: () => {
+        throw tooManyRequests("later", 7);
+      },
+    });
+    assert.equal((await busy.send(`GET ${one}`)).headers["retry-after"], "7");
+  });
+
+  it("gives every answer an identifier of its own and keeps caches away", async () => {
+    const { send } = serverWith();
+    const [first, second] = [await send(`GET ${one}`), await send("GET /nope")];
+    assert.match(String(first.headers["audit-id"]), /^[0-9a-f-]{36}$/);
+    assert.notEqual(first.headers["audit-id"], second.headers["audit-id"]);
+    assert.equal(first.headers["cache-control"], "no-cache, private");
+  });
+
+  it("takes the identifier that a client gives its request", async () => {
+    const { send } = serverWith();
+    assert.equal((await send(`GET ${one}`, { "audit-id": "mine" })).headers["audit-id"], "mine");
+    assert.match(String((await send(`GET ${one}`, { "audit-id": "" })).headers["audit-id"]), /^[0-9a-f-]{36}$/);
+  });
+
+  it("words failures in protobuf for whoever prefers it", async () => {
+    const failures = [unauthorized(), notFound({ group: "", resource: "pods" }, "p"), tooManyRequests("later", 7)];
+    for (const failure of failures) {
+      const { send } = serverWith({
+        handleResource: () => {
+          throw failure;
+        },
+      });
+      const response = await send(`GET ${one}`, { accept: "application/vnd.kubernetes.protobuf,application/json" });
+      assert.equal(response.status, failure.code);
+      assert.equal(response.headers["content-type"], "application/vnd.kubernetes.protobuf");
+      const { apiVersion, kind, raw } = decodeEnvelope(response.body as Buffer);
+      const status = { apiVersion, kind, ...decodeProtobuf(statusSchema, raw) };
+      assert.deepEqual(decode(statusSchema, status).value, decode(statusSchema, statusOf(failure)).value);
+    }
+  });
+
+  it("compresses large answers only, and only for those who take gzip", async () => {
+    const large = "x".repeat(200_000);
+    const { send } = serverWith({
+      handleResource: (_request, { name }) => ({ status: 200, headers: {}, body: name === "large" ? large : "small" }),
+    });
+    const at = (name: string): string => `GET /api/v1/namespaces/n/serviceaccounts/${name}`;
+    const packed = await send(at("large"), { "accept-encoding": "br, gzip" });
+    assert.equal(packed.headers["content-encoding"], "gzip");
+    assert.equal(gunzipSync(packed.body as Buffer).toString(), large);
+    for (const [name, coding] of [
+      ["large", "br"],
+      ["large", "gzip;q=0"],
+      ["small", "gzip"],
+    ] as const) {
+      assert.equal(
+        (await send(at(name), { "accept-encoding": coding })).headers["content-encoding"],
+        undefined,
+        coding,
+      );
+    }
+  });
+
+  it("refuses more requests than may run and wait, but never watches, health checks or administrators", async () => {
+    const release = Promise.withResolvers<HttpResponse>();
+    const root: UserInfo = { username: "root", groups: ["system:masters"], extra: {} };
+    const { send } = serverWith({
+      maximumReads: 1,
+      authenticate: ({ headers }) => (headers["x-root"] ? root : alice),
+      handleResource: (_request, { verb }) =>
+        verb === "get" ? release.promise : { status: 200, headers: {}, body: "at once" },
+    });
+    const [running, waiting] = [send(`GET ${one}`), send(`GET ${one}`)];
+    const refused = await send(`GET ${one}`);
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers["retry-after"], "1");
+    assert.equal((await send("GET /api/v1/serviceaccounts?watch=1")).status, 200);
+    assert.equal((await send("GET /healthz")).status, 200);
+    assert.equal((await send("GET /api/v1/serviceaccounts", { "x-root": "yes" })).status, 200);
+    release.resolve({ status: 200, headers: {}, body: "done" });
+    assert.deepEqual([(await running).status, (await waiting).status], [200, 200]);
+    assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
+  });
+
+  it("measures with labels from what is served only", async () => {
+    const { send } = serverWith();
+    await send(`GET ${one}`);
+    await send("GET /api/v1/made-up-by-a-caller");
+    await send("MADEUP /api");
+    const text = String((await send("GET /metrics")).body);
+    const labels = 'verb="GET",group="",version="v1",resource="serviceaccounts",subresource=""';
+    assert.ok(text.includes(`apiserver_request_total{${labels},code="200"} 1`), text.slice(0, 300));
+    assert.ok(text.includes(`apiserver_request_duration_seconds_count{${labels}} 1`));
+    assert.doesNotMatch(text, /made-up|MADEUP/);
+  });
+});
+
+describe("documents", () => {
+  const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+  it("list groups and resources with their verbs", async () => {
+    const { send } = serverWith();
+    const group = parsed(await send("GET /apis/certificates.platform.io"));
+    const version = { groupVersion: "certificates.platform.io/v1", version: "v1" };
+    assert.deepEqual(group, {
+      kind: "APIGroup",
+      apiVersion: "v1",
+      name: "certificates.platform.io",
+      versions: [version],
+      preferredVersion: version,
+    });
+    const reviews = parsed(await send("GET /apis/authentication.platform.io/v1/"));
+    assert.deepEqual(reviews["resources"], [
+      { name: "tokenreviews", singularName: "tokenreview", namespaced: false, kind: "TokenReview", verbs: ["create"] },
+    ]);
+    const core = parsed(await send("GET /api/v1"))["resources"] as { name: string; group?: string; verbs: string[] }[];
+    assert.deepEqual(
+      core.map(({ name }) => name),
+      ["namespaces", "serviceaccounts", "serviceaccounts/token"],
+    );
+    assert.equal(core[2]?.group, "authentication.platform.io");
+    assert.deepEqual(core[0]?.verbs, [
+      "create",
+      "delete",
+      "deletecollection",
+      "get",
+      "list",
+      "patch",
+      "update",
+      "watch",
+    ]);
+  });
+
+  it("are aggregated for whoever asks in any clause, and unchanged for a known tag", async () => {
+    const { send } = serverWith();
+    const kind = async (accept: string): Promise<unknown> => parsed(await send("GET /api", { accept }))["kind"];
+    assert.equal(await kind(`application/json, ${aggregated}`), "APIGroupDiscoveryList");
+    assert.equal(await kind(`${aggregated.replace("v=v2", "v=v9")},application/json`), "APIVersions");
+    const first = await send("GET /apis", { accept: aggregated });
+    assert.equal(first.headers["content-type"], aggregated);
+    const again = await send("GET /apis", { accept: aggregated, "if-none-match": String(first.headers["etag"]) });
+    assert.deepEqual([again.status, again.body], [304, ""]);
+  });
+
+  it("are refused in types that no route has", async () => {
+    const { send } = serverWith();
+    const message = async (path: string, accept: string): Promise<unknown> =>
+      parsed(await send(`GET ${path}`, { accept }))["message"];
+    assert.match(
+      String(await message("/openid/v1/jwks", "application/json")),
+      /^406: Not Acceptable\n\nAvailable representations: application\/jwk-set\+json$/,
+    );
+    assert.match(String(await message("/api", "text/html")), /^406/);
+    assert.equal(
+      (await send("GET /openid/v1/jwks", { accept: "*/*" })).headers["content-type"],
+      "application/jwk-set+json",
+    );
+  });
+
+  it("tell the version and every path", async () => {
+    const { send } = serverWith();
+    const version = parsed(await send("GET /version"));
+    assert.equal(version["major"], "1");
+    assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.0\.0$/);
+    const paths = parsed(await send("GET /"))["paths"] as string[];
+    for (const path of ["/api", "/apis", "/healthz/ping", "/metrics", "/openapi/v3", "/version"])
+      assert.ok(paths.includes(path), path);
+  });
+
+  it("are OpenAPI under hashes that last for ever", async () => {
+    const { send } = serverWith();
+    const index = parsed(await send("GET /openapi/v3"))["paths"] as Record<string, { serverRelativeURL: string }>;
+    const url = index["api/v1"]?.serverRelativeURL ?? "";
+    const document = await send(`GET ${url}`);
+    assert.deepEqual(parsed(document), { openapi: "3.0.0" });
+    assert.match(String(document.headers["cache-control"]), /immutable/);
+    const stale = await send("GET /openapi/v3/api/v1?hash=OLD");
+    assert.deepEqual([stale.status, stale.headers["location"]], [301, url]);
+  });
+});
+
+describe("health", () => {
+  const broken = { name: "store", endpoints: ["readyz"] as const, check: () => Promise.reject(new Error("disk full")) };
+
+  it("is one word, or each check's, for any method", async () => {
+    const { send } = serverWith({ healthChecks: [{ name: "log", check: () => undefined }] });
+    for (const line of [
+      "GET /healthz",
+      "POST /livez",
+      "DELETE /readyz/log",
+      "GET /livez/ping",
+      "GET /readyz?exclude=nope",
+    ]) {
+      const { status, body } = await send(line);
+      assert.deepEqual([status, body], [200, "ok"], line);
+    }
+    assert.equal((await send("GET /livez?verbose")).body, "[+]ping ok\n[+]log ok\nlivez check passed\n");
+    assert.equal(
+      (await send("GET /livez?verbose&exclude=log&exclude=x")).body,
+      '[+]ping ok\n[+]log excluded: ok\nwarn: some health checks cannot be excluded: no matches for "x"\nlivez check passed\n',
+    );
+    assert.equal((await send("GET /livez/nope")).status, 404);
+  });
+
+  it("says which check fails and only logs why", async () => {
+    const { send, logged } = serverWith({ healthChecks: [broken] });
+    const { status, body } = await send("GET /readyz");
+    assert.deepEqual([status, body], [500, "[+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n"]);
+    assert.equal((await send("GET /livez")).status, 200);
+    assert.equal((await send("GET /readyz?exclude=store")).status, 200);
+    assert.equal((await send("GET /readyz/store")).status, 500);
+    assert.equal(logged.length, 2);
+  });
+});

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { FairQueue } from "../../../src/machinery/http/fairness.ts";
+
+describe("a fair queue", () => {
+  it("gives users their turns in rounds, however many requests one of them sends", async () => {
+    const queue = new FairQueue({ concurrency: 1, queueLength: 10, queueLengthPerUser: 10 });
+    const order: string[] = [];
+    assert.equal(queue.enter("flood"), undefined);
+    const waiting = ["flood", "flood", "flood", "alice", "bob", "alice"].map((user) =>
+      Promise.resolve(queue.enter(user)).then(() => {
+        order.push(user);
+        queue.leave();
+      }),
+    );
+    queue.leave();
+    await Promise.all(waiting);
+    assert.deepEqual(order, ["flood", "alice", "bob", "flood", "alice", "flood"]);
+    assert.deepEqual([queue.running, queue.waiting], [0, 0]);
+  });
+
+  it("refuses with 429 what neither runs nor may wait", () => {
+    const queue = new FairQueue({ concurrency: 1, queueLength: 3, queueLengthPerUser: 2 });
+    const refuses = (user: string): void =>
+      assert.throws(
+        () => queue.enter(user),
+        (error) => error instanceof ApiError && error.code === 429 && error.retryAfterSeconds === 1,
+      );
+    for (const user of ["a", "a", "a"]) void queue.enter(user);
+    refuses("a");
+    void queue.enter("b");
+    refuses("b");
+  });
+
+  it("never runs more than it may, and loses nobody", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 40 }), async (users) => {
+        const queue = new FairQueue({ concurrency: 3, queueLength: 100, queueLengthPerUser: 100 });
+        let [running, served] = [0, 0];
+        await Promise.all(
+          users.map(async (user) => {
+            await queue.enter(user);
+            assert.ok(++running <= 3);
+            await Promise.resolve();
+            running--;
+            served++;
+            queue.leave();
+          }),
+        );
+        assert.deepEqual([served, queue.running, queue.waiting], [users.length, 0, 0]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
+
+const pem = (file: string): string =>
+  readFileSync(join(import.meta.dirname, "../../../conformance/fixtures", file), "utf8");
+
+const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" };
+
+/** What a kind needs besides metadata to be accepted; kinds that are not here need nothing. */
+const contents: Readonly<Record<string, object>> = {
+  Pod: { spec: { containers: [{ name: "a", image: "a" }] } },
+  Event: { involvedObject: { namespace: "hostile" }, message: "x" },
+  CertificateSigningRequest: {
+    spec: {
+      request: Buffer.from(pem("csr-ecdsa.pem")).toString("base64"),
+      signerName: "example.com/signer",
+      usages: ["client auth"],
+    },
+  },
+  ClusterTrustBundle: { spec: { trustBundle: pem("ca1.pem") } },
+  IssuedCertificate: {
+    spec: {
+      signerName: "example.com/signer",
+      serialNumber: "1",
+      fingerprint: "ab".repeat(32),
+      notBefore: "2026-01-01T00:00:00Z",
+      notAfter: "2026-01-02T00:00:00Z",
+    },
+  },
+  RoleBinding: { roleRef },
+  ClusterRoleBinding: { roleRef },
+};
+
+/** An object of the kind that the server accepts. */
+export const sampleObject = ({ kind, group, version, scope }: ResourceDefinition, name: string): ApiObject => ({
+  kind,
+  apiVersion: group === "" ? version : `${group}/${version}`,
+  metadata: { name, ...(scope === "Namespaced" && { namespace: "hostile" }) },
+  ...contents[kind],
+});
+
+const authentication = { apiVersion: "authentication.platform.io/v1" };
+const authorization = { apiVersion: "authorization.platform.io/v1" };
+const selectors = {
+  fieldSelector: { rawSelector: "", requirements: [{ key: "metadata.name", operator: "In", values: ["a"] }] },
+  labelSelector: { rawSelector: "a=b", requirements: [{ key: "a", operator: "Exists", values: ["b"] }] },
+};
+const resourceAttributes = {
+  namespace: "hostile",
+  verb: "get",
+  group: "",
+  version: "v1",
+  resource: "pods",
+  subresource: "log",
+  name: "a",
+  ...selectors,
+};
+const nonResourceAttributes = { path: "/x", verb: "get" };
+const who = { user: "u", groups: ["g"], uid: "1", extra: { k: ["v"] } };
+const metadata = { name: "bob", namespace: "hostile", labels: { a: "b" }, managedFields: [{ manager: "m" }] };
+
+interface SampleReview {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: object;
+  readonly spec?: object;
+  readonly status?: object;
+}
+
+/** A request of each kind that is answered and never stored, with all of its fields. */
+export const sampleReviews: readonly { readonly target: string; readonly review: SampleReview }[] = [
+  {
+    target: "/api/v1/namespaces/hostile/serviceaccounts/default/token",
+    review: {
+      ...authentication,
+      kind: "TokenRequest",
+      metadata: { name: "default", namespace: "hostile", labels: { a: "b" } },
+      spec: {
+        audiences: ["a"],
+        expirationSeconds: 600,
+        boundObjectRef: { kind: "Secret", apiVersion: "v1", name: "sample", uid: "" },
+      },
+      status: { token: "x", expirationTimestamp: "2026-01-01T00:00:00Z" },
+    },
+  },
+  {
+    target: "/apis/authentication.platform.io/v1/tokenreviews",
+    review: {
+      ...authentication,
+      kind: "TokenReview",
+      metadata,
+      spec: { token: "e30.e30.e30", audiences: ["a"] },
+      status: { authenticated: true, user: { username: "x", uid: "1", groups: ["g"], extra: { k: ["v"] } }, error: "" },
+    },
+  },
+  {
+    target: "/apis/authentication.platform.io/v1/selfsubjectreviews",
+    review: { ...authentication, kind: "SelfSubjectReview", metadata, status: { userInfo: { username: "x" } } },
+  },
+  ...[
+    { kind: "SelfSubjectAccessReview", target: "/apis/authorization.platform.io/v1/selfsubjectaccessreviews" },
+    { kind: "SubjectAccessReview", target: "/apis/authorization.platform.io/v1/subjectaccessreviews" },
+    {
+      kind: "LocalSubjectAccessReview",
+      target: "/apis/authorization.platform.io/v1/namespaces/hostile/localsubjectaccessreviews",
+    },
+  ].flatMap(({ kind, target }) => [
+    { target, review: { ...authorization, kind, metadata: {}, spec: { resourceAttributes, ...who } } },
+    { target, review: { ...authorization, kind, metadata, spec: { nonResourceAttributes, ...who }, status: {} } },
+  ]),
+  {
+    target: "/apis/authorization.platform.io/v1/selfsubjectrulesreviews",
+    review: { ...authorization, kind: "SelfSubjectRulesReview", metadata, spec: { namespace: "hostile" } },
+  },
+];

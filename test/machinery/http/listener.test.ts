@@ -1,0 +1,426 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect as connectHttp2, constants } from "node:http2";
+import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { connect as connectTls } from "node:tls";
+import type { ConnectionOptions, TLSSocket } from "node:tls";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
+import { createListener } from "../../../src/machinery/http/listener.ts";
+import type { Listener, ListenerLimits, ServingCertificate } from "../../../src/machinery/http/listener.ts";
+import { errorResponse } from "../../../src/machinery/http/response.ts";
+
+let directory: string;
+let serving: ServingCertificate;
+let renewed: ServingCertificate;
+let client: ServingCertificate;
+
+before(() => {
+  directory = mkdtempSync(join(tmpdir(), "signet-listener-"));
+  const make = (name: string): ServingCertificate => {
+    const [key, cert] = [join(directory, `${name}.key`), join(directory, `${name}.crt`)];
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+    execFileSync("openssl", ["req", "-x509", ...curve, "-keyout", key, "-out", cert, ...subject], { stdio: "ignore" });
+    return { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") };
+  };
+  [serving, renewed, client] = [make("serving"), make("renewed"), make("client")];
+});
+after(() => rmSync(directory, { recursive: true }));
+
+const text = (body: string, status = 200): HttpResponse => ({
+  status,
+  headers: { "content-type": "text/plain" },
+  body,
+});
+
+/** Answers what it was sent; `/hang` answers never, `/body` its length, `/peer` the client certificate's subject. */
+const echo: Handler = async (request) => {
+  try {
+    if (request.path === "/hang") await once(request.signal, "abort");
+    if (request.path === "/body") return text(String((await request.readBody()).length));
+    if (request.path === "/peer") return text(request.connection.peerCertificates.map(({ subject }) => subject).join());
+    return text(
+      JSON.stringify({
+        method: request.method,
+        path: request.path,
+        query: request.query,
+        group: request.headers["x-group"],
+      }),
+    );
+  } catch (error) {
+    return errorResponse(error as ApiError, request);
+  }
+};
+
+async function withListener(
+  options: { readonly handler?: Handler; readonly limits?: Partial<ListenerLimits> },
+  use: (port: number, listener: Listener) => Promise<void>,
+): Promise<void> {
+  const { handler = echo, limits = {} } = options;
+  const listener = createListener({ handler, certificate: serving, limits });
+  const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    await use(port, listener);
+  } finally {
+    await listener.close({ graceMilliseconds: 0 });
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+interface Sent {
+  readonly path: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string | string[]>;
+  readonly body?: Buffer | string;
+}
+
+function openHttp2(port: number, options: ConnectionOptions = {}): ClientHttp2Session {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...options });
+  session.on("error", () => undefined);
+  return session;
+}
+
+async function sendHttp2(
+  session: ClientHttp2Session,
+  { path, method = "GET", headers = {}, body }: Sent,
+): Promise<Answer> {
+  const stream = session.request({ ":path": path, ":method": method, ...headers }, { endStream: body === undefined });
+  if (body !== undefined) stream.end(body);
+  const [head] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
+  let received = "";
+  for await (const chunk of stream.setEncoding("utf8")) received += String(chunk);
+  return { status: head[":status"], body: received, headers: head };
+}
+
+async function sendHttp1(port: number, { path, method = "GET", headers = {}, body }: Sent): Promise<Answer> {
+  const request = httpsRequest({
+    host: "127.0.0.1",
+    port,
+    path,
+    method,
+    headers,
+    rejectUnauthorized: false,
+    agent: false,
+  });
+  request.on("error", () => undefined);
+  request.end(body);
+  const [response] = await once(request, "response");
+  let received = "";
+  for await (const chunk of response.setEncoding("utf8")) received += String(chunk);
+  return { status: response.statusCode, body: received, headers: response.headers };
+}
+
+async function openTls(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = connectTls({
+    host: "127.0.0.1",
+    port,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+    ...options,
+  });
+  socket.on("error", () => undefined);
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+/** Sends bytes as they are and returns everything that comes until the server closes. */
+async function sendRaw(port: number, bytes: string): Promise<string> {
+  const socket = await openTls(port);
+  let received = "";
+  socket.setEncoding("utf8").on("data", (chunk: string) => (received += chunk));
+  socket.write(bytes);
+  if (!socket.closed) await once(socket, "close");
+  return received;
+}
+
+describe("the listener", () => {
+  it("serves HTTP/2 and HTTP/1.1 alike on one port", () =>
+    withListener({}, async (port) => {
+      const session = openHttp2(port);
+      const sent = { path: "/a%20b?c=d", headers: { "x-group": ["one, two", "three"] } };
+      const expected = { method: "GET", path: "/a%20b", query: "c=d", group: ["one, two", "three"] };
+      const answers = [await sendHttp2(session, sent), await sendHttp1(port, sent)];
+      session.close();
+      assert.deepEqual(
+        answers.map(({ body }) => JSON.parse(body) as unknown),
+        [expected, expected],
+      );
+      assert.deepEqual(
+        answers.map(({ headers, body }) => headers["content-length"] === String(body.length)),
+        [true, true],
+      );
+    }));
+
+  it("reads bodies up to the bound and answers 413 beyond it, told or not", () =>
+    withListener({ limits: { bodyBytes: 1000 } }, async (port) => {
+      const session = openHttp2(port);
+      const post = (length: number): Sent => ({ path: "/body", method: "POST", body: Buffer.alloc(length, 120) });
+      const told = { ...post(1001), headers: { "content-length": "1001" } };
+      assert.deepEqual((await sendHttp2(session, post(1000))).body, "1000");
+      assert.equal((await sendHttp2(session, post(1001))).status, 413);
+      assert.equal((await sendHttp2(session, told)).status, 413);
+      assert.equal((await sendHttp2(session, post(3))).body, "3");
+      session.close();
+      assert.deepEqual((await sendHttp1(port, post(1000))).body, "1000");
+      assert.equal((await sendHttp1(port, told)).status, 413);
+      assert.equal((await sendHttp1(port, { ...post(1001), headers: { "transfer-encoding": "chunked" } })).status, 413);
+    }));
+
+  it("sends no body for HEAD and 304", () =>
+    withListener({ handler: async ({ path }) => text("four", path === "/304" ? 304 : 200) }, async (port) => {
+      const session = openHttp2(port);
+      assert.equal((await sendHttp2(session, { path: "/", method: "HEAD" })).body, "");
+      assert.equal((await sendHttp2(session, { path: "/304" })).body, "");
+      assert.equal((await sendHttp1(port, { path: "/", method: "HEAD" })).body, "");
+      session.close();
+    }));
+
+  it("shows the client's certificate, unjudged, and none when there is none", () =>
+    withListener({}, async (port) => {
+      const [known, unknown] = [openHttp2(port, client), openHttp2(port)];
+      assert.equal((await sendHttp2(known, { path: "/peer" })).body, "CN=client");
+      assert.equal((await sendHttp2(unknown, { path: "/peer" })).body, "");
+      known.close();
+      unknown.close();
+    }));
+
+  for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
+    it(`never resumes a ${version} session, so no connection goes without its certificate`, () =>
+      withListener({}, async (port) => {
+        const options = { ...client, minVersion: version, maxVersion: version };
+        const ask = "GET /peer HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+        const first = await openTls(port, options);
+        let session: Buffer | undefined = first.getSession();
+        first.on("session", (ticket: Buffer) => (session = ticket));
+        first.end(ask);
+        first.resume();
+        await once(first, "close");
+
+        const second = await openTls(port, { ...options, ...(session && { session }) });
+        let received = "";
+        second.setEncoding("utf8").on("data", (chunk: string) => (received += chunk));
+        assert.equal(second.isSessionReused(), false);
+        second.end(ask);
+        await once(second, "close");
+        assert.match(received, /CN=client$/);
+      }));
+  }
+
+  it("serves a new certificate to new connections, with the same protections", () =>
+    withListener({}, async (port, listener) => {
+      const open = openHttp2(port);
+      await sendHttp2(open, { path: "/" });
+      listener.setCertificate(renewed);
+      const socket = await openTls(port);
+      assert.equal(new X509Certificate(socket.getPeerCertificate().raw).subject, "CN=renewed");
+      socket.destroy();
+      assert.equal((await sendHttp2(open, { path: "/" })).status, 200);
+      open.close();
+    }));
+
+  const get = "GET /first HTTP/1.1\r\nHost: h\r\n";
+  const attacks: readonly (readonly [name: string, bytes: string])[] = [
+    [
+      "Content-Length with Transfer-Encoding",
+      `${get}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /second HTTP/1.1\r\nHost: h\r\n\r\n`,
+    ],
+    ["two lengths", `${get}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`],
+    ["a folded header", `${get}X-A: b\r\n c\r\n\r\n`],
+    ["a space before the colon", `${get}X-A : b\r\n\r\n`],
+    ["an unknown transfer coding", `${get}Transfer-Encoding: chunked, x\r\n\r\n`],
+    ["a bare line feed", "GET /first HTTP/1.1\nHost: h\n\n"],
+    ["no host", "GET /first HTTP/1.1\r\n\r\n"],
+    ["garbage", "\0\x01\x02\r\n\r\n"],
+  ];
+  for (const [name, bytes] of attacks) {
+    it(`answers ${name} with one 400 and closes`, () =>
+      withListener({}, async (port) => {
+        const received = await sendRaw(port, bytes);
+        assert.match(received, /^HTTP\/1\.1 400 /);
+        assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1);
+      }));
+  }
+
+  it("ends a body of malformed chunks with a 400 and a closed connection, never with a second answer", () =>
+    withListener({}, async (port) => {
+      const head = "POST /body HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+      const received = await sendRaw(port, `${head}zz\r\nabc\r\n0\r\n\r\nGET /second HTTP/1.1\r\nHost: h\r\n\r\n`);
+      assert.ok((received.match(/HTTP\/1\.1 /g)?.length ?? 0) <= 1);
+      assert.doesNotMatch(received, /second| 200 /);
+    }));
+
+  it("answers a method that the parser does not know with 405", () =>
+    withListener({}, async (port) => {
+      assert.match(await sendRaw(port, "FOO / HTTP/1.1\r\nHost: h\r\n\r\n"), /^HTTP\/1\.1 405 [^]*MethodNotAllowed/);
+    }));
+
+  it("bounds the bytes and the number of headers", () =>
+    withListener({ limits: { headerBytes: 4096, headerCount: 20 } }, async (port) => {
+      const many = Array.from({ length: 30 }, (_, at) => `X-${at}: a\r\n`).join("");
+      assert.match(await sendRaw(port, `${get}${many}Connection: close\r\n\r\n`), /^HTTP\/1\.1 431 /);
+      assert.match(await sendRaw(port, `${get}X-Long: ${"a".repeat(8192)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+      const session = openHttp2(port);
+      const headers = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`x-${at}`, "a"]));
+      await assert.rejects(sendHttp2(session, { path: "/", headers }));
+      session.destroy();
+    }));
+
+  it("bounds the streams of a connection", () =>
+    withListener({ limits: { concurrentStreams: 3 } }, async (port) => {
+      const session = openHttp2(port);
+      await sendHttp2(session, { path: "/" });
+      assert.equal(session.remoteSettings.maxConcurrentStreams, 3);
+      session.destroy();
+    }));
+
+  it("ends a connection that opens and resets streams without end (CVE-2023-44487)", () =>
+    withListener({ limits: { resetBurst: 50, resetsPerSecond: 1 } }, async (port) => {
+      const session = openHttp2(port);
+      await sendHttp2(session, { path: "/" });
+      const ended = once(session, "goaway");
+      for (let at = 0; at < 200; at++) {
+        const stream = session.request({ ":path": "/hang" });
+        stream.on("error", () => undefined);
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+      await ended;
+      session.destroy();
+    }));
+
+  it("tells the handler when the client is gone", async () => {
+    const gone = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    const handler: Handler = async (request) => {
+      request.signal.addEventListener("abort", () => gone.resolve());
+      arrived.resolve();
+      await gone.promise;
+      return text("late");
+    };
+    await withListener({ handler }, async (port) => {
+      const session = openHttp2(port);
+      session.request({ ":path": "/" }).on("error", () => undefined);
+      await arrived.promise;
+      session.destroy();
+      await gone.promise;
+    });
+  });
+
+  it("answers 504 once the deadline has passed, and aborts the work", () =>
+    withListener({ limits: { requestSeconds: 2 } }, async (port, listener) => {
+      const session = openHttp2(port);
+      await sendHttp2(session, { path: "/" });
+      const answering = sendHttp2(session, { path: "/hang" });
+      await sendHttp2(session, { path: "/" });
+      listener.sweep();
+      listener.sweep();
+      const { status, body } = await answering;
+      assert.equal(status, 504);
+      assert.equal((JSON.parse(body) as { reason: string }).reason, "Timeout");
+      session.close();
+    }));
+
+  it("closes a connection that asks nothing for too long, and leaves one with a watch", async () => {
+    const sinks: ByteSink[] = [];
+    const watch: Handler = async ({ path }) =>
+      path === "/watch"
+        ? { status: 200, headers: {}, body: { start: (sink) => (sinks.push(sink), () => undefined) } }
+        : text("ok");
+    await withListener({ handler: watch, limits: { idleSeconds: 2, requestSeconds: 2 } }, async (port, listener) => {
+      const [idle, busy] = [openHttp2(port), openHttp2(port)];
+      await sendHttp2(idle, { path: "/" });
+      const stream = busy.request({ ":path": "/watch" });
+      await once(stream, "response");
+      assert.equal(listener.openStreams(), 1);
+      const closed = once(idle, "close");
+      for (let second = 0; second < 3; second++) listener.sweep();
+      await closed;
+      sinks[0]?.write(Buffer.from("event"));
+      assert.equal(String((await once(stream, "data"))[0]), "event");
+      busy.destroy();
+    });
+  });
+
+  it("streams with the bytes that wait visible, and stops the source when the reader goes", async () => {
+    const chunk = Buffer.alloc(64 * 1024);
+    for (const protocol of ["h2", "http/1.1"]) {
+      const stopped = Promise.withResolvers<number>();
+      const start = (sink: ByteSink) => {
+        for (let at = 0; at < 64; at++) sink.write(chunk);
+        const waiting = sink.bufferedBytes();
+        return () => stopped.resolve(waiting);
+      };
+      await withListener({ handler: async () => ({ status: 200, headers: {}, body: { start } }) }, async (port) => {
+        const session = protocol === "h2" ? openHttp2(port) : undefined;
+        const socket = session ? undefined : await openTls(port);
+        socket?.pause().write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        if (session)
+          await once(
+            session.request({ ":path": "/" }).on("error", () => undefined),
+            "response",
+          );
+        else if (socket) await once(socket, "readable");
+        session?.destroy();
+        socket?.destroy();
+        assert.ok((await stopped.promise) > 1024 * 1024, protocol);
+      });
+    }
+  });
+
+  it("shuts down by draining requests and ending watches", async () => {
+    const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const handler: Handler = async ({ path }: HttpRequest) => {
+      if (path === "/watch") return { status: 200, headers: {}, body: { start: () => () => undefined } };
+      entered.resolve();
+      await release.promise;
+      return text("drained");
+    };
+    const listener = createListener({ handler, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const session = openHttp2(port);
+    const watch = session.request({ ":path": "/watch" });
+    await once(watch, "response");
+    watch.resume();
+    const ended = once(watch, "end");
+    const answering = sendHttp2(session, { path: "/slow" });
+    await entered.promise;
+    const closing = listener.close({ graceMilliseconds: 10_000 });
+    await ended;
+    release.resolve();
+    assert.equal((await answering).body, "drained");
+    await closing;
+    await assert.rejects(openTlsOrFail(port));
+  });
+
+  it("cuts what has not drained when the grace is over", async () => {
+    const listener = createListener({ handler: echo, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const session = openHttp2(port);
+    const stream = session.request({ ":path": "/hang" }).on("error", () => undefined);
+    const closed = once(stream, "close");
+    await once(session, "remoteSettings");
+    await listener.close({ graceMilliseconds: 1 });
+    await closed;
+  });
+});
+
+async function openTlsOrFail(port: number): Promise<void> {
+  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  await Promise.race([
+    once(socket, "secureConnect"),
+    once(socket, "error").then(([error]) => Promise.reject(error as Error)),
+  ]);
+  socket.destroy();
+}

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { bodyFormat, patchType } from "../../../src/machinery/http/content-type.ts";
+import { isPretty, negotiate, negotiateStatus, negotiateWatch } from "../../../src/machinery/http/negotiation.ts";
+
+const collection = { isCollection: true, allowsTable: true };
+const item = { isCollection: false, allowsTable: true };
+const review = { isCollection: false, allowsTable: false };
+
+function agreed(accept: string, endpoint = collection): string {
+  const { format, conversion } = negotiate({ headers: { accept } }, endpoint);
+  return conversion ? `${format} ${conversion.kind} ${conversion.version}` : format;
+}
+
+const refused =
+  (code: number, message: RegExp) =>
+  (error: unknown): boolean =>
+    error instanceof ApiError && error.code === code && message.test(error.message);
+
+describe("negotiate", () => {
+  const table = "as=Table;v=v1;g=meta.k8s.io";
+  const accepted: readonly (readonly [accept: string, expected: string])[] = [
+    ["", "json"],
+    ["*/*", "json"],
+    ["application/json", "json"],
+    [" application/json ", "json"],
+    ["application/json; charset=utf-8", "json"],
+    ["application/json,,", "json"],
+    ["text/html, application/json", "json"],
+    ["text/html;q=1, */*;q=0.1", "json"],
+    ["application/yaml", "yaml"],
+    ["application/vnd.kubernetes.protobuf", "protobuf"],
+    ["application/vnd.kubernetes.protobuf,application/json", "protobuf"],
+    ["application/json;q=0.5, application/yaml;q=0.1", "json"],
+    ["application/json;q=0.1,application/yaml;q=0.9", "yaml"],
+    ["application/json;foo=bar", "json"],
+    ["application/json;stream=watch", "json"],
+    [`application/json;${table}`, "json Table v1"],
+    [`application/json;${table};foo=bar`, "json Table v1"],
+    [`application/yaml;${table}`, "yaml Table v1"],
+    ["application/json;as=Table;v=v1beta1;g=meta.k8s.io", "json Table v1beta1"],
+    ["application/json;as=Table;v=v9;g=meta.k8s.io,application/json", "json"],
+    [`application/vnd.kubernetes.protobuf;${table},application/json;${table}`, "json Table v1"],
+    ["application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "json PartialObjectMetadataList v1"],
+  ];
+  for (const [accept, expected] of accepted) {
+    it(`answers ${JSON.stringify(accept)} with ${expected}`, () => assert.equal(agreed(accept), expected));
+  }
+
+  it("refuses what no route produces, and names the streaming types of collections only", () => {
+    for (const accept of ["text/html", "application/*", "APPLICATION/JSON", ",", "nonsense", "application/json/x"]) {
+      assert.throws(() => agreed(accept), refused(406, /^406: Not Acceptable\n\nAvailable .*stream=watch$/), accept);
+      assert.throws(
+        () => agreed(accept, item),
+        refused(406, /^406: Not Acceptable\n\nAvailable [^=]*protobuf$/),
+        accept,
+      );
+    }
+  });
+
+  it("refuses parameters that can't be met", () => {
+    const text = /^only the following media types are accepted: application\/json, application\/yaml, .*protobuf$/;
+    for (const parameters of ["v=v1", "g=meta.k8s.io", "as=Chair", "stream=other", "as=Table;v=v1;g=other", "sv=v1"]) {
+      assert.throws(() => agreed(`application/json;${parameters}`), refused(406, text), parameters);
+    }
+  });
+
+  it("gives reviews no table", () => {
+    assert.throws(() => agreed(`application/json;${table}`, review), refused(406, /^only the following/));
+  });
+
+  it("streams JSON and protobuf, not YAML", () => {
+    const stream = (accept: string): string => negotiateWatch({ headers: { accept } }, { allowsTable: true }).format;
+    assert.equal(stream("application/json;stream=watch"), "json");
+    assert.equal(stream("application/vnd.kubernetes.protobuf;stream=watch"), "protobuf");
+    assert.throws(() => stream("application/yaml"), refused(406, /^only the following media types are accepted: /));
+    assert.throws(() => stream("text/html"), refused(406, /^406/));
+  });
+
+  it("falls back to JSON for errors", () => {
+    assert.equal(negotiateStatus({ headers: { accept: "text/html" } }).format, "json");
+    assert.equal(negotiateStatus({ headers: { accept: "application/yaml" } }).format, "yaml");
+    assert.equal(negotiateStatus({ headers: { accept: `application/yaml;${table}` } }).format, "json");
+  });
+
+  it("either agrees or answers 406, for any header", () => {
+    const word = fc.constantFrom(
+      "application/json",
+      "*/*",
+      ";q=0",
+      ";q=x",
+      ",",
+      ";",
+      "=",
+      "as=Table",
+      "/",
+      " ",
+      "__proto__",
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 20 }), (words) => {
+        try {
+          agreed(words.join(""));
+        } catch (error) {
+          assert.ok(error instanceof ApiError && error.code === 406);
+        }
+      }),
+    );
+  });
+});
+
+describe("isPretty", () => {
+  const pretty = (query: string, headers = {}): boolean => isPretty({ query, headers }, { isPretty: false });
+
+  it("reads the query as Go reads booleans, else knows browsers and command line tools", () => {
+    assert.deepEqual(
+      ["pretty=true", "pretty=1", "pretty=T"].map((query) => pretty(query)),
+      [true, true, true],
+    );
+    assert.deepEqual(
+      ["", "pretty=0", "pretty=maybe", "pretty="].map((query) => pretty(query)),
+      [false, false, false, false],
+    );
+    assert.equal(pretty("", { "user-agent": "curl/8" }), true);
+    assert.equal(pretty("pretty=false", { "user-agent": "curl/8" }), false);
+    assert.equal(pretty("", { "user-agent": "kubectl/v1.37" }), false);
+  });
+});
+
+describe("the content type of a body", () => {
+  const of = (type: string) => ({ "content-type": type });
+
+  it("may be any writing of JSON, YAML or protobuf, or none", () => {
+    for (const type of [
+      "",
+      "application/json; charset=utf-8",
+      "APPLICATION/JSON",
+      "application/json;foo=bar",
+      "application/json ; x=y",
+    ]) {
+      assert.equal(bodyFormat(of(type)), "json", type);
+    }
+    assert.equal(bodyFormat({}), "json");
+    assert.equal(bodyFormat(of("application/yaml")), "yaml");
+    assert.equal(bodyFormat(of("application/vnd.kubernetes.protobuf")), "protobuf");
+  });
+
+  it("is refused by name otherwise", () => {
+    for (const type of ["text/plain", "application/merge-patch+json", "nonsense", "application/cbor", "constructor"]) {
+      assert.throws(
+        () => bodyFormat(of(type)),
+        refused(415, /^the body of the request was in an unknown format - /),
+        type,
+      );
+    }
+  });
+
+  it("tells patches apart, case-sensitively", () => {
+    assert.equal(patchType(of("application/merge-patch+json; charset=utf-8")), "merge");
+    assert.equal(patchType(of("application/apply-patch+yaml")), "apply");
+    for (const type of ["", "application/json", "application/Merge-Patch+json"]) {
+      assert.throws(() => patchType(of(type)), refused(415, /^415: Unsupported Media Type$/), type);
+    }
+  });
+});

@@ -1,0 +1,333 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
+import { statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
+import { decodeProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
+import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
+import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
+import type { Schedule } from "../../../../src/machinery/http/resources/schedule.ts";
+import { requestInfo } from "../../../../src/machinery/http/parse-request-info.ts";
+import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
+import type { ToyBox } from "../../registry/toy-resource.ts";
+
+interface Sent {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+
+interface Scene {
+  readonly box: ToyBox;
+  /** Sends a request; `target` follows the collection's path. */
+  send(target: string, sent?: Sent): Promise<HttpResponse>;
+  readonly timers: { readonly milliseconds: number; readonly callback: () => void }[];
+}
+
+const collection = "/apis/toys.example.com/v1/namespaces/box/toys";
+
+async function scene({
+  decision = "allow",
+  definition = toys,
+}: { decision?: "allow" | "deny"; definition?: typeof toys } = {}): Promise<Scene> {
+  const box = await toyBox({ definition });
+  const timers: Scene["timers"] = [];
+  const schedule: Schedule = (milliseconds, callback) => {
+    timers.push({ milliseconds, callback });
+    return () => {};
+  };
+  const handle = createResourceHandler({
+    registries: [box.registry],
+    reviews: [],
+    admission: [],
+    authorize: () => ({ decision, reason: "" }),
+    clock: toyClock,
+    schedule,
+  });
+  return {
+    box,
+    timers,
+    async send(target, { method = "GET", body = "", headers = {} } = {}) {
+      const [path = "", query = ""] = `${collection}${target}`.split("?");
+      const info = requestInfo(method, path, query);
+      assert.equal(info.kind, "resource");
+      const request = {
+        method,
+        path,
+        query,
+        headers: { "user-agent": "test/1.0", ...headers },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+        readBody: async () => Buffer.from(body),
+        signal: new AbortController().signal,
+      };
+      return handle(request, info, { username: "child", groups: [], extra: {} });
+    },
+  };
+}
+
+/** The members of answers that are looked at here. */
+interface Answer {
+  readonly kind: string;
+  readonly message: string;
+  readonly status: string;
+  readonly code: number;
+  readonly details: unknown;
+  readonly metadata: { readonly remainingItemCount?: number };
+  readonly items: unknown[] | null;
+  readonly rows: { readonly cells: unknown[]; readonly object: unknown }[];
+  readonly columnDefinitions: { readonly name: string }[] | null;
+}
+
+const json = ({ body }: HttpResponse): Answer => JSON.parse(String(body)) as Answer;
+const table = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+const partial = { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" };
+const partialList = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
+
+describe("an object", () => {
+  it("is answered without a promise, as the text that is stored", async () => {
+    const { box, send } = await scene();
+    const stored = await box.add("bear", { color: "red" });
+    const first = await send("/bear");
+    assert.equal(first.body, `${stored.text}\n`);
+    assert.equal((await send("/bear")).body, first.body);
+    assert.deepEqual(json(first), stored.object);
+  });
+
+  it("is had as YAML, protobuf, metadata and table", async () => {
+    const { box, send } = await scene();
+    await box.add("bear", { color: "red" });
+    assert.match(String((await send("/bear", { headers: { accept: "application/yaml" } })).body), /^apiVersion: toys/);
+    const protobuf = await send("/bear", { headers: { accept: "application/vnd.kubernetes.protobuf" } });
+    assert.equal(String((protobuf.body as Buffer).subarray(0, 3)), "k8s");
+    assert.equal(json(await send("/bear", { headers: partial })).kind, "PartialObjectMetadata");
+    const { rows, columnDefinitions } = json(await send("/bear?includeObject=None", { headers: table }));
+    assert.deepEqual(rows, [{ cells: ["bear", "red"], object: null }]);
+    assert.deepEqual(
+      columnDefinitions?.map(({ name }) => name),
+      ["Name", "Color"],
+    );
+    await assert.rejects(send("/bear", { headers: partialList }), apiError(406, "is not a list"));
+    await assert.rejects(send("/bear?includeObject=x", { headers: table }), apiError(400, "includeObject"));
+  });
+
+  it("that is not there is a 404", async () => {
+    const { send } = await scene();
+    await assert.rejects(send("/bear"), apiError(404, 'toys.toys.example.com "bear" not found'));
+  });
+});
+
+describe("a list", () => {
+  it("joins its items, which carry no kind and apiVersion", async () => {
+    const { box, send } = await scene();
+    assert.deepEqual(json(await send("")).items, []);
+    const { object } = await box.add("bear");
+    await box.add("wolf");
+    const list = json(await send("?limit=1"));
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
+    assert.deepEqual(list.items, [item]);
+    assert.equal(list.kind, "ToyList");
+    assert.equal(list.metadata.remainingItemCount, 1);
+    assert.equal(json(await send("", { headers: { accept: "application/json;pretty=1" } })).items?.length, 2);
+  });
+
+  it("has upstream's empty forms", async () => {
+    const { send } = await scene();
+    assert.equal(json(await send("", { headers: partialList })).items, null);
+    assert.deepEqual(json(await send("", { headers: table })).rows, []);
+    assert.equal((await send("", { headers: partial })).status, 406);
+  });
+});
+
+describe("a write", () => {
+  const create = (body: string, more: Sent = {}): Sent => ({ method: "POST", body, ...more });
+
+  it("answers 201 and warns of unknown fields in headers", async () => {
+    const { send } = await scene();
+    const response = await send("", create('{"metadata":{"name":"bear"},"size":1,"color":"beige"}'));
+    assert.equal(response.status, 201);
+    assert.deepEqual(response.headers["warning"], ['299 - "unknown field \\"size\\""', '299 - "color: beige is dull"']);
+  });
+
+  it("refuses bodies in upstream's words", async () => {
+    const { send } = await scene();
+    const refusals: readonly [string, string][] = [
+      [
+        "",
+        "the object provided is unrecognized (must be of type Toy): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)",
+      ],
+      ["[]", "couldn't get version/kind"],
+      ['{"kind":"Pod","apiVersion":"v1"}', 'Pod in version "v1" cannot be handled as a Toy'],
+      ['{"color":1}', 'Toy in version "v1" cannot be handled as a Toy: json: cannot unmarshal number'],
+      ['{"apiVersion":"toys.example.com/v2"}', "the API version in the data (toys.example.com/v2) does not match"],
+    ];
+    for (const [body, message] of refusals) {
+      const response = await send("", create(body));
+      assert.equal(response.status, 400, body);
+      assert.ok(json(response).message.includes(message), json(response).message);
+    }
+    const strict = await send("?fieldValidation=Strict", create('{"metadata":{"name":"a"},"size":1}'));
+    assert.ok(json(strict).message.endsWith('strict decoding error: unknown field "size"'));
+    assert.equal((await send("", create("{}", { headers: { "content-type": "text/plain" } }))).status, 415);
+    assert.equal((await send("?dryRun=x", create("{}"))).status, 422);
+  });
+
+  it("deletes with the options of the body, or of the query without one", async () => {
+    const { box, send } = await scene();
+    await box.add("bear");
+    const remove = (query: string, body = "") => send(`/bear${query}`, { method: "DELETE", body });
+    assert.equal((await remove("?uid=other")).status, 409);
+    assert.equal((await remove("", '{"preconditions":{"uid":"other"}}')).status, 409);
+    assert.equal((await remove("?propagationPolicy=")).status, 422);
+    assert.equal((await remove("", "{")).status, 400);
+    assert.equal((await remove("", '{"kind":"Toy"}')).status, 400);
+    assert.equal(json(await remove("?uid=other", "{}")).kind, "Toy");
+  });
+
+  it("answers a Status for what was removed where the kind says so", async () => {
+    const definition = { ...toys, answersDeletedObject: false, answersStatusOfDeletedCollection: true };
+    const { box, send } = await scene({ definition });
+    const { object } = await box.add("bear");
+    const { uid } = object.metadata;
+    const answer = json(await send("/bear", { method: "DELETE" }));
+    assert.deepEqual(answer.details, { name: "bear", group: "toys.example.com", kind: "toys", uid });
+    assert.equal(json(await send("", { method: "DELETE" })).status, "Success");
+  });
+
+  it("answers the list of what was removed of a collection otherwise", async () => {
+    const { box, send } = await scene();
+    await box.add("bear");
+    const { kind, items } = json(await send("", { method: "DELETE" }));
+    assert.equal(kind, "ToyList");
+    assert.equal(items?.length, 1);
+    assert.deepEqual(json(await send("")).items, []);
+  });
+
+  it("that would create by an update asks whether its caller may create", async () => {
+    const { send } = await scene({ decision: "deny", definition: { ...toys, allowsCreateOnUpdate: true } });
+    const response = await send("/bear", { method: "PUT", body: '{"metadata":{"name":"bear"}}' });
+    assert.equal(response.status, 403);
+  });
+
+  it("of a deprecated version is warned of, failures included", async () => {
+    const { send } = await scene({ definition: { ...toys, deprecationWarning: "toys are old" } });
+    const response = await send("/bear");
+    assert.equal(response.status, 404);
+    assert.deepEqual(response.headers["warning"], ['299 - "toys are old"']);
+  });
+});
+
+describe("a watch", () => {
+  interface Reader {
+    readonly frames: Buffer[];
+    isEnded: boolean;
+    buffered: number;
+    stop(): void;
+  }
+
+  async function read(response: HttpResponse): Promise<Reader> {
+    const { body } = response;
+    assert.ok(typeof body === "object" && "start" in body);
+    const reader: Reader = { frames: [], isEnded: false, buffered: 0, stop: () => {} };
+    reader.stop = body.start({
+      write: (bytes) => void reader.frames.push(bytes as Buffer),
+      bufferedBytes: () => reader.buffered,
+      end: () => (reader.isEnded = true),
+    });
+    // The state at the start is told a few turns later.
+    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+    return reader;
+  }
+  const events = ({ frames }: Reader): { readonly type: string; readonly object: Answer }[] =>
+    frames.map((frame) => JSON.parse(String(frame)) as { type: string; object: Answer });
+
+  it("gives the same bytes to all", async () => {
+    const { box, send } = await scene();
+    const [one, two] = await Promise.all([read(await send("?watch=1")), read(await send("?watch=true"))]);
+    const stored = await box.add("bear");
+    assert.deepEqual(events(one), [{ type: "ADDED", object: stored.object }]);
+    assert.equal(one.frames[0], two.frames[0]);
+  });
+
+  it("sends columns in the first table only", async () => {
+    const { box, send } = await scene();
+    const reader = await read(await send("?watch=1", { headers: table }));
+    await box.add("bear");
+    await box.add("wolf");
+    const [first, second] = events(reader);
+    assert.equal(first?.object.columnDefinitions?.length, 2);
+    assert.equal(second?.object.columnDefinitions, null);
+    assert.deepEqual(second?.object.rows[0]?.cells, ["wolf", ""]);
+  });
+
+  it("sends bookmarks where they are allowed, the one at the end of the state with its mark", async () => {
+    const { box, send, timers } = await scene();
+    const query = "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    const reader = await read(await send(query));
+    const revision = String(box.store.latestRevision());
+    timers.find(({ milliseconds }) => milliseconds === 60_000)?.callback();
+    const [end, later] = events(reader);
+    assert.deepEqual(end, {
+      type: "BOOKMARK",
+      object: {
+        kind: "Toy",
+        apiVersion: "toys.example.com/v1",
+        metadata: { resourceVersion: revision, annotations: { "k8s.io/initial-events-end": "true" } },
+      },
+    });
+    assert.deepEqual(later?.object.metadata, { resourceVersion: revision });
+  });
+
+  it("ends when its time is over", async () => {
+    const { send, timers } = await scene();
+    const reader = await read(await send("?watch=1&timeoutSeconds=7"));
+    timers.find(({ milliseconds }) => milliseconds === 7000)?.callback();
+    assert.equal(reader.isEnded, true);
+  });
+
+  it("sends a last bookmark shortly before its time is over", async () => {
+    const { box, send, timers } = await scene();
+    const reader = await read(await send("?watch=1&allowWatchBookmarks=true&timeoutSeconds=7"));
+    await box.add("bear");
+    await box.add("wolf");
+    timers.find(({ milliseconds }) => milliseconds === 5000)?.callback();
+    const last = events(reader).at(-1);
+    assert.deepEqual(
+      [last?.type, last?.object.metadata],
+      ["BOOKMARK", { resourceVersion: String(box.store.latestRevision()) }],
+    );
+  });
+
+  it("ends a reader that takes nothing", async () => {
+    const { box, send } = await scene();
+    const reader = await read(await send("?watch=1"));
+    reader.buffered = 1e9;
+    await box.add("bear");
+    assert.equal(reader.isEnded, true);
+  });
+
+  it("of a version that is forgotten is a stream with one error", async () => {
+    const { box, send } = await scene();
+    for (let index = 0; index < 1002; index += 1) await box.add(`toy-${index}`);
+    const reader = await read(await send("?watch=1&resourceVersion=1"));
+    assert.equal(events(reader)[0]?.object.code, 410);
+    assert.equal(reader.isEnded, true);
+    const accept = "application/vnd.kubernetes.protobuf";
+    const binary = await read(await send("?watch=1&resourceVersion=1", { headers: { accept } }));
+    assert.equal(binary.isEnded, true);
+    const frame = binary.frames[0] ?? Buffer.alloc(0);
+    assert.equal(frame.subarray(6, 11).toString(), "ERROR");
+    const { kind, raw } = decodeEnvelope(frame.subarray(frame.indexOf("k8s\0")));
+    assert.deepEqual([kind, decodeProtobuf(statusSchema as ObjectSchema, raw)["code"]], ["Status", 410]);
+  });
+
+  it("of a garbage version is refused before it begins", async () => {
+    const { send } = await scene();
+    assert.equal((await send("?watch=1&resourceVersion=x")).status, 400);
+  });
+
+  it("streams no YAML", async () => {
+    const { send } = await scene();
+    const response = await send("?watch=1", { headers: { accept: "application/yaml" } });
+    assert.equal(response.status, 406);
+  });
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { toYaml, yamlToJson } from "../../../src/machinery/http/yaml.ts";
+
+const refuses = (text: string, code = 400): void =>
+  assert.throws(
+    () => yamlToJson(text),
+    (error) => error instanceof ApiError && error.code === code,
+  );
+
+describe("YAML", () => {
+  it("is written as upstream writes it", () => {
+    const value = {
+      kind: "Status",
+      items: ["system:a", "yes"],
+      at: "2026-01-01T00:00:00Z",
+      message: 'a "b"',
+      metadata: {},
+    };
+    assert.equal(
+      toYaml(value),
+      'at: "2026-01-01T00:00:00Z"\nitems:\n- system:a\n- "yes"\nkind: Status\nmessage: a "b"\nmetadata: {}\n',
+    );
+  });
+
+  it("is read with YAML 1.1's booleans and numbers, and dates as text", () => {
+    const text = "b: yes\nm: [1, 0x10, ~, 1.5]\nt: 2026-01-01T00:00:00Z\nc: 12:30:45\n";
+    assert.equal(yamlToJson(text), '{"b":true,\n"m":[1,16,null,1.5],\n"t":"2026-01-01T00:00:00Z",\n"c":"12:30:45"}');
+  });
+
+  it("keeps repeated keys and hostile ones, for the reader of the JSON to judge", () => {
+    assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":null,\n"a":2,\n"__proto__":"x"}');
+  });
+
+  it("keeps keys on their lines", () => {
+    assert.equal(yamlToJson("# a comment\n\na:\n  - b: 1\n    c: |\n      x\n      y\nd: 2\n").split("\n").length, 8);
+  });
+
+  it("reads keys that are no strings as upstream's converter does", () => {
+    const keys = ["y", "no", "1.0", "1.5", "0x10", "1000000.0", "123456789.5", "-0.00001", ".inf", '"n"'];
+    const text = keys.map((key) => `${key}: 0`).join("\n");
+    const names = ["true", "false", "1", "1.5", "16", "1e+06", "1.2345679e+08", "-1e-05", ".inf", "n"];
+    assert.deepEqual(Object.keys(JSON.parse(yamlToJson(text))), [
+      "1",
+      "16",
+      ...names.filter((name) => !/^1?[16]$/.test(name)),
+    ]);
+    for (const key of ["~", "[a]", "{a: b}"]) refuses(`? ${key}\n: 0\n`);
+  });
+
+  it("merges maps where << stands; what follows it overrides", () => {
+    const read = (text: string): unknown => JSON.parse(yamlToJson(text));
+    const base = "base: &base {a: 1, b: {c: 2}}\n";
+    assert.deepEqual(read(`${base}x:\n  <<: *base\n  b: {d: 3}\n`), {
+      base: { a: 1, b: { c: 2 } },
+      x: { a: 1, b: { d: 3 } },
+    });
+    assert.deepEqual(read("<<: [{a: 1}, {a: 2, e: 3}]\n"), { a: 1, e: 3 });
+    assert.deepEqual(read('"<<": 1\n'), { "<<": 1 });
+    refuses("<<: 1\n");
+    refuses("x: &x {<<: *x}\n");
+  });
+
+  it("refuses an alias that nothing is named by", () => refuses("a: *nothing\n"));
+
+  it("passes JSON through unchanged", () => {
+    assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');
+  });
+
+  it("survives a round trip of any JSON value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+        const plain: unknown = JSON.parse(JSON.stringify(value));
+        assert.deepEqual(JSON.parse(yamlToJson(toYaml(plain))), plain);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("bounds aliases, cycles, depth and size", () => {
+    const levels = "abcdefgh".split("").map((name, level, all) => {
+      const item = level === 0 ? "x" : `*${all[level - 1]}`;
+      return `${name}: &${name} [${Array.from({ length: 9 }, () => item).join(",")}]`;
+    });
+    refuses(levels.join("\n"));
+    refuses("&a [*a]");
+    refuses("[".repeat(100_000));
+    refuses(Array.from({ length: 600 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n"));
+    refuses(`a: ${"x".repeat(300_000)}`, 413);
+  });
+
+  it("names the fault of malformed text", () => refuses("a: [1"));
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import type { ResourceClient } from "../../../src/machinery/client/api-client.ts";
+import { LeaderElection } from "../../../src/machinery/loops/leader-election.ts";
+import type { LeaderElectionOptions } from "../../../src/machinery/loops/leader-election.ts";
+import type { Lease } from "../../../src/features/core/leases.ts";
+
+/** A server with one lease, and a time that only the test moves. */
+class Scene {
+  lease: Lease | undefined;
+  isDown = false;
+  now = Date.parse("2026-03-04T05:06:07Z");
+  #version = 0;
+  #timers: { at: number; run: () => void }[] = [];
+
+  readonly #leases = {
+    find: async () => this.#answer(() => this.lease),
+    create: async (lease: Lease) => this.#answer(() => this.#write(lease, undefined)),
+    update: async (lease: Lease) => this.#answer(() => this.#write(lease, lease.metadata.resourceVersion)),
+  };
+
+  #answer<T>(answer: () => T): T {
+    if (this.isDown) throw new Error("connection refused");
+    return answer();
+  }
+
+  #write(lease: Lease, version: string | undefined): Lease {
+    if (this.lease?.metadata.resourceVersion !== version) throw new ApiError({ code: 409, message: "conflict" });
+    this.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(++this.#version) } };
+    return this.lease;
+  }
+
+  candidate(identity: string, more: Partial<LeaderElectionOptions> = {}) {
+    const events: string[] = [];
+    const election = new LeaderElection({
+      // The three of its methods that an election calls.
+      leases: this.#leases as unknown as ResourceClient<Lease>,
+      leaseName: "loops",
+      identity,
+      clock: { now: () => this.now },
+      schedule: (run, milliseconds) => {
+        const timer = { at: this.now + milliseconds, run };
+        this.#timers.push(timer);
+        return () => (this.#timers = this.#timers.filter((one) => one !== timer));
+      },
+      log: { info: () => {}, error: () => {} },
+      onElected: () => events.push("elected"),
+      onDeposed: async () => void events.push("deposed"),
+      ...more,
+    });
+    return { election, events };
+  }
+
+  /** Lets time pass, second by second, and everything that falls due run to its end. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      this.now += 1000;
+      const due = this.#timers.filter(({ at }) => at <= this.now);
+      this.#timers = this.#timers.filter(({ at }) => at > this.now);
+      for (const { run } of due) run();
+      await settle();
+    }
+  }
+}
+
+/** Every promise that can go on has. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 30; turn++) await Promise.resolve();
+};
+
+describe("a leader election", () => {
+  it("gives a lease that nobody holds at once, and to one only", async () => {
+    const scene = new Scene();
+    const [one, other] = [scene.candidate("one"), scene.candidate("other")];
+    one.election.start();
+    other.election.start();
+    await settle();
+    assert.deepEqual([one.events, other.events], [["elected"], []]);
+    await scene.pass(120);
+    assert.deepEqual([one.events, other.events], [["elected"], []]);
+    assert.equal(scene.lease?.spec.leaseTransitions, 0);
+  });
+
+  it("passes the lease on as soon as its holder stops", async () => {
+    const scene = new Scene();
+    const [one, other] = [scene.candidate("one"), scene.candidate("other")];
+    one.election.start();
+    other.election.start();
+    await settle();
+    await one.election.stop();
+    assert.deepEqual(one.events, ["elected", "deposed"]);
+    await scene.pass(5);
+    assert.deepEqual(other.events, ["elected"]);
+    assert.equal(scene.lease?.spec.leaseTransitions, 1);
+  });
+
+  it("takes the lease of a holder that is silent for its duration, by its own clock", async () => {
+    const scene = new Scene();
+    // The holder's clock is hours ahead: its times must not count.
+    scene.lease = {
+      apiVersion: "",
+      kind: "Lease",
+      metadata: { name: "loops", resourceVersion: "1000" },
+      spec: { holderIdentity: "silent", leaseDurationSeconds: 15, renewTime: "2026-03-04T09:00:00.000000Z" },
+    };
+    const other = scene.candidate("other");
+    other.election.start();
+    await settle();
+    await scene.pass(14);
+    assert.deepEqual(other.events, []);
+    await scene.pass(5);
+    assert.deepEqual(other.events, ["elected"]);
+  });
+
+  it("does not wait for a holder that is known to be gone", async () => {
+    const scene = new Scene();
+    scene.lease = {
+      apiVersion: "",
+      kind: "Lease",
+      metadata: { name: "loops" },
+      spec: { holderIdentity: "dead", leaseDurationSeconds: 15 },
+    };
+    const one = scene.candidate("one", { isHolderGone: (identity) => identity === "dead" });
+    one.election.start();
+    await settle();
+    assert.deepEqual(one.events, ["elected"]);
+  });
+
+  it("deposes a leader that cannot renew, before anyone else may take over", async () => {
+    const scene = new Scene();
+    const [one, other] = [scene.candidate("one"), scene.candidate("other")];
+    one.election.start();
+    other.election.start();
+    await settle();
+    scene.isDown = true;
+    await scene.pass(9);
+    assert.deepEqual(one.events, ["elected"]);
+    await scene.pass(1);
+    assert.deepEqual(one.events, ["elected", "deposed"]);
+    scene.isDown = false;
+    await scene.pass(4);
+    const leaders = [one, other].filter(({ election }) => election.isLeading);
+    assert.ok(leaders.length <= 1);
+  });
+
+  it("deposes a leader whose lease another has taken", async () => {
+    const scene = new Scene();
+    const one = scene.candidate("one");
+    one.election.start();
+    await settle();
+    assert.ok(scene.lease);
+    scene.lease = {
+      ...scene.lease,
+      metadata: { name: "loops", resourceVersion: "1000" },
+      spec: { ...scene.lease.spec, holderIdentity: "usurper" },
+    };
+    await scene.pass(5);
+    assert.deepEqual(one.events, ["elected", "deposed"]);
+  });
+
+  it("keeps a leader whose lease was labelled", async () => {
+    const scene = new Scene();
+    const one = scene.candidate("one");
+    one.election.start();
+    await settle();
+    assert.ok(scene.lease);
+    scene.lease = { ...scene.lease, metadata: { name: "loops", resourceVersion: "1000", labels: { a: "b" } } };
+    await scene.pass(60);
+    assert.deepEqual(one.events, ["elected"]);
+    assert.deepEqual(scene.lease?.metadata.labels, { a: "b" });
+  });
+});

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
+import type { Schedule } from "../../../src/machinery/loops/work-queue.ts";
+
+/** Timers that fire when the test says so. */
+function manualSchedule(): { schedule: Schedule; waits: () => number[]; fireAll: () => void } {
+  const timers = new Map<symbol, { run: () => void; milliseconds: number }>();
+  return {
+    schedule(run, milliseconds) {
+      const id = Symbol("timer");
+      timers.set(id, { run, milliseconds });
+      return () => timers.delete(id);
+    },
+    waits: () => [...timers.values()].map(({ milliseconds }) => milliseconds),
+    fireAll() {
+      const due = [...timers.values()];
+      timers.clear();
+      for (const { run } of due) run();
+    },
+  };
+}
+
+/** A promise that the test settles. */
+const gate = () => Promise.withResolvers<void>();
+
+test("a key that is added while it is worked on is worked on once more, and never twice at once", async () => {
+  const first = gate();
+  let runs = 0;
+  let concurrent = 0;
+  const queue = new WorkQueue({
+    async reconcile() {
+      concurrent++;
+      assert.equal(concurrent, 1);
+      if (++runs === 1) await first.promise;
+      concurrent--;
+    },
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  for (let n = 0; n < 5; n++) queue.add("a");
+  first.resolve();
+  await queue.whenIdle();
+  assert.equal(runs, 2);
+});
+
+test("no more keys are worked on at once than the queue allows", async () => {
+  const open = gate();
+  let running = 0;
+  let most = 0;
+  const queue = new WorkQueue({
+    concurrency: 2,
+    async reconcile() {
+      most = Math.max(most, ++running);
+      await open.promise;
+      running--;
+    },
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  for (const key of ["a", "b", "c", "d"]) queue.add(key);
+  open.resolve();
+  await queue.whenIdle();
+  assert.equal(most, 2);
+});
+
+test("a failure is reported and tried again, later each time, until it succeeds", async () => {
+  const { schedule, waits, fireAll } = manualSchedule();
+  const failures: unknown[] = [];
+  const seenWaits: number[] = [];
+  let runs = 0;
+  const queue = new WorkQueue({
+    schedule,
+    async reconcile() {
+      if (++runs <= 3) throw new Error(`failure ${runs}`);
+    },
+    onError: (_, error) => failures.push(error),
+  });
+  queue.add("a");
+  for (let n = 0; n < 3; n++) {
+    await queue.whenIdle();
+    seenWaits.push(...waits());
+    fireAll();
+  }
+  await queue.whenIdle();
+  assert.equal(failures.length, 3);
+  assert.deepEqual(seenWaits, [20, 40, 80]);
+  assert.equal(runs, 4);
+  assert.deepEqual(waits(), []);
+});
+
+test("of two waits for one key the shorter one counts", () => {
+  const { schedule, waits } = manualSchedule();
+  const queue = new WorkQueue({ schedule, reconcile: async () => {}, onError: () => {} });
+  queue.addAfter("a", 500);
+  queue.addAfter("a", 100);
+  queue.addAfter("a", 900);
+  assert.deepEqual(waits(), [100]);
+});
+
+test("a stopped queue finishes what it works on, forgets what waits and takes nothing more", async () => {
+  const open = gate();
+  const done: string[] = [];
+  const queue = new WorkQueue({
+    concurrency: 1,
+    async reconcile(key) {
+      await open.promise;
+      done.push(key);
+    },
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  queue.add("a");
+  queue.add("b");
+  const stopped = queue.stop();
+  queue.add("c");
+  open.resolve();
+  await stopped;
+  assert.deepEqual(done, ["a"]);
+});

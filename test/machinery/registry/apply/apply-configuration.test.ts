@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { parseConfiguration } from "../../../../src/machinery/registry/apply/field-manager.ts";
+import { applied, ownership, refusal, sample, updated } from "./sample.ts";
+import type { Fields } from "./sample.ts";
+
+const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+const without = (object: Fields): Fields => {
+  const { metadata, ...rest } = object as { readonly metadata: object };
+  return { ...rest, metadata: { ...metadata, managedFields: undefined } };
+};
+
+describe("a server-side apply", () => {
+  it("creates an object and owns what it says, not the lists and maps around it", () => {
+    const created = applied(undefined, sample({ metadata: { labels: { l: "1" } }, entries: [{ name: "x" }] }), {
+      manager: "m",
+    });
+    assert.deepEqual(created.metadata.managedFields, [
+      {
+        manager: "m",
+        operation: "Apply",
+        apiVersion: "v1",
+        time: "1970-01-01T00:00:00Z",
+        fieldsType: "FieldsV1",
+        fieldsV1: {
+          "f:entries": { 'k:{"name":"x"}': { ".": {}, "f:name": {} } },
+          "f:metadata": { "f:labels": { "f:l": {} } },
+        },
+      },
+    ]);
+  });
+
+  it("removes what it leaves out the next time, unless somebody else owns it", () => {
+    const first = applied(undefined, sample({ text: "a", entries: [{ name: "x" }, { name: "both" }] }), {
+      manager: "one",
+    });
+    const second = applied(first, sample({ entries: [{ name: "both" }] }), { manager: "two" });
+    const third = applied(second, sample({}), { manager: "one" });
+    assert.deepEqual(third, { ...sample({ entries: [{ name: "both" }] }), metadata: third.metadata });
+    assert.deepEqual(Object.keys(ownership(third)), ["two"]);
+  });
+
+  it("lets managers own the same value together, without a time for who changed nothing", () => {
+    const first = applied(undefined, sample({ text: "a" }), { manager: "one" });
+    const second = applied(first, sample({ text: "a" }), { manager: "two", now: 1000 });
+    assert.deepEqual(
+      second.metadata.managedFields?.map(({ manager, time }) => [manager, time]),
+      [
+        ["two", undefined],
+        ["one", "1970-01-01T00:00:00Z"],
+      ],
+    );
+  });
+
+  it("conflicts with who else owns what it would change", () => {
+    const live = updated(undefined, sample({ text: "a" }), { manager: "creator" });
+    const error = refusal(() => applied(live, sample({ text: "b" }), { manager: "m" }));
+    assert.equal(error.code, 409);
+    assert.equal(error.message, 'Apply failed with 1 conflict: conflict with "creator" using v1: .text');
+    assert.deepEqual(error.details?.causes, [
+      { reason: "FieldManagerConflict", message: 'conflict with "creator" using v1', field: ".text" },
+    ]);
+  });
+
+  it("names every field and manager of its conflicts", () => {
+    const labels = { l: "1" };
+    const one = applied(undefined, sample({ text: "a", metadata: { labels } }), { manager: "one" });
+    const two = applied(one, sample({ entries: [{ name: "x", value: "1" }] }), {
+      manager: "two",
+      subresource: "status",
+    });
+    const three = sample({ text: "b", metadata: { labels: { l: "2" } }, entries: [{ name: "x", value: "2" }] });
+    assert.equal(
+      refusal(() => applied(two, three, { manager: "three" })).message,
+      'Apply failed with 3 conflicts: conflicts with "one":\n- .text\n- .metadata.labels.l\n' +
+        'conflicts with "two" with subresource "status":\n- .entries[name="x"].value',
+    );
+  });
+
+  it("takes fields over when it is forced", () => {
+    const live = updated(undefined, sample({ text: "a" }), { manager: "creator" });
+    const taken = applied(live, sample({ text: "b" }), { manager: "m", isForced: true });
+    assert.deepEqual(ownership(taken), { m: { "f:text": {} } });
+  });
+
+  it("keeps what was updated meanwhile and no longer owns it", () => {
+    const first = applied(undefined, sample({ text: "a", metadata: { labels: { l: "1" } } }), { manager: "m" });
+    const second = updated(first, sample({ text: "b", metadata: { labels: { l: "1" } } }), { manager: "u" });
+    const third = applied(second, sample({ metadata: { labels: { l: "1" } } }), { manager: "m" });
+    assert.deepEqual(third, { ...sample({ text: "b" }), metadata: third.metadata });
+    assert.deepEqual(ownership(third), { m: { "f:metadata": { "f:labels": { "f:l": {} } } }, u: { "f:text": {} } });
+  });
+
+  it("owns what it sets to null", () => {
+    const created = applied(undefined, sample({ text: null, entries: null, metadata: { labels: null } }), {
+      manager: "m",
+    });
+    assert.deepEqual(ownership(created), { m: { "f:entries": {}, "f:metadata": { "f:labels": {} }, "f:text": {} } });
+  });
+
+  it("refuses a configuration that does not fit, with every fault and no value", () => {
+    const error = refusal(() =>
+      applied(
+        undefined,
+        sample({
+          text: 1,
+          nonsense: "secret",
+          whole: "secret",
+          entries: [{ name: "x" }, { name: "x" }, { value: "secret" }, "secret"],
+        }),
+        { manager: "m" },
+      ),
+    );
+    assert.equal(error.code, 422);
+    assert.deepEqual(
+      error.details?.causes?.map(({ field, message }) => `${field}: ${message}`),
+      [
+        "text: Invalid value: expected string, got number",
+        "nonsense: Invalid value: field not declared in schema",
+        "whole: Invalid value: expected list, got string",
+        'entries: Invalid value: duplicate entries for key [name="x"]',
+        "entries[2]: Invalid value: an entry needs a value of its key: name",
+        "entries[3]: Invalid value: a list with keys may only have entries that are objects",
+      ],
+    );
+    assert.doesNotMatch(error.message, /secret/);
+  });
+
+  it("refuses a configuration that says who owns what", () => {
+    const error = refusal(() => applied(undefined, sample({ metadata: { managedFields: [] } }), { manager: "m" }));
+    assert.deepEqual([error.code, error.message], [400, "metadata.managedFields must be nil"]);
+  });
+
+  it("refuses metadata that is none", () => {
+    const configuration = { ...sample({}), metadata: "x" } as unknown as ApiObject; // as a client may send it
+    assert.equal(refusal(() => applied(undefined, configuration, { manager: "m" })).code, 422);
+    const bare = { ...sample({ text: "a" }), metadata: null } as unknown as ApiObject;
+    assert.deepEqual(ownership(applied(undefined, bare, { manager: "m" })), { m: { "f:text": {} } });
+  });
+
+  it("refuses to merge into a live list whose entries have no key", () => {
+    const live = sample({ entries: [{ value: "x" }], metadata: { uid: "u" } });
+    assert.equal(refusal(() => applied(live, sample({ entries: [{ name: "x" }] }), { manager: "m" })).code, 422);
+  });
+
+  it("by kubectl takes over what kubectl's client-side apply set, and keeps its annotation up to date", () => {
+    const configuration = { apiVersion: "v1", kind: "Sample", metadata: { name: "s" }, text: "a" };
+    const annotations = { [annotation]: JSON.stringify(configuration) };
+    const live = updated(undefined, sample({ text: "a", metadata: { annotations } }), { manager: "kubectl-client" });
+    const next = applied(live, sample({ text: "b" }), { manager: "kubectl" });
+    assert.equal(
+      next.metadata.annotations?.[annotation],
+      '{"apiVersion":"v1","kind":"Sample","metadata":{"name":"s"},"text":"b"}\n',
+    );
+    assert.throws(() => applied(live, sample({ text: "b" }), { manager: "other" }), ApiError);
+  });
+
+  const name = fc.constantFrom("a", "b", "c");
+  const configurations = (names: fc.Arbitrary<string>): fc.Arbitrary<Fields> =>
+    fc.record(
+      {
+        metadata: fc.record({
+          labels: fc.dictionary(names, fc.constantFrom("1", "2"), { minKeys: 1, noNullPrototype: true }),
+        }),
+        entries: fc.uniqueArray(fc.record({ name: names, value: name }, { noNullPrototype: true }), {
+          selector: (one) => one.name,
+        }),
+      },
+      { noNullPrototype: true },
+    );
+
+  it("changes nothing the second time", () => {
+    fc.assert(
+      fc.property(configurations(name), configurations(name), (one, other) => {
+        const live = updated(undefined, sample(one), { manager: "creator" });
+        const writer = { manager: "m", isForced: true, now: 1000 };
+        const once = applied(live, sample(other), writer);
+        assert.deepEqual(applied(once, sample(other), writer), once);
+      }),
+    );
+  });
+
+  it("leads to the same fields and owners in whatever order managers apply different fields", () => {
+    const mine = configurations(fc.constantFrom("a", "b"));
+    const theirs = configurations(fc.constantFrom("c", "d"));
+    fc.assert(
+      fc.property(mine, theirs, (one, other) => {
+        const there = applied(applied(undefined, sample(one), { manager: "1" }), sample(other), { manager: "2" });
+        const back = applied(applied(undefined, sample(other), { manager: "2" }), sample(one), { manager: "1" });
+        const ordered = ({ entries = [], ...rest }: Fields): unknown => ({
+          ...rest,
+          entries: (entries as { name: string }[]).toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+        });
+        assert.deepEqual(ordered(without({ ...there })), ordered(without({ ...back })));
+        assert.deepEqual(ownership(there), ownership(back));
+      }),
+    );
+  });
+
+  it("leaves no trace once its manager applies nothing", () => {
+    fc.assert(
+      fc.property(configurations(name), (configuration) => {
+        const live = applied(undefined, sample(configuration), { manager: "m" });
+        const { metadata, ...rest } = applied(live, sample({}), { manager: "m" });
+        assert.deepEqual(rest, { apiVersion: "v1", kind: "Sample" });
+        assert.deepEqual([metadata.labels, metadata.managedFields], [undefined, undefined]);
+      }),
+    );
+  });
+
+  it("changes nothing that it is given", () => {
+    fc.assert(
+      fc.property(configurations(name), configurations(name), (one, other) => {
+        const live = applied(undefined, sample(one), { manager: "m" });
+        const configuration = sample(other);
+        const before = JSON.stringify([live, configuration]);
+        applied(live, configuration, { manager: "m" });
+        assert.equal(JSON.stringify([live, configuration]), before);
+      }),
+    );
+  });
+});
+
+describe("the body of an apply", () => {
+  const expected = { group: "certificates.example.com", version: "v1", kind: "Sample" };
+  const apiVersion = "certificates.example.com/v1";
+  const wordsOf = (body: unknown): string => {
+    const error = refusal(() => parseConfiguration(body, expected));
+    assert.equal(error.code, 400);
+    return error.message;
+  };
+
+  it("must be of the kind of the path", () => {
+    assert.equal(wordsOf(null), "invalid object type: /, Kind=");
+    assert.equal(wordsOf({ apiVersion: "v1" }), "invalid object type: /v1, Kind=");
+    assert.equal(wordsOf({ kind: "Sample" }), "invalid object type: /, Kind=Sample");
+    assert.equal(
+      wordsOf({ apiVersion, kind: "Other" }),
+      "invalid object type: certificates.example.com/v1, Kind=Other",
+    );
+    assert.equal(parseConfiguration({ apiVersion, kind: "Sample" }, expected).kind, "Sample");
+  });
+
+  it("must be an object", () => {
+    assert.equal(
+      wordsOf([]),
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value " +
+        "of type map[string]interface {}",
+    );
+  });
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import {
+  decodeFieldSet,
+  difference,
+  emptySet,
+  has,
+  intersection,
+  isEmpty,
+  pathsOf,
+  recursiveDifference,
+  setOfPath,
+  sorted,
+  union,
+} from "../../../../src/machinery/registry/apply/field-set.ts";
+import type { FieldSet } from "../../../../src/machinery/registry/apply/field-set.ts";
+import { printPath } from "../../../../src/machinery/registry/apply/path-element.ts";
+
+const element = fc.constantFrom("f:a", "f:b", "f:__proto__", 'k:{"name":"x"}', 'v:"y"');
+const path = fc.array(element, { minLength: 1, maxLength: 3 });
+const paths = fc.array(path, { maxLength: 6 });
+const setOf = (members: readonly (readonly string[])[]): FieldSet => members.map(setOfPath).reduce(union, emptySet);
+const sets = paths.map(setOf);
+const members = (set: FieldSet): Set<string> => new Set([...pathsOf(set)].map((one) => one.join("/")));
+const law = (check: (a: FieldSet, b: FieldSet, c: FieldSet) => void): void =>
+  fc.assert(fc.property(sets, sets, sets, check));
+const assertSame = (left: FieldSet, right: FieldSet): void => assert.deepEqual(sorted(left), sorted(right));
+
+describe("a field set", () => {
+  it("has exactly the paths that were put in", () => {
+    fc.assert(
+      fc.property(paths, path, (given, other) => {
+        const set = setOf(given);
+        assert.deepEqual(members(set), new Set(given.map((one) => one.join("/"))));
+        assert.equal(
+          has(set, other),
+          given.some((one) => one.join("/") === other.join("/")),
+        );
+      }),
+    );
+  });
+
+  it("comes back from its encoding", () => {
+    law((set) => assert.deepEqual(decodeFieldSet(JSON.parse(JSON.stringify(set))), { ...set }));
+    law((set) => assert.deepEqual(sorted(set), set));
+  });
+
+  it("unites like sets do", () => {
+    law((a, b, c) => {
+      assert.deepEqual(members(union(a, b)), new Set([...members(a), ...members(b)]));
+      assertSame(union(a, b), union(b, a));
+      assertSame(union(a, union(b, c)), union(union(a, b), c));
+      assertSame(union(a, a), a);
+    });
+  });
+
+  it("intersects like sets do", () => {
+    law((a, b, c) => {
+      assert.deepEqual(members(intersection(a, b)), new Set([...members(a)].filter((one) => members(b).has(one))));
+      assertSame(intersection(a, union(b, c)), union(intersection(a, b), intersection(a, c)));
+    });
+  });
+
+  it("differs like sets do", () => {
+    law((a, b, c) => {
+      assert.deepEqual(members(difference(a, b)), new Set([...members(a)].filter((one) => !members(b).has(one))));
+      assertSame(union(difference(a, b), intersection(a, b)), a);
+      assertSame(difference(a, union(b, c)), difference(difference(a, b), c));
+      assert.ok(isEmpty(difference(a, a)));
+    });
+  });
+
+  it("differs recursively by leaving out what is below a member too", () => {
+    law((a, b) => {
+      const gone = [...members(b)];
+      const left = [...members(a)].filter((one) => !gone.some((top) => one === top || one.startsWith(`${top}/`)));
+      assert.deepEqual(members(recursiveDifference(a, b)), new Set(left));
+    });
+  });
+
+  it("gives elements one spelling and skips types that it does not know", () => {
+    const fields = { 'k:{"b": 1, "a":"<"}': {}, "x:new": {}, ".": {}, 'v: "z"': {} };
+    assert.deepEqual(decodeFieldSet(fields), { 'k:{"a":"\\u003c","b":1}': {}, 'v:"z"': {} });
+  });
+
+  it("refuses what is no field set", () => {
+    for (const fields of [1, [], null, { "f:a": 1 }, { "k:[]": {} }, { "k:{": {} }, { "i:x": {} }]) {
+      assert.throws(() => decodeFieldSet(fields), SyntaxError, JSON.stringify(fields));
+    }
+    let nested: object = {};
+    for (let level = 0; level < 5000; level++) nested = { "f:a": nested };
+    assert.throws(() => decodeFieldSet(nested), SyntaxError);
+  });
+
+  it("prints its paths as upstream does", () => {
+    const set = { "f:spec": { 'k:{"name":"x","port":1}': { ".": {}, "f:a": {} }, 'v:"y"': {}, "i:2": {} } };
+    assert.deepEqual([...pathsOf(set)].map(printPath), [
+      ".spec[2]",
+      '.spec[name="x",port=1]',
+      '.spec[="y"]',
+      '.spec[name="x",port=1].a',
+    ]);
+  });
+});

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { deleteCollection } from "../../../src/machinery/registry/delete-collection.ts";
+import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
+import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
+import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
+import type { ListOptions } from "../../../src/machinery/registry/list-options.ts";
+import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
+import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
+import { apiError, toyBox, toys } from "./toy-resource.ts";
+import type { Toy, ToyBox } from "./toy-resource.ts";
+
+const options = (query: string, { namespace = "box", isWatch = false } = {}): ListOptions<Toy> =>
+  parseListOptions(toys, { query, namespace, name: "", isWatch });
+const list = (box: ToyBox, query = "") => listObjects(box.registry, options(query));
+const names = async (box: ToyBox, query = ""): Promise<(string | undefined)[]> =>
+  (await list(box, query)).items.map(({ object }) => object.metadata.name);
+const remove = ({ registry, caller }: ToyBox, name: string) =>
+  deleteObject(registry, { namespace: "box", name, options: { isDryRun: false }, caller });
+const paint = ({ registry, caller }: ToyBox, name: string, color: string) =>
+  patchObject(registry, {
+    type: "merge",
+    text: JSON.stringify({ color }),
+    options: { isDryRun: false, fieldManager: "", fieldValidation: "Warn", isForced: false },
+    namespace: "box",
+    name,
+    subresource: "",
+    manager: "test",
+    caller,
+  });
+
+async function filled(count: number): Promise<ToyBox> {
+  const box = await toyBox();
+  for (let index = 0; index < count; index += 1) {
+    await box.add(`toy-${index}`, { color: index % 2 === 0 ? "red" : "blue" });
+  }
+  return box;
+}
+
+describe("a list", () => {
+  it("is in the order of names, of the namespace only, and shows its version", async () => {
+    const box = await filled(3);
+    assert.deepEqual(await names(box), ["toy-0", "toy-1", "toy-2"]);
+    assert.equal((await list(box)).resourceVersion, String(box.store.latestRevision()));
+    assert.equal((await listObjects(box.registry, options("", { namespace: "bo" }))).items.length, 0);
+    assert.equal((await listObjects(box.registry, options("", { namespace: "" }))).items.length, 3);
+  });
+
+  it("selects by fields and labels", async () => {
+    const box = await filled(4);
+    assert.deepEqual(await names(box, "fieldSelector=color%3Dred"), ["toy-0", "toy-2"]);
+    assert.deepEqual(await names(box, "fieldSelector=metadata.name%3Dtoy-1"), ["toy-1"]);
+    assert.deepEqual(await names(box, "fieldSelector=color!%3Dred,metadata.name!%3Dtoy-1"), ["toy-3"]);
+    assert.deepEqual(await names(box, "labelSelector=x"), []);
+    assert.throws(() => options("fieldSelector=size%3D1"), apiError(400, "field label not supported: size"));
+    assert.throws(() => options("labelSelector=a+b"), apiError(400, "found 'b', expected: in, notin"));
+  });
+
+  it("comes in pages that all show the revision of the first", async () => {
+    const box = await filled(5);
+    const first = await list(box, "limit=2");
+    assert.equal(first.remainingItemCount, 3);
+    await remove(box, "toy-3");
+    await box.add("toy-9");
+    const rest = await list(box, `limit=9&continue=${first.continueToken}`);
+    assert.deepEqual(
+      rest.items.map(({ object }) => object.metadata.name),
+      ["toy-2", "toy-3", "toy-4"],
+    );
+    assert.equal(rest.resourceVersion, first.resourceVersion);
+    assert.equal(rest.continueToken, "");
+  });
+
+  it("tells how to go on when the revision of its pages is forgotten", async () => {
+    const box = await filled(4);
+    const first = await list(box, "limit=2");
+    await remove(box, "toy-2");
+    await box.store.compact(box.store.latestRevision());
+    let token = "";
+    await assert.rejects(list(box, `continue=${first.continueToken}`), (error: { continueToken?: string }) => {
+      token = error.continueToken ?? "";
+      return apiError(410, "too old to display a consistent list")(error);
+    });
+    assert.deepEqual(await names(box, `continue=${token}`), ["toy-3"]);
+  });
+
+  it("has no count of the rest with a selector", async () => {
+    const box = await filled(6);
+    const first = await list(box, "limit=2&fieldSelector=color%3Dred");
+    assert.equal(first.remainingItemCount, undefined);
+    assert.notEqual(first.continueToken, "");
+  });
+
+  it("shows a past version exactly, and refuses versions of the future and garbage", async () => {
+    const box = await filled(1);
+    const past = box.store.latestRevision();
+    await remove(box, "toy-0");
+    assert.deepEqual(await names(box, `resourceVersion=${past}&resourceVersionMatch=Exact`), ["toy-0"]);
+    assert.deepEqual(await names(box, `resourceVersion=${past}&limit=1`), ["toy-0"]);
+    assert.deepEqual(await names(box, `resourceVersion=${past}`), []);
+    assert.deepEqual(await names(box, "resourceVersion=0"), []);
+    await assert.rejects(list(box, "resourceVersion=999999"), apiError(504, "Too large resource version: 999999"));
+    await assert.rejects(
+      list(box, "resourceVersion=999999&resourceVersionMatch=Exact"),
+      apiError(504, "Too large resource version"),
+    );
+    await assert.rejects(list(box, "resourceVersion=x"), apiError(400, "resourceVersion"));
+  });
+
+  it("counts what follows a page at its revision, also where the kept history does not reach back", async () => {
+    for (const historyLength of [1000, 5, 1, 0]) {
+      const box = await toyBox({ historyLength });
+      for (let index = 0; index < 7; index += 1) await box.add(`toy-${index}`);
+      let page = await list(box, "limit=2");
+      const counts = [page.remainingItemCount];
+      for (let round = 0; page.continueToken !== ""; round += 1) {
+        await box.add(`toy-${round}-late`);
+        await remove(box, `toy-${6 - round}`);
+        page = await list(box, `limit=2&continue=${page.continueToken}`);
+        counts.push(page.remainingItemCount);
+      }
+      assert.deepEqual(counts, [5, 3, 1, undefined], `a history of ${historyLength}`);
+    }
+  });
+
+  it("refuses tokens that it has not given out, and those of another list", async () => {
+    const box = await filled(2);
+    for (const token of [
+      "garbage",
+      "!!!",
+      "e30",
+      Buffer.from('{"v":"meta.k8s.io/v1","rv":0,"start":"a"}').toString("base64url"),
+    ]) {
+      await assert.rejects(list(box, `continue=${encodeURIComponent(token)}`), apiError(400, "invalid continue token"));
+    }
+    for (const start of ["a/", "cox", "cox0", "coy/a", "cox/toy", "cox/a/b\\0", "box/toy-0\\0", "zzz", "\u{1f600}"]) {
+      for (const rv of [box.store.latestRevision(), 1, -1]) {
+        const foreign = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start })).toString("base64url");
+        const reading = listObjects(box.registry, options(`continue=${foreign}`, { namespace: "cox" }));
+        await assert.rejects(reading, apiError(400, "invalid continue token"), `${start} at ${rv}`);
+      }
+    }
+  });
+
+  it("refuses combinations of parameters that make no sense", () => {
+    for (const query of [
+      "resourceVersionMatch=Exact",
+      "resourceVersionMatch=Exact&resourceVersion=0",
+      "resourceVersionMatch=Other&resourceVersion=1",
+      "resourceVersionMatch=Exact&resourceVersion=1&continue=x",
+      "sendInitialEvents=false",
+    ]) {
+      assert.throws(() => options(query), apiError(422, "ListOptions.meta.k8s.io"), query);
+    }
+    assert.throws(() => options("limit=x"), apiError(400, 'strconv.ParseInt: parsing "x": invalid syntax'));
+    assert.throws(() => options("limit=99999999999999999999"), apiError(400, "value out of range"));
+    assert.equal(options("limit=-1").limit, 0);
+  });
+});
+
+describe("a deletion of a collection", () => {
+  it("deletes what is selected", async () => {
+    const box = await filled(130);
+    const { registry, caller } = box;
+    const selected = options("fieldSelector=color%3Dred");
+    await deleteCollection(registry, { list: selected, options: { isDryRun: false }, caller });
+    assert.equal((await list(box)).items.length, 65);
+  });
+});
+
+describe("a watch", () => {
+  interface Seen {
+    readonly events: string[];
+    readonly revisions: number[];
+    readonly ended: Promise<Error>;
+    readonly ready: Promise<void>;
+    stop(): void;
+  }
+
+  function watch(box: ToyBox, query: string): Seen {
+    const events: string[] = [];
+    const revisions: number[] = [];
+    const ended = Promise.withResolvers<Error>();
+    const ready = Promise.withResolvers<void>();
+    const { stop } = watchObjects(box.registry, {
+      options: options(query, { isWatch: true }),
+      observer: {
+        onChange(type, object) {
+          events.push(`${type} ${object.object.metadata.name} ${object.object.color ?? ""}`);
+          revisions.push(object.revision);
+        },
+        onInitialEventsEnd: () => void events.push("END OF STATE"),
+        onReady: ready.resolve,
+        onProgress: () => {},
+        onEnd: ended.resolve,
+      },
+    });
+    return { events, revisions, ended: ended.promise, ready: ready.promise, stop };
+  }
+
+  it("begins with what is there and goes on with what happens, in the order of revisions", async () => {
+    const box = await filled(1);
+    const seen = watch(box, "");
+    await seen.ready;
+    await box.add("new", { color: "blue" });
+    await paint(box, "new", "green");
+    const { object } = await remove(box, "new");
+    assert.deepEqual(seen.events, ["ADDED toy-0 red", "ADDED new blue", "MODIFIED new green", "DELETED new green"]);
+    assert.equal(seen.revisions.at(-1), object.revision);
+    assert.deepEqual(
+      seen.revisions,
+      seen.revisions.toSorted((a, b) => a - b),
+    );
+  });
+
+  it("replays what followed a version", async () => {
+    const box = await filled(1);
+    const since = box.store.latestRevision();
+    await paint(box, "toy-0", "green");
+    const seen = watch(box, `resourceVersion=${since}`);
+    await seen.ready;
+    assert.deepEqual(seen.events, ["MODIFIED toy-0 green"]);
+  });
+
+  it("tells of objects that begin and cease to match as if they came and went", async () => {
+    const box = await filled(1);
+    const seen = watch(box, "resourceVersion=0&fieldSelector=color%3Dgreen");
+    await seen.ready;
+    await paint(box, "toy-0", "green");
+    await paint(box, "toy-0", "blue");
+    await remove(box, "toy-0");
+    assert.deepEqual(seen.events, ["ADDED toy-0 green", "DELETED toy-0 green"]);
+    assert.ok((seen.revisions[1] ?? 0) > (seen.revisions[0] ?? 0));
+  });
+
+  it("marks the end of the state where that is asked for, and may leave the state out", async () => {
+    const box = await filled(1);
+    const base = "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const whole = watch(box, `${base}&sendInitialEvents=true`);
+    const without = watch(box, `${base}&sendInitialEvents=false`);
+    await Promise.all([whole.ready, without.ready]);
+    assert.deepEqual(whole.events, ["ADDED toy-0 red", "END OF STATE"]);
+    assert.deepEqual(without.events, []);
+  });
+
+  it("of a version of the future waits in silence for what comes after it", async () => {
+    const box = await filled(1);
+    const seen = watch(box, `resourceVersion=${box.store.latestRevision() + 1}`);
+    await seen.ready;
+    await box.add("first");
+    await box.add("second");
+    assert.deepEqual(seen.events, ["ADDED second "]);
+  });
+
+  it("from before what is kept ends with a 410", async () => {
+    const box = await toyBox({ historyLength: 2 });
+    for (let index = 0; index < 6; index += 1) await box.add(`toy-${index}`);
+    const error = await watch(box, "resourceVersion=1").ended;
+    assert.ok(apiError(410, "too old resource version: 1")(error));
+  });
+
+  it("that asks for the state at a version of the future ends with a 504", async () => {
+    const box = await filled(1);
+    const query = "resourceVersion=99999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    assert.ok(apiError(504)(await watch(box, query).ended));
+  });
+
+  it("tells nothing once it is stopped", async () => {
+    const box = await filled(1);
+    const seen = watch(box, "");
+    await seen.ready;
+    seen.stop();
+    await box.add("late");
+    assert.deepEqual(seen.events, ["ADDED toy-0 red"]);
+  });
+});

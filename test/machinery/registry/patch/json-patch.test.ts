@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import {
+  applyJsonPatch,
+  parseJsonPatch,
+  unknownOperationFields,
+} from "../../../../src/machinery/registry/patch/json-patch.ts";
+
+const patched = (document: unknown, patch: unknown): unknown => applyJsonPatch(document, parseJsonPatch(patch));
+
+const failsWith = (code: number, message?: string) => (error: unknown) =>
+  error instanceof ApiError && error.code === code && (message === undefined || error.message === message);
+
+const failed = failsWith(422, "the server rejected our request due to an error in our request");
+
+/** RFC 6902 appendix A: title, document, patch, result (undefined: the patch is refused). */
+const appendixA: readonly (readonly [string, unknown, unknown, unknown])[] = [
+  [
+    "A.1 adds an object member",
+    { foo: "bar" },
+    [{ op: "add", path: "/baz", value: "qux" }],
+    { baz: "qux", foo: "bar" },
+  ],
+  [
+    "A.2 adds an array element",
+    { foo: ["bar", "baz"] },
+    [{ op: "add", path: "/foo/1", value: "qux" }],
+    { foo: ["bar", "qux", "baz"] },
+  ],
+  ["A.3 removes an object member", { baz: "qux", foo: "bar" }, [{ op: "remove", path: "/baz" }], { foo: "bar" }],
+  [
+    "A.4 removes an array element",
+    { foo: ["bar", "qux", "baz"] },
+    [{ op: "remove", path: "/foo/1" }],
+    { foo: ["bar", "baz"] },
+  ],
+  [
+    "A.5 replaces a value",
+    { baz: "qux", foo: "bar" },
+    [{ op: "replace", path: "/baz", value: "boo" }],
+    { baz: "boo", foo: "bar" },
+  ],
+  [
+    "A.6 moves a value",
+    { foo: { bar: "baz", waldo: "fred" }, qux: { corge: "grault" } },
+    [{ op: "move", from: "/foo/waldo", path: "/qux/thud" }],
+    { foo: { bar: "baz" }, qux: { corge: "grault", thud: "fred" } },
+  ],
+  [
+    "A.7 moves an array element",
+    { foo: ["all", "grass", "cows", "eat"] },
+    [{ op: "move", from: "/foo/1", path: "/foo/3" }],
+    { foo: ["all", "cows", "eat", "grass"] },
+  ],
+  [
+    "A.8 tests a value: success",
+    { baz: "qux", foo: ["a", 2, "c"] },
+    [
+      { op: "test", path: "/baz", value: "qux" },
+      { op: "test", path: "/foo/1", value: 2 },
+    ],
+    { baz: "qux", foo: ["a", 2, "c"] },
+  ],
+  ["A.9 tests a value: error", { baz: "qux" }, [{ op: "test", path: "/baz", value: "bar" }], undefined],
+  [
+    "A.10 adds a nested member object",
+    { foo: "bar" },
+    [{ op: "add", path: "/child", value: { grandchild: {} } }],
+    { foo: "bar", child: { grandchild: {} } },
+  ],
+  [
+    "A.11 ignores unrecognized elements",
+    { foo: "bar" },
+    [{ op: "add", path: "/baz", value: "qux", xyz: 123 }],
+    { foo: "bar", baz: "qux" },
+  ],
+  ["A.12 adds to a nonexistent target", { foo: "bar" }, [{ op: "add", path: "/baz/bat", value: "qux" }], undefined],
+  ["A.14 orders ~ escapes", { "/": 9, "~1": 10 }, [{ op: "test", path: "/~01", value: 10 }], { "/": 9, "~1": 10 }],
+  ["A.15 compares strings and numbers", { "/": 9, "~1": 10 }, [{ op: "test", path: "/~01", value: "10" }], undefined],
+  [
+    "A.16 adds an array value",
+    { foo: ["bar"] },
+    [{ op: "add", path: "/foo/-", value: ["abc", "def"] }],
+    { foo: ["bar", ["abc", "def"]] },
+  ],
+];
+
+describe("a JSON patch", () => {
+  for (const [title, document, patch, expected] of appendixA) {
+    it(`does what RFC 6902 says: ${title}`, () => {
+      if (expected === undefined) assert.throws(() => patched(document, patch), failed);
+      else assert.deepEqual(patched(document, patch), expected);
+    });
+  }
+
+  const refused: readonly (readonly [string, unknown])[] = [
+    ["an operation that is not known", { op: "bogus", path: "/a" }],
+    ["no operation", { path: "/a" }],
+    ["no path", { op: "remove" }],
+    ["a path without a slash", { op: "add", path: "a", value: 1 }],
+    ["a negative index before the first entry", { op: "remove", path: "/list/-3" }],
+    ["adding before the first place", { op: "add", path: "/list/-4", value: 1 }],
+    ["a negative zero", { op: "remove", path: "/list/-0" }],
+    ["an index with a leading zero", { op: "remove", path: "/list/01" }],
+    ["an index past the end", { op: "add", path: "/list/9", value: 1 }],
+    ["removing past the end", { op: "remove", path: "/list/-" }],
+    ["removing what is not there", { op: "remove", path: "/none" }],
+    ["a path through a scalar", { op: "add", path: "/a/b", value: 1 }],
+    ["removing the whole document", { op: "remove", path: "" }],
+    ["replacing the whole document by a scalar", { op: "replace", path: "", value: 1 }],
+    ["copying the whole document into itself", { op: "copy", from: "", path: "/b" }],
+    ["a path through a prototype", { op: "add", path: "/__proto__/polluted", value: 1 }],
+    ["a path through a constructor", { op: "add", path: "/constructor/prototype/polluted", value: 1 }],
+    ["an absurdly long path", { op: "add", path: "/a".repeat(5000), value: 1 }],
+  ];
+  for (const [title, operation] of refused) {
+    it(`is refused for ${title}`, () => {
+      assert.throws(() => patched({ a: 1, list: [1, 2] }, [operation]), failed);
+      assert.equal(Object.hasOwn(Object.prototype, "polluted"), false);
+    });
+  }
+
+  it("counts negative indices from the end, as upstream does", () => {
+    const list = [1, 2, 3];
+    const after = (...operations: readonly object[]): unknown => patched({ list }, operations);
+    assert.deepEqual(after({ op: "remove", path: "/list/-1" }), { list: [1, 2] });
+    assert.deepEqual(after({ op: "replace", path: "/list/-3", value: 9 }), { list: [9, 2, 3] });
+    assert.deepEqual(after({ op: "add", path: "/list/-1", value: 9 }), { list: [1, 2, 3, 9] });
+    assert.deepEqual(after({ op: "add", path: "/list/-4", value: 9 }), { list: [9, 1, 2, 3] });
+    assert.deepEqual(after({ op: "test", path: "/list/-2", value: 2 }), { list });
+    assert.deepEqual(after({ op: "move", from: "/list/-1", path: "/list/0" }), { list: [3, 1, 2] });
+    assert.deepEqual(after({ op: "copy", from: "/list/-1", path: "/last" }), { list, last: 3 });
+    const nested = patched({ list: [{ a: 1 }, { a: 2 }] }, [{ op: "replace", path: "/list/-1/a", value: 3 }]);
+    assert.deepEqual(nested, { list: [{ a: 1 }, { a: 3 }] });
+  });
+
+  it("adds a missing member on replace, as upstream does", () => {
+    assert.deepEqual(patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });
+  });
+
+  it("keeps a member named __proto__ a plain member", () => {
+    const result = patched({}, [{ op: "add", path: "/__proto__", value: { a: 1 } }]) as object;
+    assert.deepEqual(Object.keys(result), ["__proto__"]);
+    assert.equal(Object.getPrototypeOf(result), Object.prototype);
+  });
+
+  it("does not let a copy change with what it was copied from", () => {
+    const patch = [
+      { op: "copy", from: "/a", path: "/b" },
+      { op: "add", path: "/a/x", value: 1 },
+    ];
+    assert.deepEqual(patched({ a: {} }, patch), { a: { x: 1 }, b: {} });
+  });
+
+  it("takes null for no operations and refuses other bodies with the decoder's words", () => {
+    const document = { a: 1 };
+    assert.equal(patched(document, null), document);
+    const target = "Go value of type []handlers.jsonPatchOp";
+    assert.throws(
+      () => parseJsonPatch({}),
+      failsWith(400, `error decoding patch: json: cannot unmarshal object into ${target}`),
+    );
+    assert.throws(
+      () => parseJsonPatch([1]),
+      failsWith(400, "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
+    );
+    assert.throws(() => parseJsonPatch([{ op: "add", path: 5 }]), failsWith(400));
+  });
+
+  it("names the fields of operations that strict validation does not know", () => {
+    assert.deepEqual(unknownOperationFields([{ op: "test" }, { extra: 2 }]), ['unknown field "[1].extra"']);
+  });
+
+  it("may have 10,000 operations and no more", () => {
+    const tests = (count: number): object[] =>
+      Array.from({ length: count }, () => ({ op: "test", path: "/a", value: 1 }));
+    assert.deepEqual(patched({ a: 1 }, tests(10_000)), { a: 1 });
+    assert.throws(() => parseJsonPatch(tests(10_001)), failsWith(413));
+  });
+
+  it("cannot multiply a document by copying", () => {
+    const bomb = Array.from({ length: 40 }, (_, index) => ({ op: "copy", from: "/a", path: `/a/${index}` }));
+    assert.throws(() => patched({ a: { x: "x".repeat(1000) } }, bomb), failed);
+  });
+
+  it("cannot nest a document until nobody can walk it", () => {
+    const deepen = Array.from({ length: 12 }, () => ({ op: "copy", from: "/a", path: `/a${"/a".repeat(100)}` }));
+    let nested: unknown = {};
+    for (let level = 0; level < 600; level++) nested = { a: nested };
+    assert.throws(() => patched(nested, [...deepen]), failed);
+    assert.throws(() =>
+      parseJsonPatch([{ op: "add", path: "/a", value: JSON.parse("[".repeat(5000) + "]".repeat(5000)) }]),
+    );
+  });
+
+  const token = fc.constantFrom("a", "b", "list", "0", "1", "-", "__proto__");
+  const pointer = fc.array(token, { maxLength: 3 }).map((tokens) => tokens.map((one) => `/${one}`).join(""));
+  const operation = fc.record({
+    op: fc.constantFrom("add", "remove", "replace", "move", "copy", "test"),
+    path: pointer,
+    from: pointer,
+    value: fc.jsonValue({ maxDepth: 2 }),
+  });
+
+  it("never changes what it is given, and fails only with 422", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.array(operation, { maxLength: 6 }), (value, patch) => {
+        const document = { a: value, list: [1, { b: 2 }] };
+        const before = JSON.stringify([document, patch]);
+        try {
+          patched(document, patch);
+        } catch (error) {
+          assert.ok(failed(error), String(error));
+        }
+        assert.equal(JSON.stringify([document, patch]), before);
+      }),
+    );
+  });
+});

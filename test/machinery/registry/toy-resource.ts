@@ -1,0 +1,120 @@
+import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
+import type { Caller } from "../../../src/machinery/registry/admission.ts";
+import { createObject } from "../../../src/machinery/registry/create-object.ts";
+import { decodeObject } from "../../../src/machinery/registry/decode-object.ts";
+import { defineResource } from "../../../src/machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../src/machinery/registry/resource-definition.ts";
+import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import type { StoredObject } from "../../../src/machinery/registry/stored-object.ts";
+import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
+import { invalidValue } from "../../../src/machinery/api/field-error.ts";
+import { typeMetaFields } from "../../../src/machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../src/machinery/schema/object-meta-schema.ts";
+import { object, string } from "../../../src/machinery/schema/schema.ts";
+import type { Infer } from "../../../src/machinery/schema/schema.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+
+const toySchema = object({
+  goType: "v1.Toy",
+  description: "A toy.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    color: { number: 2, schema: string, description: "Its color." },
+    state: { number: 3, schema: string, description: "Whether it is broken." },
+  },
+});
+
+export type Toy = Infer<typeof toySchema>;
+
+/** A kind with a bit of everything: `color` belongs to the object, `state` to the subresource of that name. */
+export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
+  group: "toys.example.com",
+  version: "v1",
+  kind: "Toy",
+  plural: "toys",
+  singular: "toy",
+  scope: "Namespaced",
+  schema: toySchema,
+  validateName: validateDnsSubdomainName,
+  prepareForCreate: ({ state: _state, ...toy }) => toy,
+  prepareForUpdate: ({ state: _state, ...next }, { state }) => ({ ...next, ...(state !== undefined && { state }) }),
+  validate: ({ color }) => (color === "invisible" ? [invalidValue("color", color, "must be seen")] : []),
+  warningsOnCreate: ({ color }) => (color === "beige" ? ["color: beige is dull"] : []),
+  answersDeletedObject: true,
+  selectableFields: { color: ({ color = "" }) => color },
+  columns: [{ name: "Color", type: "string", description: "Its color.", cell: ({ color = "" }) => color }],
+  subresources: {
+    state: {
+      type: "update",
+      prepareForUpdate: ({ state }, previous) => ({ ...previous, ...(state !== undefined && { state }) }),
+    },
+  },
+});
+
+export interface ToyBox {
+  readonly store: MemoryStore;
+  readonly registry: ResourceRegistry<Toy>;
+  readonly warnings: string[];
+  readonly caller: Caller;
+  readonly dryCaller: Caller;
+  /** Creates a toy in namespace `box`. */
+  add(name: string, more?: { readonly color?: string; readonly metadata?: object }): Promise<StoredObject<Toy>>;
+  decoded(value: object): Toy;
+}
+
+export const toyClock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
+
+/** A registry of toys over an empty store. */
+export async function toyBox({
+  admission = [],
+  definition = toys,
+  historyLength = 1000,
+}: {
+  readonly admission?: readonly AdmissionRule[];
+  readonly definition?: ResourceDefinition<Toy>;
+  readonly historyLength?: number;
+} = {}): Promise<ToyBox> {
+  const store = new MemoryStore();
+  const registry = new ResourceRegistry<Toy>({
+    definition,
+    store,
+    feed: new ChangeFeed({ store }),
+    admission,
+    clock: toyClock,
+    historyLength,
+    futureWaitMilliseconds: 1,
+  });
+  await registry.start();
+  const warnings: string[] = [];
+  const caller: Caller = {
+    user: { username: "child", groups: [], extra: {} },
+    isDryRun: false,
+    signal: new AbortController().signal,
+    warn: (warning) => warnings.push(warning),
+  };
+  const decoded = (value: object): Toy =>
+    decodeObject(registry, { value: { kind: "Toy", apiVersion: "toys.example.com/v1", ...value } }).object;
+  return {
+    store,
+    registry,
+    warnings,
+    caller,
+    dryCaller: { ...caller, isDryRun: true },
+    decoded,
+    add: (name, { metadata, ...more } = {}) =>
+      createObject(registry, {
+        object: decoded({ metadata: { name, ...metadata }, ...more }),
+        namespace: "box",
+        manager: "test",
+        caller,
+      }),
+  };
+}
+
+/** For `assert.rejects`: an ApiError with this code, and a message that holds these words. */
+export const apiError =
+  (code: number, words = "") =>
+  (error: unknown): boolean =>
+    error instanceof Error && "code" in error && error.code === code && error.message.includes(words);

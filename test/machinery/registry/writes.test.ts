@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { createObject } from "../../../src/machinery/registry/create-object.ts";
+import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
+import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
+import { updateObject } from "../../../src/machinery/registry/update-object.ts";
+import { apiError, toyBox, toys } from "./toy-resource.ts";
+import type { ToyBox } from "./toy-resource.ts";
+
+const where = { namespace: "box", name: "bear" };
+const put = ({ registry, caller, decoded }: ToyBox, value: object, subresource = "") =>
+  updateObject(registry, { object: decoded(value), ...where, subresource, manager: "test", caller });
+const options = { isDryRun: false, fieldManager: "", fieldValidation: "Warn", isForced: false } as const;
+const patch = ({ registry, caller }: ToyBox, text: string, more: object = {}) =>
+  patchObject(registry, { type: "merge", text, options, ...where, subresource: "", manager: "test", caller, ...more });
+const remove = ({ registry, caller }: ToyBox, sent: object = {}) =>
+  deleteObject(registry, { ...where, options: { isDryRun: false, ...sent }, caller });
+
+describe("a create", () => {
+  it("sets what the server owns and keeps what the client sent", async () => {
+    const box = await toyBox();
+    const { object, revision } = await box.add("bear", { color: "brown", metadata: { uid: "mine", generation: 4 } });
+    assert.equal(object.color, "brown");
+    assert.equal(object.metadata.namespace, "box");
+    assert.equal(object.metadata.creationTimestamp, "2026-01-02T03:04:05Z");
+    assert.equal(object.metadata.resourceVersion, String(revision));
+    assert.equal(object.metadata.generation, 4);
+    assert.notEqual(object.metadata.uid, "mine");
+  });
+
+  it("shows a dry run without a resourceVersion and stores nothing", async () => {
+    const { registry, dryCaller, decoded } = await toyBox();
+    const shown = await createObject(registry, {
+      object: decoded({ metadata: { name: "bear" } }),
+      namespace: "box",
+      manager: "test",
+      caller: dryCaller,
+    });
+    assert.equal(shown.object.metadata.resourceVersion, undefined);
+    assert.equal(registry.peek(where), undefined);
+  });
+
+  it("reports every fault at once", async () => {
+    const box = await toyBox();
+    await assert.rejects(box.add("Bear", { color: "invisible" }), apiError(422, "color: Invalid value"));
+    await assert.rejects(box.add("Bear", { color: "invisible" }), apiError(422, "metadata.name"));
+  });
+
+  it("refuses a taken name, and says when its owner is being deleted", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
+    await assert.rejects(box.add("bear"), apiError(409, "already exists"));
+    await remove(box);
+    await assert.rejects(box.add("bear"), apiError(409, "object is being deleted: "));
+  });
+
+  it("tries other generated names before it gives up", async () => {
+    const { registry, caller, decoded } = await toyBox();
+    const made = await createObject(registry, {
+      object: decoded({ metadata: { generateName: "bear-" } }),
+      namespace: "box",
+      manager: "test",
+      caller,
+    });
+    assert.match(made.object.metadata.name ?? "", /^bear-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  });
+
+  it("asks admission before and after validation", async () => {
+    const seen: string[] = [];
+    const box = await toyBox({
+      admission: [
+        {
+          name: "Painter",
+          admit: ({ object }) => {
+            seen.push("admit");
+            return { ...(object as ApiObject), color: "red" } as ApiObject;
+          },
+          validate: ({ object, name }) => void seen.push(`validate ${name} ${(object as { color?: string }).color}`),
+        },
+      ],
+    });
+    assert.equal((await box.add("bear")).object.color, "red");
+    assert.deepEqual(seen, ["admit", "validate bear red"]);
+  });
+
+  it("passes on the kind's warnings", async () => {
+    const box = await toyBox();
+    await box.add("bear", { color: "beige" });
+    assert.deepEqual(box.warnings, ["color: beige is dull"]);
+  });
+});
+
+describe("an update", () => {
+  it("keeps what clients cannot change and what belongs to a subresource", async () => {
+    const box = await toyBox();
+    const created = await box.add("bear");
+    await put(box, { metadata: { name: "bear" }, state: "broken" }, "state");
+    const { object } = await put(box, { metadata: { name: "bear", creationTimestamp: null }, color: "red" });
+    assert.equal(object.object.color, "red");
+    assert.equal(object.object.state, "broken");
+    assert.equal(object.object.metadata.uid, created.object.metadata.uid);
+    assert.equal(object.object.metadata.creationTimestamp, "2026-01-02T03:04:05Z");
+  });
+
+  it("that changes nothing keeps the resourceVersion", async () => {
+    const box = await toyBox();
+    const { revision } = await box.add("bear", { color: "red" });
+    const { object } = await put(box, { metadata: { name: "bear" }, color: "red" });
+    assert.equal(object.revision, revision);
+  });
+
+  it("of an older version is a conflict", async () => {
+    const box = await toyBox();
+    const { revision } = await box.add("bear");
+    await put(box, { metadata: { name: "bear" }, color: "red" });
+    const stale = put(box, { metadata: { name: "bear", resourceVersion: String(revision) }, color: "blue" });
+    await assert.rejects(stale, apiError(409, "the object has been modified"));
+  });
+
+  it("of another uid is a conflict, with a garbage version a 400, with another name or namespace a 400", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    await assert.rejects(put(box, { metadata: { name: "bear", uid: "other" } }), apiError(409, "Precondition failed"));
+    await assert.rejects(
+      put(box, { metadata: { name: "bear", resourceVersion: "abc" } }),
+      apiError(400, "resourceVersion"),
+    );
+    await assert.rejects(put(box, { metadata: { name: "wolf" } }), apiError(400, "does not match the name"));
+    await assert.rejects(put(box, { metadata: { name: "bear", namespace: "den" } }), apiError(400, "namespace"));
+  });
+
+  it("may have to name its version", async () => {
+    const box = await toyBox({ definition: { ...toys, allowsUnconditionalUpdate: false } });
+    await box.add("bear");
+    await assert.rejects(put(box, { metadata: { name: "bear" } }), apiError(422, "must be specified for an update"));
+  });
+
+  it("creates the object where the kind allows it", async () => {
+    const refusing = await toyBox();
+    await assert.rejects(put(refusing, { metadata: { name: "bear" } }), apiError(404));
+    const box = await toyBox({ definition: { ...toys, allowsCreateOnUpdate: true } });
+    assert.equal((await put(box, { metadata: { name: "bear" } })).isCreated, true);
+  });
+
+  it("is made again when somebody else was faster", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { labels: { start: "1" } } });
+    const labels = Array.from({ length: 20 }, (_, index) => `l${index}`);
+    await Promise.all(labels.map((label) => patch(box, JSON.stringify({ metadata: { labels: { [label]: "1" } } }))));
+    const stored = await box.registry.get(where);
+    assert.deepEqual(Object.keys(stored.object.metadata.labels ?? {}).sort(), [...labels, "start"].sort());
+  });
+});
+
+describe("a patch", () => {
+  it("is 404 for a missing object whatever its body", async () => {
+    await assert.rejects(patch(await toyBox(), "{"), apiError(404));
+  });
+
+  it("cannot change the kind or give a field another type", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    await assert.rejects(patch(box, '{"kind":"Other"}'), apiError(422));
+    await assert.rejects(patch(box, '{"color":1}'), apiError(422));
+  });
+
+  it("tells of unknown and repeated fields, or refuses them", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    await patch(box, '{"size":1,"metadata":{"labels":{"a":"1","a":"2"}}}');
+    assert.deepEqual(box.warnings.toSorted(), ['duplicate field "metadata.labels.a"', 'unknown field "size"']);
+    const strict = { options: { ...options, fieldValidation: "Strict" } };
+    await assert.rejects(patch(box, '{"size":1}', strict), apiError(422, "strict decoding error"));
+    const extra = '[{"op":"add","path":"/color","value":"red","extra":1}]';
+    await assert.rejects(patch(box, extra, { ...strict, type: "json" }), apiError(422, "json patch unknown field"));
+  });
+
+  it("of type apply creates the object once its caller may create", async () => {
+    const box = await toyBox();
+    const text = JSON.stringify({ kind: "Toy", apiVersion: "toys.example.com/v1", metadata: { name: "bear" } });
+    const apply = { type: "apply", options: { ...options, fieldManager: "m" }, manager: "m" };
+    const forbidden = { authorizeCreate: () => Promise.reject(new Error("no")) };
+    await assert.rejects(patch(box, text, { ...apply, ...forbidden }), /no/);
+    assert.equal((await patch(box, text, apply)).isCreated, true);
+    await assert.rejects(patch(box, '{"kind":"Toy"}', apply), apiError(400, "invalid object type: /, Kind=Toy"));
+  });
+});
+
+describe("a delete", () => {
+  it("answers the last state at the deletion's version", async () => {
+    const box = await toyBox();
+    const created = await box.add("bear");
+    const { isRemoved, object } = await remove(box);
+    assert.equal(isRemoved, true);
+    assert.equal(object.object.metadata.uid, created.object.metadata.uid);
+    assert.ok(object.revision > created.revision);
+    await assert.rejects(remove(box), apiError(404));
+  });
+
+  it("holds its preconditions", async () => {
+    const box = await toyBox();
+    const { object } = await box.add("bear");
+    await assert.rejects(remove(box, { uid: "other" }), apiError(409, "the UID in the precondition (other)"));
+    await assert.rejects(
+      remove(box, { resourceVersion: "1" }),
+      apiError(409, "the ResourceVersion in the precondition"),
+    );
+    const { uid = "", resourceVersion = "" } = object.metadata;
+    assert.equal((await remove(box, { uid, resourceVersion })).isRemoved, true);
+  });
+
+  it("waits for finalizers; the update that takes the last one removes the object", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
+    const { isRemoved, object } = await remove(box);
+    assert.equal(isRemoved, false);
+    assert.equal(object.object.metadata.deletionTimestamp, "2026-01-02T03:04:05Z");
+    assert.equal((await remove(box)).object.revision, object.revision, "a second delete changes nothing");
+    const adding = patch(box, '{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}');
+    await assert.rejects(adding, apiError(422, "no new finalizers"));
+    const { object: last } = await patch(box, '{"metadata":{"finalizers":null}}');
+    assert.equal(last.object.metadata.deletionTimestamp, "2026-01-02T03:04:05Z");
+    assert.equal(box.registry.peek(where), undefined);
+  });
+
+  it("leaves a finalizer for the garbage collector as the policy asks", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const { object } = await remove(box, { propagationPolicy: "Foreground" });
+    assert.deepEqual(object.object.metadata.finalizers, ["foregroundDeletion"]);
+    const { object: orphaning } = await remove(box, { propagationPolicy: "Orphan" });
+    assert.deepEqual(orphaning.object.metadata.finalizers, ["orphan"]);
+    assert.equal((await remove(box, { propagationPolicy: "Background" })).isRemoved, true);
+  });
+
+  it("of a dry run removes nothing", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    await deleteObject(box.registry, { ...where, options: { isDryRun: true }, caller: box.dryCaller });
+    assert.notEqual(box.registry.peek(where), undefined);
+  });
+});
+
+describe("names that reach out of their place", () => {
+  it("find nothing", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    for (const [namespace, name] of [
+      ["", "box/bear"],
+      ["box/bear", ""],
+      ["b", "ox/bear"],
+      ["box", "../box/bear"],
+    ] as const) {
+      assert.equal(box.registry.peek({ namespace, name }), undefined);
+      assert.throws(() => box.registry.get({ namespace, name }), apiError(404));
+    }
+  });
+});

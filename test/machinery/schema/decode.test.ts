@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { decode, TypeMismatch } from "../../../src/machinery/schema/decode.ts";
+import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
+import {
+  any,
+  double,
+  int32,
+  intOrString,
+  mapOf,
+  object,
+  quantity,
+  string,
+} from "../../../src/machinery/schema/schema.ts";
+import type { Field, ObjectSchema, Schema } from "../../../src/machinery/schema/schema.ts";
+import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
+import { upstream } from "./upstream.ts";
+import { valueOf } from "./values.ts";
+
+const kinds = new Map<string, ObjectSchema>([
+  ["ServiceAccount", serviceAccount],
+  ["CertificateSigningRequest", certificateSigningRequest],
+  ["Lease", lease],
+]);
+
+const decodeText = (schema: ObjectSchema, text: string): ReturnType<typeof decode> =>
+  decode(schema, parseJson(text).value);
+
+test("a body is decoded as Kubernetes decodes it", async (t) => {
+  for (const { kind, text, error, value, strict } of upstream.decodings) {
+    await t.test(`${kind} ${text}`, () => {
+      const schema = kinds.get(kind);
+      assert.ok(schema);
+      if (error !== undefined) {
+        assert.throws(
+          () => decodeText(schema, text),
+          (thrown) => thrown instanceof TypeMismatch && thrown.message === error,
+          error,
+        );
+        return;
+      }
+      const decoded = decodeText(schema, text);
+      assert.deepEqual(decoded.value, { apiVersion: "", kind: "", ...value });
+      const unknown = (strict ?? []).filter((one) => one.startsWith("unknown"));
+      assert.deepEqual(
+        decoded.unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
+        unknown,
+      );
+    });
+  }
+});
+
+test("decoding is idempotent", () => {
+  for (const schema of kinds.values()) {
+    fc.assert(
+      fc.property(valueOf(schema), (input) => {
+        const once = decode(schema, input).value;
+        assert.deepEqual(decode(schema, once), { value: once, unknownFields: [] });
+        assert.equal(JSON.stringify(decode(schema, once).value), JSON.stringify(once));
+      }),
+      { numRuns: 100 },
+    );
+  }
+});
+
+test("decoding any JSON either succeeds or throws a TypeMismatch", () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 4 }),
+      fc.constantFrom("metadata", "spec", "status", "secrets"),
+      (value, name) => {
+        for (const schema of kinds.values()) {
+          try {
+            decode(schema, { [name]: value });
+          } catch (error) {
+            assert.ok(error instanceof TypeMismatch);
+          }
+        }
+      },
+    ),
+  );
+});
+
+test("decoding changes nothing of what it is given", () => {
+  fc.assert(
+    fc.property(valueOf(serviceAccount), (input) => {
+      const before = JSON.stringify(input);
+      decode(serviceAccount, input);
+      assert.equal(JSON.stringify(input), before);
+    }),
+  );
+});
+
+const sample = (field: Partial<Field> & { readonly schema: Schema }): ObjectSchema =>
+  object({ goType: "v1.Sample", description: "", fields: { field: { number: 1, description: "", ...field } } });
+
+test("a default takes the place of a missing, null or empty field", () => {
+  const schema = sample({ schema: string, default: "Opaque" });
+  for (const text of ["{}", '{"field":null}', '{"field":""}']) {
+    assert.deepEqual(decodeText(schema, text).value, { field: "Opaque" });
+  }
+});
+
+test("a default leaves the empty value of a pointer alone", () => {
+  const schema = sample({ schema: int32, presence: "pointer", default: 5 });
+  assert.deepEqual(decodeText(schema, '{"field":0}').value, { field: 0 });
+  assert.deepEqual(decodeText(schema, "{}").value, { field: 5 });
+});
+
+test("fields and map keys come out in one order", () => {
+  const text = '{"metadata":{"labels":{"b":"1","a":"2"},"name":"x"},"kind":"ServiceAccount","apiVersion":"v1"}';
+  assert.equal(
+    JSON.stringify(decodeText(serviceAccount, text).value),
+    '{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"x","labels":{"a":"2","b":"1"}}}',
+  );
+});
+
+test("__proto__ stays a plain key of a map", () => {
+  const schema = sample({ schema: mapOf(string) });
+  const { value } = decodeText(schema, '{"field":{"__proto__":"x","a":null}}');
+  assert.equal(JSON.stringify(value), '{"field":{"__proto__":"x","a":""}}');
+});
+
+test("at most 100 unknown fields are named", () => {
+  const many = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`unknown${index}`, index]));
+  const { unknownFields } = decode(serviceAccount, many);
+  assert.equal(unknownFields.length, 100);
+  assert.equal(unknownFields[99], "unknown99");
+});
+
+test("numbers that are neither whole nor strings are told apart by their type", () => {
+  assert.deepEqual(decodeText(sample({ schema: double }), '{"field":1.5}').value, { field: 1.5 });
+  assert.deepEqual(decodeText(sample({ schema: intOrString }), '{"field":"http"}').value, { field: "http" });
+  assert.deepEqual(decodeText(sample({ schema: any }), '{"field":[1.5]}').value, { field: [1.5] });
+  assert.throws(() => decodeText(sample({ schema: double }), '{"field":1e999}'), {
+    message: "json: cannot unmarshal number 1e999 into Go struct field Sample.field of type float64",
+  });
+  assert.throws(() => decodeText(sample({ schema: intOrString }), '{"field":1.5}'), {
+    message: "json: cannot unmarshal number 1.5 into Go struct field Sample.field of type int32",
+  });
+});
+
+test("a quantity must look like one", () => {
+  const schema = sample({ schema: quantity });
+  assert.deepEqual(decodeText(schema, '{"field":"100m"}').value, { field: "100m" });
+  assert.throws(
+    () => decodeText(schema, '{"field":"ten"}'),
+    /^TypeMismatch: quantities must match the regular expression/,
+  );
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { normalizeMicroTime, normalizeTime } from "../../../src/machinery/schema/go-time.ts";
+import { TypeMismatch } from "../../../src/machinery/schema/type-mismatch.ts";
+
+const moments = fc.date({ min: new Date("0001-01-02"), max: new Date("9999-12-30"), noInvalidDate: true });
+
+test("a time in any zone becomes the same moment in UTC and whole seconds", () => {
+  fc.assert(
+    fc.property(moments, fc.integer({ min: -840, max: 840 }), (moment, offsetMinutes) => {
+      const local = new Date(moment.getTime() + offsetMinutes * 60_000).toISOString().slice(0, -1);
+      fc.pre(/^\d{4}-/.test(local));
+      const minutes = Math.abs(offsetMinutes);
+      const zone = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, "0")).join(":");
+      const expected = `${moment.toISOString().slice(0, 19)}Z`;
+      assert.equal(normalizeTime(`${local}${offsetMinutes < 0 ? "-" : "+"}${zone}`), expected);
+      assert.equal(normalizeTime(expected), expected);
+    }),
+  );
+});
+
+test("days that a month lacks are out of range", () => {
+  for (const day of ["2026-02-29", "1900-02-29", "2026-02-30", "2026-04-31", "2026-11-31", "2026-01-32"]) {
+    assert.throws(() => normalizeTime(`${day}T00:00:00Z`), {
+      message: `parsing time "${day}T00:00:00Z": day out of range`,
+    });
+  }
+  for (const day of ["2024-02-29", "2000-02-29", "2026-01-31", "2026-04-30"]) {
+    assert.equal(normalizeTime(`${day}T00:00:00Z`), `${day}T00:00:00Z`);
+  }
+});
+
+test("the zero time is no time", () => {
+  assert.equal(normalizeTime("0001-01-01T00:00:00Z"), null);
+  assert.equal(normalizeMicroTime("0001-01-01T00:00:00.000000Z"), null);
+});
+
+test("a moment that no four-digit year holds is refused", () => {
+  for (const text of ["9999-12-31T23:59:59-10:00", "0000-06-01T00:00:00Z", "0001-01-01T00:00:00+01:00"]) {
+    assert.throws(() => normalizeTime(text), TypeMismatch);
+  }
+});

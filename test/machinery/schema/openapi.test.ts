@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { openApiV2, openApiV3 } from "../../../src/machinery/schema/openapi.ts";
+import type { OpenApiSchema } from "../../../src/machinery/schema/openapi-definitions.ts";
+import { encodeOpenApiV2 } from "../../../src/machinery/schema/openapi-v2-protobuf.ts";
+import { ProtobufReader } from "../../../src/machinery/schema/protobuf-wire.ts";
+import { sampleApi } from "./sample-api.ts";
+
+const core = openApiV3(sampleApi, { group: "", version: "v1" });
+const certificates = openApiV3(sampleApi, { group: "certificates.k8s.io", version: "v1" });
+const everything = openApiV2(sampleApi);
+
+const property = (schemas: Readonly<Record<string, OpenApiSchema>>, name: string, field: string): OpenApiSchema =>
+  schemas[name]?.properties?.[field] ?? {};
+
+/** Every reference of a document. */
+function referencesIn(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => (key === "$ref" ? [String(member)] : referencesIn(member)));
+}
+
+test("definitions have upstream's names", () => {
+  const names = Object.keys(everything.definitions);
+  for (const name of [
+    "io.k8s.api.certificates.v1.CertificateSigningRequestSpec",
+    "io.k8s.api.core.v1.ServiceAccountList",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
+  ]) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+test("definitions of the platform profile begin with its domain", () => {
+  const { definitions } = openApiV2({ ...sampleApi, names: platformNames });
+  assert.ok(Object.keys(definitions).every((name) => name.startsWith("io.platform.")));
+});
+
+test("every reference leads to a definition", () => {
+  for (const { document, prefix, names } of [
+    { document: core, prefix: "#/components/schemas/", names: core.components.schemas },
+    { document: certificates, prefix: "#/components/schemas/", names: certificates.components.schemas },
+    { document: everything, prefix: "#/definitions/", names: everything.definitions },
+  ]) {
+    const references = referencesIn(document);
+    assert.ok(references.length > 0);
+    for (const reference of references) {
+      assert.ok(reference.startsWith(prefix) && Object.hasOwn(names, reference.slice(prefix.length)), reference);
+    }
+  }
+});
+
+test("a kind carries its group, version and kind, in a list or by itself", () => {
+  const definition = core.components.schemas["io.k8s.api.core.v1.ServiceAccount"];
+  assert.deepEqual(definition?.["x-kubernetes-group-version-kind"], [
+    { group: "", version: "v1", kind: "ServiceAccount" },
+  ]);
+});
+
+test("lists say how they merge", () => {
+  const conditions = property(
+    everything.definitions,
+    "io.k8s.api.certificates.v1.CertificateSigningRequestStatus",
+    "conditions",
+  );
+  assert.deepEqual(conditions, {
+    description: "A sample.",
+    type: "array",
+    items: { $ref: "#/definitions/io.k8s.api.certificates.v1.CertificateSigningRequestCondition" },
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+    "x-kubernetes-patch-merge-key": "type",
+    "x-kubernetes-patch-strategy": "merge",
+  });
+  const finalizers = property(everything.definitions, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "finalizers");
+  assert.equal(finalizers["x-kubernetes-list-type"], "set");
+  assert.equal(finalizers["x-kubernetes-patch-strategy"], "merge");
+});
+
+test("scalars have their formats", () => {
+  const spec = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec";
+  const metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+  const { definitions } = everything;
+  assert.equal(property(definitions, spec, "expirationSeconds").format, "int32");
+  assert.equal(property(definitions, spec, "request").format, "byte");
+  assert.equal(property(definitions, metadata, "generation").format, "int64");
+  assert.equal(property(definitions, metadata, "creationTimestamp").format, "date-time");
+});
+
+test("required fields are listed", () => {
+  assert.deepEqual(everything.definitions["io.k8s.api.certificates.v1.CertificateSigningRequest"]?.required, ["spec"]);
+});
+
+test("a version 3 document describes its own group and version only", () => {
+  assert.deepEqual(Object.keys(core.paths), [
+    "/api/v1/namespaces/{namespace}/serviceaccounts",
+    "/api/v1/namespaces/{namespace}/serviceaccounts/{name}",
+    "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
+    "/api/v1/serviceaccounts",
+  ]);
+  assert.deepEqual(Object.keys(certificates.paths), [
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}",
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval",
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/status",
+  ]);
+});
+
+test("a review is only created", () => {
+  const path = everything.paths["/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"];
+  assert.deepEqual(Object.keys(path ?? {}).sort(), ["parameters", "post"]);
+});
+
+test("a patch takes every patch format and says how fields are validated", () => {
+  const patch = everything.paths["/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}"]?.patch;
+  assert.deepEqual(patch?.consumes, [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+  ]);
+  assert.ok(patch?.parameters.some(({ name }) => name === "fieldValidation"));
+  assert.deepEqual(patch?.["x-kubernetes-group-version-kind"], {
+    group: "certificates.k8s.io",
+    version: "v1",
+    kind: "CertificateSigningRequest",
+  });
+});
+
+test("operation ids are unique and named as upstream's", () => {
+  const ids = Object.values(everything.paths).flatMap(({ get, put, post, patch, delete: remove }) =>
+    [get, put, post, patch, remove].flatMap((operation) => operation?.operationId ?? []),
+  );
+  assert.equal(new Set(ids).size, ids.length);
+  assert.ok(ids.includes("readCoreV1NamespacedServiceAccount"));
+  assert.ok(ids.includes("listCoreV1ServiceAccountForAllNamespaces"));
+  assert.ok(ids.includes("patchCertificatesV1CertificateSigningRequestApproval"));
+  assert.ok(ids.includes("createCoreV1NamespacedServiceAccountToken"));
+});
+
+test("the protobuf document holds the same paths and definitions", () => {
+  const document = new ProtobufReader(encodeOpenApiV2(everything));
+  const names = { 8: [] as string[], 9: [] as string[] };
+  for (let field = document.nextField(); field !== 0; field = document.nextField()) {
+    if (field !== 8 && field !== 9) {
+      document.skip();
+      continue;
+    }
+    const list = document.message();
+    while (list.nextField() !== 0) {
+      const entry = list.message();
+      entry.nextField();
+      names[field].push(entry.string());
+    }
+  }
+  assert.deepEqual(names, { 8: Object.keys(everything.paths), 9: Object.keys(everything.definitions) });
+});

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  JsonSyntaxError,
+  maximumJsonDepth,
+  parseJson,
+  parseJsonBytes,
+} from "../../../src/machinery/schema/parse-json.ts";
+import { upstream } from "./upstream.ts";
+
+test("invalid JSON is refused in Go's words", async (t) => {
+  for (const [text, message] of Object.entries(upstream.syntaxErrors)) {
+    await t.test(JSON.stringify(text), () => {
+      assert.throws(
+        () => parseJson(text),
+        (error) => error instanceof JsonSyntaxError && error.message === message,
+      );
+    });
+  }
+});
+
+test("parseJson reads what JSON.parse reads", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), fc.constantFrom(undefined, 1, "\t"), (json, space) => {
+      const text = JSON.stringify(JSON.parse(json), undefined, space);
+      assert.deepEqual(parseJson(text), { value: JSON.parse(text), duplicateFields: [], repeatedKeys: [] });
+    }),
+  );
+});
+
+test("parseJson refuses what JSON.parse refuses", () => {
+  const damaged = fc.tuple(fc.json(), fc.nat(), fc.string({ maxLength: 2 })).map(([json, at, insert]) => {
+    const position = at % (json.length + 1);
+    return json.slice(0, position) + insert + json.slice(position + 1);
+  });
+  fc.assert(
+    fc.property(damaged, (text) => {
+      let isJson = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        isJson = false;
+      }
+      if (isJson) parseJson(text);
+      else assert.throws(() => parseJson(text), JsonSyntaxError);
+    }),
+  );
+});
+
+test("a duplicate member is named by its path, and the last one wins", () => {
+  const text = '{"metadata":{"labels":{"d":"1","d":"2","d":"3"}},"secrets":[{"y":1,"y":2}],"a:b":":","x":"\\"","x":1}';
+  assert.deepEqual(parseJson(text), {
+    value: { metadata: { labels: { d: "3" } }, secrets: [{ y: 2 }], "a:b": ":", x: 1 },
+    duplicateFields: ["metadata.labels.d", "secrets[0].y", "x"],
+    repeatedKeys: ["d", "d", "y", "x"].map((key) => ({ key, line: 1 })),
+  });
+});
+
+test("a repeated key is named with its line", () => {
+  assert.deepEqual(parseJson('{\n"a": 1,\n"b": {\n"c": 1, "c": 2},\n"a": 2}').repeatedKeys, [
+    { key: "c", line: 4 },
+    { key: "a", line: 5 },
+  ]);
+});
+
+test("a fault in bytes that are not UTF-8 names the byte", () => {
+  const read = (bytes: number[]) => parseJsonBytes(Buffer.from(bytes));
+  assert.throws(() => read([0xff]), { message: "invalid character 'ÿ' looking for beginning of value" });
+  assert.throws(() => read([0x81]), { message: "invalid character '\\u0081' looking for beginning of value" });
+  assert.equal(read([0x22, 0xff, 0x22]).value, "\ufffd");
+});
+
+test("a duplicate object is merged into the first", () => {
+  const { value } = parseJson('{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}');
+  assert.deepEqual(value, { metadata: { name: "a", namespace: "b" } });
+});
+
+test("at most 100 duplicate members are named", () => {
+  const members = Array.from({ length: 250 }, (_, index) => `"k${index >> 1}":1`);
+  assert.equal(parseJson(`{${members.join(",")}}`).duplicateFields.length, 100);
+});
+
+test("__proto__ is a member like any other", () => {
+  for (const text of ['{"__proto__":{"isAdmin":true}}', '{"__proto__":1,"__proto__":{"isAdmin":true}}']) {
+    const { value } = parseJson(text);
+    assert.deepEqual(Object.entries(value as object), [["__proto__", { isAdmin: true }]]);
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+    assert.equal("isAdmin" in {}, false);
+  }
+});
+
+test("nesting is bounded, with or without duplicates", () => {
+  const nested = (depth: number, inner: string): string => "[".repeat(depth) + inner + "]".repeat(depth);
+  assert.doesNotThrow(() => parseJson(nested(maximumJsonDepth, "")));
+  assert.doesNotThrow(() => parseJson(nested(maximumJsonDepth - 1, '{"a":1,"a":1}')));
+  for (const depth of [maximumJsonDepth + 1, 1_000_000]) {
+    assert.throws(() => parseJson(nested(depth, "")), { message: "invalid character '[' exceeded max depth" });
+  }
+});

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { decode } from "../../../src/machinery/schema/decode.ts";
+import { listSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
+import { decodeProtobuf, encodeProtobuf, ProtobufError } from "../../../src/machinery/schema/protobuf.ts";
+import { decodeEnvelope, encodeEnvelope, encodeWatchFrame } from "../../../src/machinery/schema/protobuf-envelope.ts";
+import {
+  atomicList,
+  double,
+  int64,
+  intOrString,
+  object,
+  quantity,
+  string,
+} from "../../../src/machinery/schema/schema.ts";
+import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
+import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
+import { upstream } from "./upstream.ts";
+import { valueOf } from "./values.ts";
+
+interface Typed {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+const kinds = new Map<string, ObjectSchema>([
+  ["ServiceAccount", serviceAccount],
+  ["ServiceAccountList", listSchema(serviceAccount as ObjectSchema as ObjectSchema<ApiObject>)],
+  ["CertificateSigningRequest", certificateSigningRequest],
+  ["Lease", lease],
+  ["Status", statusSchema],
+]);
+
+for (const { name, json, envelope } of upstream.envelopes) {
+  const bytes = Buffer.from(envelope, "base64");
+  const schema = kinds.get(String(json["kind"])) as ObjectSchema<Typed>;
+
+  test(`${name} is encoded byte for byte as Kubernetes encodes it`, () => {
+    const { value } = decode(schema, json);
+    assert.equal(encodeEnvelope(schema, value).toString("hex"), bytes.toString("hex"));
+  });
+
+  test(`${name} of a Kubernetes client is decoded`, () => {
+    const { apiVersion, kind, raw, contentType, contentEncoding } = decodeEnvelope(bytes);
+    assert.deepEqual({ contentType, contentEncoding }, { contentType: "", contentEncoding: "" });
+    const decoded = decode(schema, { ...decodeProtobuf(schema, raw), apiVersion, kind });
+    assert.deepEqual(decoded, { value: decode(schema, json).value, unknownFields: [] });
+  });
+}
+
+test("a watch frame is encoded as Kubernetes encodes it", () => {
+  const { type, envelope, frame } = upstream.watchFrame;
+  assert.equal(encodeWatchFrame(type, Buffer.from(envelope, "base64")).toString("base64"), frame);
+});
+
+const scalars = object({
+  goType: "v1.Scalars",
+  description: "",
+  fields: {
+    ratio: { number: 1, schema: double, presence: "pointer", description: "" },
+    counts: { number: 2, schema: atomicList(int64), description: "" },
+    port: { number: 3, schema: intOrString, presence: "pointer", description: "" },
+    size: { number: 400, schema: quantity, presence: "pointer", description: "" },
+    names: { number: 500, schema: atomicList(string), description: "" },
+  },
+});
+
+test("what is encoded decodes to the same value", () => {
+  for (const schema of [serviceAccount, certificateSigningRequest, lease, statusSchema, scalars] as ObjectSchema[]) {
+    fc.assert(
+      fc.property(valueOf(schema), (input) => {
+        const { value } = decode(schema, { ...(input as object), apiVersion: "", kind: "" });
+        assert.deepEqual(decode(schema, decodeProtobuf(schema, encodeProtobuf(schema, value))).value, value);
+      }),
+      { numRuns: 60 },
+    );
+  }
+});
+
+test("damaged bytes decode or are refused with a ProtobufError", () => {
+  const damaged = fc
+    .tuple(
+      fc.constantFrom(...upstream.envelopes),
+      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1 }),
+      fc.nat(),
+    )
+    .map(([{ json, envelope }, changes, cut]) => {
+      const bytes = Buffer.from(envelope, "base64");
+      for (const [at, byte] of changes) bytes[4 + (at % (bytes.length - 4))] = byte;
+      return { schema: kinds.get(String(json["kind"])), bytes: bytes.subarray(0, bytes.length - (cut % 20)) };
+    });
+  fc.assert(
+    fc.property(damaged, ({ schema, bytes }) => {
+      assert.ok(schema);
+      try {
+        decodeProtobuf(schema, decodeEnvelope(bytes).raw);
+      } catch (error) {
+        assert.ok(error instanceof ProtobufError, String(error));
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("random bytes decode or are refused with a ProtobufError", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      for (const schema of kinds.values()) {
+        try {
+          decodeProtobuf(schema, bytes);
+        } catch (error) {
+          assert.ok(error instanceof ProtobufError, String(error));
+        }
+      }
+    }),
+  );
+});
+
+const refusals: readonly { readonly name: string; readonly hex: string; readonly message: string }[] = [
+  { name: "a length beyond the end", hex: "0aff01", message: "unexpected EOF" },
+  { name: "a length beyond all memory", hex: "0affffffffffffffffff01", message: "unexpected EOF" },
+  { name: "a tag that breaks off", hex: "8a", message: "unexpected EOF" },
+  { name: "a varint that never ends", hex: "20" + "ff".repeat(11), message: "proto: integer overflow" },
+  { name: "field number zero", hex: "0000", message: "proto: illegal tag 0 (wire type 0)" },
+  { name: "a group", hex: "0b", message: "proto: illegal wireType 3" },
+  { name: "a number where a message belongs", hex: "0801", message: "proto: wrong wireType = 0" },
+];
+
+for (const { name, hex, message } of refusals) {
+  test(`${name} is refused`, () => {
+    assert.throws(() => decodeProtobuf(serviceAccount, Buffer.from(hex, "hex")), { name: "ProtobufError", message });
+  });
+}
+
+test("fields that the schema does not name are skipped", () => {
+  const unknown = Buffer.from("a0065aa90600000000000000ffad0600000000a206036162632001", "hex");
+  assert.deepEqual(decodeProtobuf(serviceAccount, unknown), { automountServiceAccountToken: true });
+});
+
+test("bytes without the magic are no envelope", () => {
+  assert.throws(() => decodeEnvelope(Buffer.from('{"kind":"x"}')), {
+    message: "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+  });
+  assert.throws(() => decodeEnvelope(Buffer.alloc(0)), { message: "empty data" });
+});
+
+test("__proto__ as a map key pollutes nothing", () => {
+  const { value } = decode(serviceAccount, JSON.parse('{"metadata":{"labels":{"__proto__":"x"}}}'));
+  const labels = decodeProtobuf(serviceAccount, encodeProtobuf(serviceAccount, value))["metadata"];
+  assert.equal(JSON.stringify(labels).includes('"labels":{"__proto__":"x"}'), true);
+});

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode } from "../../../src/machinery/schema/decode.ts";
+import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
+import { strictFaults } from "../../../src/machinery/schema/strict-faults.ts";
+import { serviceAccount } from "./sample-kinds.ts";
+import { upstream } from "./upstream.ts";
+
+function faultsOf(text: string): string[] {
+  const { value, duplicateFields } = parseJson(text);
+  return strictFaults({ duplicateFields, unknownFields: decode(serviceAccount, value).unknownFields });
+}
+
+test("strict faults are those of Kubernetes", () => {
+  const strict = upstream.decodings.filter(({ kind, strict: faults }) => kind === "ServiceAccount" && faults);
+  assert.ok(strict.length > 3);
+  for (const { text, strict: faults } of strict) assert.deepEqual(faultsOf(text), faults, text);
+});
+
+test("duplicates inside an unknown field are passed over", () => {
+  assert.deepEqual(faultsOf('{"x":{"a":1,"a":2},"x":1,"xy":[{"b":1,"b":2}],"metadata":{"name":"a","name":"b"}}'), [
+    'duplicate field "metadata.name"',
+    'unknown field "x"',
+    'unknown field "xy"',
+  ]);
+});

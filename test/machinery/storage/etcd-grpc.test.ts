@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { constants, createServer } from "node:http2";
+import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import * as fc from "fast-check";
+import { GrpcChannel } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
+import { encodeFrame, FrameReader } from "../../../src/machinery/storage/etcd/grpc-frames.ts";
+import { GrpcError } from "../../../src/machinery/storage/etcd/grpc-error.ts";
+
+describe("gRPC's messages", () => {
+  it("come whole and in order, wherever the stream is cut", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
+        (messages, lengths) => {
+          const stream = Buffer.concat(messages.map(encodeFrame));
+          const reader = new FrameReader();
+          const received: Buffer[] = [];
+          for (let start = 0, turn = 0; start < stream.length; turn++) {
+            const end = start + (lengths[turn % lengths.length] ?? 1);
+            received.push(...reader.push(stream.subarray(start, end)));
+            start = end;
+          }
+          assert.deepEqual(received, messages.map(Buffer.from));
+        },
+      ),
+    );
+  });
+
+  it("are refused when they are compressed or longer than any page", () => {
+    const compressed = Buffer.from([1, 0, 0, 0, 1, 7]);
+    const endless = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
+    for (const frame of [compressed, endless]) {
+      assert.throws(() => new FrameReader().push(frame), GrpcError);
+    }
+  });
+});
+
+describe("a gRPC channel", () => {
+  const failureOf = async (call: Promise<unknown>): Promise<GrpcError> => {
+    const error = await call.then(
+      () => undefined,
+      (failure: unknown) => failure,
+    );
+    assert.ok(error instanceof GrpcError);
+    return error;
+  };
+  const message = Buffer.alloc(0);
+
+  it("says of a call that the server refused before it began that it has not run", async () => {
+    await using server = await listen((stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
+    const channel = await server.connect();
+    assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, false);
+  });
+
+  it("says of a call on a connection that is gone already that it has not run", async () => {
+    await using server = await listen(() => {});
+    const channel = await server.connect();
+    channel.close();
+    assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, false);
+  });
+
+  it("says of a call whose connection broke that it may have run", async () => {
+    await using server = await listen((stream) => stream.session?.destroy());
+    const channel = await server.connect();
+    assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, true);
+  });
+
+  it("says of a call that the server ended that it may have run", async () => {
+    await using server = await listen((stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+    const channel = await server.connect();
+    assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, true);
+  });
+
+  it("pings the server while a call is under way, and only then: etcd closes idle connections that ping", async (context) => {
+    await using server = await listen(() => {});
+    context.mock.timers.enable({ apis: ["setInterval"] });
+    const channel = await server.connect();
+    context.mock.timers.tick(30_000);
+    await delay(50);
+    assert.equal(server.pings(), 0);
+
+    const call = channel.stream("/x/Y", { onMessage: () => {}, onEnd: () => {} });
+    context.mock.timers.tick(6_000);
+    for (const deadline = Date.now() + 5_000; server.pings() === 0 && Date.now() < deadline;) await delay(5);
+    assert.equal(server.pings(), 1);
+    call.cancel();
+  });
+});
+
+/** A server whose calls are answered by `onCall`, on a port of its own. */
+async function listen(onCall: (stream: ServerHttp2Stream) => void): Promise<{
+  connect(): Promise<GrpcChannel>;
+  pings(): number;
+  [Symbol.asyncDispose](): Promise<void>;
+}> {
+  let pingCount = 0;
+  const sessions = new Set<ServerHttp2Session>();
+  const channels = new Set<GrpcChannel>();
+  const server: Http2Server = createServer();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("ping", () => pingCount++);
+  });
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    onCall(stream);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return {
+    async connect() {
+      const channel = await GrpcChannel.connect({
+        url: `http://127.0.0.1:${port}`,
+        tls: {},
+        timeoutMilliseconds: 5_000,
+      });
+      channels.add(channel);
+      return channel;
+    },
+    pings: () => pingCount,
+    async [Symbol.asyncDispose]() {
+      for (const channel of channels) channel.close();
+      for (const session of sessions) session.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

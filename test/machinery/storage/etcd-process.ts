@@ -1,0 +1,162 @@
+import { spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { GrpcChannel } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
+import type { TlsFiles } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
+import { issueTestCertificates } from "./etcd-certificates.ts";
+
+/** Nothing outlives a test that breaks off. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+const version = spawnSync("etcd", ["--version"], { encoding: "utf8" }).stdout;
+
+/** For `describe` and `it`: false, or the line that says why etcd's tests are left out. */
+export const skipsEtcd: string | false = version === null ? "etcd is not installed (Debian: etcd-server)" : false;
+
+export interface EtcdOptions {
+  /** How many members; default 1. */
+  readonly size?: number;
+  /** Clients and members show certificates; both must. */
+  readonly isTls?: boolean;
+  /** Default 10, for a single member that is ready at once; clusters want their default of 100. */
+  readonly heartbeatMilliseconds?: number;
+}
+
+export interface EtcdMember {
+  readonly url: string;
+  readonly name: string;
+  /** Of the process that runs now. */
+  process(): ChildProcess;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Starts it again on its data. */
+  restart(): void;
+}
+
+export interface EtcdCluster {
+  readonly members: readonly EtcdMember[];
+  readonly urls: readonly string[];
+  readonly tls: TlsFiles;
+  /** Files of the client's certificates, for command line flags. */
+  readonly tlsFlags: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Starts etcd on loopback ports, with its data in a new folder, and resolves when every member answers. */
+export async function startEtcd({
+  size = 1,
+  isTls = false,
+  heartbeatMilliseconds = size === 1 ? 10 : 100,
+}: EtcdOptions = {}): Promise<EtcdCluster> {
+  const folder = mkdtempSync(join(tmpdir(), "signet-etcd-"));
+  const ports = await freePorts(size * 2);
+  const scheme = isTls ? "https" : "http";
+  const peerUrl = (index: number): string => `http://127.0.0.1:${ports[size + index]}`;
+  const initialCluster = Array.from({ length: size }, (_, index) => `m${index}=${peerUrl(index)}`).join(",");
+  const certificates = isTls ? issueTestCertificates() : undefined;
+  const file = (name: string): string => join(folder, name);
+  for (const [name, pem] of Object.entries(certificates ?? {})) writeFileSync(file(name), pem, { mode: 0o600 });
+
+  const members = Array.from({ length: size }, (_, index): EtcdMember => {
+    const url = `${scheme}://127.0.0.1:${ports[index]}`;
+    const start = (): ChildProcess => {
+      const child = spawn(
+        "etcd",
+        flagsOf({
+          name: `m${index}`,
+          "data-dir": file(`m${index}`),
+          "initial-cluster": initialCluster,
+          "listen-client-urls": url,
+          "advertise-client-urls": url,
+          "listen-peer-urls": peerUrl(index),
+          "initial-advertise-peer-urls": peerUrl(index),
+          "heartbeat-interval": heartbeatMilliseconds,
+          "election-timeout": heartbeatMilliseconds * 10,
+          // A request body may be 3 MiB: etcd's own bound of 1.5 MiB is below that.
+          "max-request-bytes": 8 * 2 ** 20,
+          logger: "zap",
+          "log-level": "fatal",
+          ...(isTls && {
+            "cert-file": file("server.crt"),
+            "key-file": file("server.key"),
+            "client-cert-auth": "true",
+            "trusted-ca-file": file("ca.crt"),
+          }),
+        }),
+        { stdio: "ignore" },
+      );
+      running.add(child);
+      child.once("exit", () => running.delete(child));
+      return child;
+    };
+    let child = start();
+    return {
+      url,
+      name: `m${index}`,
+      process: () => child,
+      signal: (signal) => void child.kill(signal),
+      async kill() {
+        const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
+        child.kill("SIGKILL");
+        await ended;
+      },
+      restart: () => void (child = start()),
+    };
+  });
+  const tls: TlsFiles =
+    certificates === undefined
+      ? {}
+      : { ca: certificates["ca.crt"], cert: certificates["client.crt"], key: certificates["client.key"] };
+  await Promise.all(members.map(({ url }) => untilEtcdAnswers(url, tls)));
+  return {
+    members,
+    urls: members.map(({ url }) => url),
+    tls,
+    tlsFlags: isTls
+      ? ["--etcd-cafile", file("ca.crt"), "--etcd-certfile", file("client.crt"), "--etcd-keyfile", file("client.key")]
+      : [],
+    async stop() {
+      await Promise.all(members.map((member) => member.kill()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const flagsOf = (flags: Readonly<Record<string, string | number>>): string[] =>
+  Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+
+/** Resolves once a member has a leader. */
+export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void> {
+  for (const deadline = performance.now() + 20_000; ; await delay(10)) {
+    try {
+      const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
+      try {
+        await channel.unary("/etcdserverpb.KV/Range", Buffer.from([0x0a, 0x01, 0x61]), 2_000);
+        return;
+      } finally {
+        channel.close();
+      }
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+  }
+}
+
+/** Ports that nobody listens on now. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port); // it listens on TCP
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return ports;
+}

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
+import { SharedReading } from "../../../src/machinery/storage/etcd/shared-reading.ts";
+import {
+  RevisionCompacted,
+  StoreUnavailable,
+  ValueTooLarge,
+  WriteOutcomeUnknown,
+} from "../../../src/machinery/storage/store.ts";
+import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import type { EtcdCluster } from "./etcd-process.ts";
+import { put, takeChanges } from "./store-contract.ts";
+
+const ALL = { start: "/", end: "0" };
+
+describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
+  let etcd: EtcdCluster;
+  const opened: EtcdStore[] = [];
+  const storeAt = (prefix: string, profile = "platform"): EtcdStore => {
+    const store = new EtcdStore({ servers: etcd.urls, prefix, profile });
+    opened.push(store);
+    return store;
+  };
+  before(async () => (etcd = await startEtcd()));
+  after(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+    await etcd.stop();
+  });
+
+  it("shows a store only the keys below its prefix", async () => {
+    const [one, other] = [storeAt("/one"), storeAt("/one-more")];
+    await put(one, "/a", "1");
+    await put(other, "/b", "2");
+    assert.deepEqual(
+      (await one.range(ALL)).entries.map(({ key }) => key),
+      ["/a"],
+    );
+  });
+
+  it("tells watches how far they have come when only others write", { timeout: 10_000 }, async () => {
+    const [store, others] = [storeAt("/progress"), storeAt("/elsewhere")];
+    const revision = await put(store, "/a", "1");
+    const reached = new Promise<number>((resolve) => {
+      store.watch({
+        afterRevision: revision,
+        onChanges: () => assert.fail("nothing of the store's own has changed"),
+        onProgress: resolve,
+        onEnd: () => {},
+      });
+    });
+    const foreign = await put(others, "/a", "1");
+    assert.ok((await store.latestRevision()) >= foreign);
+    assert.ok((await reached) >= foreign);
+  });
+
+  it("gives a store's prefix to one naming profile", async () => {
+    const first = storeAt("/profiles");
+    await first.open();
+    await put(first, "/a", "1");
+    await storeAt("/profiles").open();
+    await assert.rejects(
+      storeAt("/profiles", "kubernetes").open(),
+      /belongs to the naming profile "platform" and can't be opened with "kubernetes"/,
+    );
+  });
+
+  it("may be compacted by anyone", async () => {
+    const [store, others] = [storeAt("/compacted"), storeAt("/compacting")];
+    const first = await put(store, "/a", "1");
+    await put(store, "/a", "2");
+    const compacted = await put(others, "/x", "1");
+    await others.compact(compacted);
+    await assert.rejects(store.range({ ...ALL, revision: first }), { compactedRevision: compacted });
+    await assert.rejects(takeChanges(store, { afterRevision: first, count: 1 }), RevisionCompacted);
+    assert.equal(await store.compactedRevision(), compacted);
+    await store.compact(compacted - 1);
+    assert.equal(await storeAt("/compacted").compactedRevision(), compacted);
+  });
+
+  it("gives ranges of any length, all at one revision", async () => {
+    const store = storeAt("/long");
+    const keys = Array.from({ length: 2_345 }, (_, index) => `/k${String(index).padStart(5, "0")}`);
+    await Promise.all(keys.map((key) => store.write({ key, value: Buffer.from(key), expectedRevision: 0 })));
+    const { entries, revision, hasMore } = await store.range(ALL);
+    assert.deepEqual(
+      entries.map(({ key }) => key),
+      keys,
+    );
+    assert.equal(hasMore, false);
+    assert.equal(revision, await store.latestRevision());
+    const part = await store.range({ ...ALL, limit: 1_500 });
+    assert.deepEqual([part.entries.length, part.hasMore], [1_500, true]);
+  });
+
+  it("refuses a value that etcd does not take, and nothing else", async () => {
+    const store = storeAt("/large");
+    const value = Buffer.alloc(9 * 2 ** 20);
+    await assert.rejects(store.write({ key: "/a", value, expectedRevision: 0 }), ValueTooLarge);
+    assert.deepEqual((await store.range(ALL)).entries, []);
+  });
+});
+
+describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
+  it("leaves the outcome of a write unknown, and serves again when it does", async () => {
+    const etcd = await startEtcd();
+    const store = new EtcdStore({ servers: etcd.urls, prefix: "/signet", profile: "platform", callMilliseconds: 300 });
+    try {
+      const revision = await put(store, "/a", "1");
+      for (const member of etcd.members) member.signal("SIGSTOP");
+      const write = { key: "/a", value: Buffer.from("2"), expectedRevision: revision };
+      await assert.rejects(store.write(write), WriteOutcomeUnknown);
+      await assert.rejects(store.latestRevision(), StoreUnavailable);
+      await assert.rejects(
+        store.write(write),
+        (error) => error instanceof StoreUnavailable && !(error instanceof WriteOutcomeUnknown),
+      );
+      for (const member of etcd.members) member.signal("SIGCONT");
+      const next = takeChanges(store, { afterRevision: 1, count: 1 });
+      assert.equal((await next)[0]?.revision, revision);
+      assert.ok((await put(store, "/b", "1")) > revision);
+    } finally {
+      await store.close();
+      await etcd.stop();
+    }
+  });
+});
+
+describe("a shared reading", () => {
+  it("never began before its caller asked, and is one for all who ask while another is under way", async () => {
+    const performed: ((value: number) => void)[] = [];
+    const reading = new SharedReading(() => new Promise<number>((resolve) => performed.push(resolve)));
+    const first = reading.read();
+    const others = [reading.read(), reading.read(), reading.read()];
+    assert.equal(performed.length, 1);
+    performed[0]?.(1);
+    assert.equal(await first, 1);
+    await new Promise(setImmediate);
+    assert.equal(performed.length, 2);
+    const late = reading.read();
+    performed[1]?.(2);
+    assert.deepEqual(await Promise.all(others), [2, 2, 2]);
+    await new Promise(setImmediate);
+    performed[2]?.(3);
+    assert.equal(await late, 3);
+  });
+
+  it("fails for those who wait for it, not for those who come later", async () => {
+    let isFailing = true;
+    const reading = new SharedReading(async () => {
+      if (isFailing) throw new Error("not reachable");
+      return 1;
+    });
+    await assert.rejects(Promise.all([reading.read(), reading.read()]), /not reachable/);
+    isFailing = false;
+    assert.equal(await reading.read(), 1);
+  });
+});
+
+describe("etcd's progress answers", () => {
+  it("are trusted where they can't overtake events", () => {
+    const trusted = ["3.4.25", "3.5.8", "3.5.16", "3.6.0", "4.0.0"];
+    const others = ["3.4.23", "3.5.7", "3.3.27", ""];
+    assert.deepEqual([...others, ...trusted].filter(hasOrderedProgress), trusted);
+  });
+});

@@ -1,0 +1,27 @@
+import { describe } from "node:test";
+import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import type { EtcdCluster } from "./etcd-process.ts";
+import { testStore } from "./store-contract.ts";
+import type { OpenedStore } from "./store-contract.ts";
+
+const openOn = (etcd: EtcdCluster): EtcdStore =>
+  new EtcdStore({ servers: etcd.urls, tls: () => etcd.tls, prefix: "/signet", profile: "platform" });
+
+/** Revisions begin anew only in a new etcd. */
+async function openFresh(options: { readonly isTls: boolean }): Promise<OpenedStore> {
+  const etcd = await startEtcd(options);
+  const store = openOn(etcd);
+  await store.open();
+  const dispose = async (): Promise<void> => {
+    await store.close();
+    await etcd.stop();
+  };
+  return { store, dispose };
+}
+
+// Most of their time is etcd's: several at once.
+describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
+  testStore("etcd", () => openFresh({ isTls: false }));
+  testStore("etcd (TLS)", () => openFresh({ isTls: true }));
+});

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import type { TlsFiles } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
+import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import type { EtcdCluster } from "./etcd-process.ts";
+
+const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
+  new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds: 500 });
+
+describe("etcd with TLS", { skip: skipsEtcd }, () => {
+  it("is not spoken to without a client certificate, nor when its own can't be verified", async () => {
+    const etcd = await startEtcd({ isTls: true });
+    const { ca = "", cert = "", key = "" } = etcd.tls;
+    try {
+      for (const tls of [{ ca }, { cert, key }]) {
+        const store = storeOn(etcd, tls);
+        await assert.rejects(store.latestRevision(), StoreUnavailable);
+        await store.close();
+      }
+    } finally {
+      await etcd.stop();
+    }
+  });
+});

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import { removeUnsafeLock } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+const lockIn = (directory: string): string => join(directory, "store.mdb-lock");
+const isWithoutHoles = (file: string): boolean => {
+  const { blocks, size } = statSync(file);
+  return blocks * 512 >= size;
+};
+
+async function storeWithValues(directory: string): Promise<void> {
+  const store = new LmdbStore({ directory, profile: "platform" });
+  for (let index = 0; index < 20; index++) {
+    await store.write({ key: `/a/${index}`, value: Buffer.alloc(5000), expectedRevision: 0 });
+  }
+  await store.close();
+}
+
+describe("the files of the embedded store", () => {
+  let made: ReturnType<typeof temporaryDirectory>[] = [];
+  const newDirectory = (): string => {
+    const directory = temporaryDirectory();
+    made.push(directory);
+    return directory.path;
+  };
+  afterEach(() => {
+    for (const directory of made) directory.remove();
+    made = [];
+  });
+
+  it("leave nothing to be found on a full disk: the lock file that is mapped has no holes", async () => {
+    const directory = newDirectory();
+    await storeWithValues(directory);
+    assert.ok(isWithoutHoles(lockIn(directory)));
+    assert.deepEqual(readdirSync(directory).sort(), ["store.mdb", "store.mdb-lock"]);
+    for (const file of readdirSync(directory)) assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600);
+  });
+
+  it("get a new lock file in place of one with holes, which earlier versions made", async () => {
+    const directory = newDirectory();
+    await storeWithValues(directory);
+    removeUnsafeLock(directory);
+    assert.ok(readdirSync(directory).includes("store.mdb-lock"), "a whole one stays");
+    rmSync(lockIn(directory));
+    writeFileSync(lockIn(directory), "");
+    truncateSync(lockIn(directory), 8272);
+    removeUnsafeLock(directory);
+    const store = new LmdbStore({ directory, profile: "platform" });
+    assert.equal((await store.range({ start: "/a/", end: "/a0" })).entries.length, 20);
+    await store.close();
+    assert.ok(isWithoutHoles(lockIn(directory)));
+  });
+
+  it("are refused in words when they are cut short or another program's, and never end the process by a signal", async () => {
+    const whole = newDirectory();
+    await storeWithValues(whole);
+    const file = join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb.ts");
+    const open = `import { LmdbStore } from ${JSON.stringify(file)};
+      try { new LmdbStore({ directory: process.argv[1], profile: "platform" }); } catch (error) { console.log(error.message); }`;
+    const damages: readonly ((store: string) => void)[] = [
+      ...[1, 100, 4096, 8191, 8192, 20_480].map((size) => (store: string) => truncateSync(store, size)),
+      (store) => writeFileSync(store, Buffer.alloc(40_960, 0xa5)),
+      (store) => writeFileSync(store, Buffer.alloc(40_960)),
+      (store) => writeFileSync(store, "a text"),
+    ];
+    for (const damage of damages) {
+      const directory = newDirectory();
+      cpSync(whole, directory, { recursive: true });
+      damage(join(directory, "store.mdb"));
+      const words = ["--input-type=module", "--eval", open, directory];
+      const { status, signal, stdout } = spawnSync(process.execPath, words, { encoding: "utf8" });
+      assert.deepEqual([status, signal], [0, null], damage.toString());
+      assert.match(stdout, /is damaged or no store of this program/);
+    }
+  });
+});

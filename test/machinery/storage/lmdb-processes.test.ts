@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import { put, takeChanges } from "./store-contract.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+const ALL = { start: "/", end: "0" };
+const peer = join(import.meta.dirname, "lmdb-peer.ts");
+const run = async (directory: string, name: string, count: number): Promise<string> =>
+  (await promisify(execFile)(process.execPath, [peer, directory, name, String(count)])).stdout;
+
+describe("several processes on one LMDB file", () => {
+  it("share one revision sequence without a lost write, a gap or a doubled change", async () => {
+    const directory = temporaryDirectory();
+    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    try {
+      const seen: number[] = [];
+      const watch = store.watch({
+        afterRevision: 1,
+        onChanges: (changes) => void seen.push(...changes.map(({ revision }) => revision)),
+        onEnd: assert.ifError,
+      });
+      const own = (async (): Promise<void> => {
+        for (let index = 0; index < 60; index++) await put(store, `/own/${index}`, "own");
+      })();
+      const reports = await Promise.all([run(directory.path, "one", 60), run(directory.path, "two", 60), own]);
+
+      const latest = store.latestRevision();
+      assert.equal(latest, 1 + 60 + 2 * (60 + 60));
+      const { entries } = await store.range(ALL);
+      assert.equal(entries.length, 60 * 3 + 1);
+      assert.equal(entries.find(({ key }) => key === "/counter")?.value.toString(), "120");
+
+      if (seen.length < latest - 1) await takeChanges(store, { afterRevision: 1, count: latest - 1 });
+      watch.stop();
+      const revisions = Array.from({ length: latest - 1 }, (_, index) => index + 2);
+      assert.deepEqual(seen, revisions);
+      for (const report of reports.slice(0, 2)) {
+        const theirs: unknown = JSON.parse(String(report));
+        assert.ok(Array.isArray(theirs));
+        assert.deepEqual(theirs, revisions.slice(0, theirs.length));
+      }
+    } finally {
+      await store.close();
+      directory.remove();
+    }
+  });
+
+  it("see each other's writes as soon as they look", async () => {
+    const directory = temporaryDirectory();
+    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    try {
+      const changes = takeChanges(store, { afterRevision: 1, count: 2 });
+      await run(directory.path, "one", 1);
+      assert.equal(store.latestRevision(), 3);
+      assert.deepEqual(
+        (await changes).map(({ key }) => key),
+        ["/one/0", "/counter"],
+      );
+    } finally {
+      await store.close();
+      directory.remove();
+    }
+  });
+
+  it("lose nothing that was acknowledged when one is killed", async () => {
+    const directory = temporaryDirectory();
+    try {
+      const child = spawn(process.execPath, [join(import.meta.dirname, "lmdb-victim.ts"), directory.path]);
+      let printed = "";
+      for await (const chunk of child.stdout) {
+        printed += String(chunk);
+        if (printed.length > 3000) child.kill("SIGKILL");
+      }
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      assert.equal(child.signalCode, "SIGKILL");
+
+      const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+      const acknowledged = printed.slice(0, printed.lastIndexOf("\n")).split("\n");
+      const { entries } = await store.range(ALL);
+      const found = new Map(entries.map(({ key, value, modRevision }) => [`${key} ${modRevision}`, value]));
+      for (const line of acknowledged) assert.equal(found.get(line)?.length, 5000, line);
+      const changes = await takeChanges(store, { afterRevision: 1, count: store.latestRevision() - 1 });
+      assert.deepEqual(
+        changes.map(({ revision }) => revision),
+        changes.map((_change, index) => index + 2),
+      );
+      assert.equal(await put(store, "/after", "1"), changes.length + 2);
+      await store.close();
+    } finally {
+      directory.remove();
+    }
+  });
+});
+
+describe("an LMDB store that may not grow", () => {
+  it("refuses writes as unavailable, writes nothing by halves and stays readable", async () => {
+    const directory = temporaryDirectory();
+    try {
+      const limit = 'ulimit -f 4000; exec "$0" "$@"';
+      const script = join(import.meta.dirname, "lmdb-full.ts");
+      const { stdout } = await promisify(execFile)("bash", ["-c", limit, process.execPath, script, directory.path]);
+      const report: unknown = JSON.parse(stdout);
+      assert.ok(typeof report === "object" && report !== null && "written" in report && "refusals" in report);
+      assert.deepEqual(report.refusals, [StoreUnavailable.name]);
+      const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+      assert.deepEqual(
+        (await store.range(ALL)).entries.map(({ key }) => key),
+        report.written,
+      );
+      assert.equal(await put(store, "/later", "1"), store.latestRevision());
+      await store.close();
+    } finally {
+      directory.remove();
+    }
+  });
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { copyFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { put, takeChanges, testStore } from "./store-contract.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+const ALL = { start: "/", end: "0" };
+
+testStore("LMDB", async () => {
+  const directory = temporaryDirectory();
+  const store = new LmdbStore({ directory: join(directory.path, "store"), profile: "platform" });
+  const dispose = async (): Promise<void> => {
+    await store.close();
+    directory.remove();
+  };
+  return { store, dispose };
+});
+
+describe("a directory of the LMDB store", () => {
+  const withDirectory = (test: (path: string) => Promise<void>) => async (): Promise<void> => {
+    const directory = temporaryDirectory();
+    try {
+      await test(join(directory.path, "store"));
+    } finally {
+      directory.remove();
+    }
+  };
+
+  it(
+    "keeps entries, revisions and history over a restart",
+    withDirectory(async (directory) => {
+      const first = new LmdbStore({ directory, profile: "platform" });
+      await put(first, "/a", "1");
+      await put(first, "/b", "1");
+      const deleted = await put(first, "/a", undefined);
+      await first.compact(2);
+      await first.close();
+
+      const second = new LmdbStore({ directory, profile: "platform" });
+      assert.equal(second.latestRevision(), deleted);
+      assert.equal(second.compactedRevision(), 2);
+      assert.deepEqual(
+        (await second.range(ALL)).entries.map(({ key }) => key),
+        ["/b"],
+      );
+      const changes = await takeChanges(second, { afterRevision: 2, count: 2 });
+      assert.deepEqual(
+        changes.map(({ revision, key, value }) => [revision, key, value?.toString()]),
+        [
+          [3, "/b", "1"],
+          [4, "/a", undefined],
+        ],
+      );
+      await second.close();
+    }),
+  );
+
+  it(
+    "is for its owner's eyes only",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      await put(store, "/a", "1");
+      assert.equal(statSync(directory).mode & 0o777, 0o700);
+      for (const file of readdirSync(directory)) assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600);
+      await store.close();
+    }),
+  );
+
+  it(
+    "belongs to one naming profile",
+    withDirectory(async (directory) => {
+      await new LmdbStore({ directory, profile: "platform" }).close();
+      assert.throws(
+        () => new LmdbStore({ directory, profile: "kubernetes" }),
+        /belongs to the naming profile "platform" and can't be opened with "kubernetes"/,
+      );
+      await new LmdbStore({ directory, profile: "platform" }).close();
+    }),
+  );
+
+  it(
+    "opens from a snapshot",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const revision = await put(store, "/a", "1");
+      const file = `${directory}.snapshot`;
+      await store.snapshot(file);
+      await put(store, "/a", "2");
+      await store.close();
+
+      const restored = `${directory}-restored`;
+      await mkdir(restored);
+      await copyFile(file, join(restored, "store.mdb"));
+      const copy = new LmdbStore({ directory: restored, profile: "platform" });
+      assert.equal(copy.latestRevision(), revision);
+      assert.equal((await copy.range(ALL)).entries[0]?.value.toString(), "1");
+      await copy.close();
+    }),
+  );
+
+  it(
+    "gives the space of forgotten history back to new writes",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const value = "v".repeat(2000);
+      const writeAll = async (): Promise<void> => {
+        for (let round = 0; round < 20; round++) {
+          await Promise.all(Array.from({ length: 50 }, (_, index) => put(store, `/key-${index}`, `${value}${round}`)));
+        }
+        await store.compact(store.latestRevision());
+      };
+      await writeAll();
+      await writeAll();
+      const bytes = statSync(join(directory, "store.mdb")).size;
+      await writeAll();
+      assert.ok(statSync(join(directory, "store.mdb")).size <= bytes * 1.1);
+      await store.close();
+    }),
+  );
+});

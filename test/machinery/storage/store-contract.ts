@@ -1,0 +1,442 @@
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import * as fc from "fast-check";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import type { Change, Store } from "../../../src/machinery/storage/store.ts";
+import { StoreModel } from "./store-model.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Closes the store and removes what it kept. */
+  dispose(): Promise<void>;
+}
+
+const ALL = { start: "/", end: "0" };
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+/** Writes whatever the key holds now. Returns the revision. */
+export async function put(store: Store, key: string, value: string | undefined): Promise<number> {
+  const { entries } = await store.range({ start: key, end: `${key}\u0000` });
+  const expectedRevision = entries[0]?.modRevision ?? 0;
+  const result = await store.write({ key, value: value === undefined ? undefined : bytes(value), expectedRevision });
+  assert.ok(result.isWritten);
+  return result.revision;
+}
+
+/** Resolves with the first `count` changes, or rejects with why the watch ended. */
+export function takeChanges(store: Store, request: { afterRevision: number; count: number }): Promise<Change[]> {
+  return new Promise((resolve, reject) => {
+    const taken: Change[] = [];
+    const watch = store.watch({
+      afterRevision: request.afterRevision,
+      onChanges: (changes) => {
+        assert.ok(changes.length > 0);
+        taken.push(...changes);
+        if (taken.length < request.count) return;
+        watch.stop();
+        resolve(taken);
+      },
+      onEnd: reject,
+    });
+  });
+}
+
+/** What every backend must keep. */
+export function testStore(name: string, open: () => Promise<OpenedStore>): void {
+  const withStore = (test: (store: Store) => Promise<void>) => async (): Promise<void> => {
+    const { store, dispose } = await open();
+    try {
+      await test(store);
+    } finally {
+      await dispose();
+    }
+  };
+
+  describe(`the ${name} store`, () => {
+    it(
+      "begins at revision 1 with nothing compacted",
+      withStore(async (store) => {
+        assert.equal(await store.latestRevision(), 1);
+        assert.equal(await store.compactedRevision(), 0);
+        assert.deepEqual(await store.range(ALL), { entries: [], revision: 1, hasMore: false });
+      }),
+    );
+
+    it(
+      "gives each write the next revision and keeps the revision that created the key",
+      withStore(async (store) => {
+        assert.deepEqual(await store.write({ key: "/a", value: bytes("1"), expectedRevision: 0 }), {
+          isWritten: true,
+          revision: 2,
+        });
+        assert.equal(await put(store, "/b", "2"), 3);
+        assert.equal(await put(store, "/a", "3"), 4);
+        assert.deepEqual((await store.range(ALL)).entries, [
+          { key: "/a", value: bytes("3"), createRevision: 2, modRevision: 4 },
+          { key: "/b", value: bytes("2"), createRevision: 3, modRevision: 3 },
+        ]);
+        assert.equal(await store.latestRevision(), 4);
+      }),
+    );
+
+    it(
+      "refuses a write that expects another revision, and tells what is there",
+      withStore(async (store) => {
+        const revision = await put(store, "/a", "1");
+        const current = { key: "/a", value: bytes("1"), createRevision: revision, modRevision: revision };
+        for (const expectedRevision of [0, revision - 1, revision + 1]) {
+          const result = await store.write({ key: "/a", value: bytes("2"), expectedRevision });
+          assert.deepEqual(result, { isWritten: false, current });
+        }
+        assert.deepEqual(await store.write({ key: "/b", value: bytes("2"), expectedRevision: revision }), {
+          isWritten: false,
+          current: undefined,
+        });
+        assert.equal(await store.latestRevision(), revision);
+      }),
+    );
+
+    it(
+      "answers the delete of nothing as not written",
+      withStore(async (store) => {
+        const result = await store.write({ key: "/a", value: undefined, expectedRevision: 0 });
+        assert.deepEqual(result, { isWritten: false, current: undefined });
+        assert.equal(await store.latestRevision(), 1);
+      }),
+    );
+
+    it(
+      "lets exactly one of many concurrent creates of a key win",
+      withStore(async (store) => {
+        const results = await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            store.write({ key: "/a", value: bytes(`${index}`), expectedRevision: 0 }),
+          ),
+        );
+        assert.equal(results.filter(({ isWritten }) => isWritten).length, 1);
+        const { entries } = await store.range(ALL);
+        for (const result of results) if (!result.isWritten) assert.deepEqual(result.current, entries[0]);
+      }),
+    );
+
+    it(
+      "creates a deleted key anew",
+      withStore(async (store) => {
+        await put(store, "/a", "1");
+        await put(store, "/a", undefined);
+        const revision = await put(store, "/a", "2");
+        assert.equal((await store.range(ALL)).entries[0]?.createRevision, revision);
+      }),
+    );
+
+    it(
+      "tells whether more keys follow a limit",
+      withStore(async (store) => {
+        for (const key of ["/a", "/b", "/c"]) await put(store, key, key);
+        const answer = async (limit: number): Promise<unknown> => {
+          const { entries, hasMore } = await store.range({ ...ALL, limit });
+          return [entries.map(({ key }) => key).join(""), hasMore];
+        };
+        assert.deepEqual(await answer(2), ["/a/b", true]);
+        assert.deepEqual(await answer(3), ["/a/b/c", false]);
+        assert.deepEqual(await answer(0), ["/a/b/c", false]);
+      }),
+    );
+
+    it(
+      "keeps values of any size and bytes",
+      withStore(async (store) => {
+        const large = Buffer.alloc(3 * 2 ** 20, 7);
+        const key = `/${"k".repeat(600)}`;
+        await store.write({ key, value: large, expectedRevision: 0 });
+        await store.write({ key: "/empty", value: Buffer.alloc(0), expectedRevision: 0 });
+        const { entries } = await store.range(ALL);
+        assert.deepEqual(
+          entries.map((entry) => [entry.key, entry.value.equals(large), entry.value.length]),
+          [
+            ["/empty", false, 0],
+            [key, true, large.length],
+          ],
+        );
+      }),
+    );
+
+    it(
+      "refuses keys that it can't hold",
+      withStore(async (store) => {
+        for (const key of ["", "/\ud800", `/${"k".repeat(2000)}`]) {
+          await assert.rejects(store.write({ key, value: bytes("1"), expectedRevision: 0 }), /a key must/);
+        }
+      }),
+    );
+
+    it(
+      "reads no revision that is not written or is forgotten",
+      withStore(async (store) => {
+        await put(store, "/a", "1");
+        const revision = await put(store, "/a", "2");
+        await assert.rejects(store.range({ ...ALL, revision: revision + 1 }), RevisionInFuture);
+        await assert.rejects(store.compact(revision + 1), RevisionInFuture);
+        await store.compact(revision);
+        assert.equal(await store.compactedRevision(), revision);
+        await assert.rejects(store.range({ ...ALL, revision: revision - 1 }), RevisionCompacted);
+        assert.equal((await store.range({ ...ALL, revision })).entries.length, 1);
+        await store.compact(1);
+        assert.equal(await store.compactedRevision(), revision);
+      }),
+    );
+
+    it(
+      "gives a watch what was written before it and after it",
+      withStore(async (store) => {
+        await put(store, "/a", "1");
+        const changes = takeChanges(store, { afterRevision: 1, count: 3 });
+        await put(store, "/b", "2");
+        await put(store, "/a", undefined);
+        assert.deepEqual(await changes, [
+          { revision: 2, key: "/a", value: bytes("1"), createRevision: 2 },
+          { revision: 3, key: "/b", value: bytes("2"), createRevision: 3 },
+          { revision: 4, key: "/a", value: undefined, createRevision: 2 },
+        ]);
+      }),
+    );
+
+    it(
+      "has given a write to watches that are up to date when it resolves",
+      withStore(async (store) => {
+        await takeChangesAfterStart(store);
+        const seen: number[] = [];
+        store.watch({
+          afterRevision: await store.latestRevision(),
+          onChanges: (changes) => void seen.push(...changes.map(({ revision }) => revision)),
+          onEnd: () => {},
+        });
+        assert.deepEqual(seen, []);
+        const revision = await put(store, "/b", "2");
+        assert.deepEqual(seen, [revision]);
+      }),
+    );
+
+    it(
+      "starts calling a watch after watch has returned, and never after it is stopped",
+      withStore(async (store) => {
+        await put(store, "/a", "1");
+        const watch = store.watch({
+          afterRevision: 1,
+          onChanges: () => assert.fail("called"),
+          onEnd: () => assert.fail("ended"),
+        });
+        watch.stop();
+        await put(store, "/a", "2");
+        await takeChanges(store, { afterRevision: 1, count: 2 });
+      }),
+    );
+
+    it(
+      "ends a watch that starts before what is kept",
+      withStore(async (store) => {
+        await put(store, "/a", "1");
+        const revision = await put(store, "/a", "2");
+        await store.compact(revision);
+        await assert.rejects(takeChanges(store, { afterRevision: revision - 1, count: 1 }), RevisionCompacted);
+        const next = takeChanges(store, { afterRevision: revision, count: 1 });
+        assert.equal(await put(store, "/a", "3"), (await next)[0]?.revision);
+      }),
+    );
+
+    it(
+      "ends only the watch whose callback throws",
+      withStore(async (store) => {
+        const failure = new Error("a fault of the watcher");
+        const ended = new Promise<Error>((resolve) => {
+          const onChanges = (): void => {
+            throw failure;
+          };
+          store.watch({ afterRevision: 1, onChanges, onEnd: resolve });
+        });
+        const changes = takeChanges(store, { afterRevision: 1, count: 1 });
+        await put(store, "/a", "1");
+        assert.equal(await ended, failure);
+        assert.equal((await changes).length, 1);
+      }),
+    );
+
+    it(
+      "writes a snapshot that only its owner reads, never over another file",
+      withStore(async (store) => {
+        const directory = temporaryDirectory();
+        try {
+          await put(store, "/a", "1");
+          const file = join(directory.path, "snapshot");
+          await store.snapshot(file);
+          assert.equal(statSync(file).mode & 0o777, 0o600);
+          await assert.rejects(store.snapshot(file), { code: "EEXIST" });
+        } finally {
+          directory.remove();
+        }
+      }),
+    );
+
+    it(
+      "refuses writes and ends watches once it is closed",
+      withStore(async (store) => {
+        const ended = new Promise((resolve) => store.watch({ afterRevision: 1, onChanges: () => {}, onEnd: resolve }));
+        await store.close();
+        assert.ok((await ended) instanceof StoreUnavailable);
+        await assert.rejects(store.write({ key: "/a", value: bytes("1"), expectedRevision: 0 }), StoreUnavailable);
+      }),
+    );
+
+    it("behaves as the model does, whatever is done to it", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+          const { store, dispose } = await open();
+          try {
+            await runAgainstModel(store, steps);
+          } finally {
+            await dispose();
+          }
+        }),
+        { numRuns: 40 },
+      );
+    });
+  });
+}
+
+async function takeChangesAfterStart(store: Store): Promise<void> {
+  await put(store, "/a", "1");
+  await takeChanges(store, { afterRevision: 1, count: 1 });
+}
+
+// Astral and private-use characters: UTF-16 and UTF-8 order them differently.
+const key = fc.constantFrom("/a", "/a/b", "/a/\u{1f600}", "/a/\ue000", "/ab", "/b", "/ä");
+
+type Step =
+  | { readonly do: "write"; readonly key: string; readonly value: string | undefined; readonly isStale: boolean }
+  | { readonly do: "writeTogether"; readonly writes: readonly { readonly key: string; readonly value: string }[] }
+  | {
+      readonly do: "range";
+      readonly start: string;
+      readonly end: string;
+      readonly back: number;
+      readonly limit: number;
+    }
+  | { readonly do: "watch"; readonly back: number }
+  | { readonly do: "compact"; readonly back: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("write" as const),
+      key,
+      value: fc.option(fc.string(), { nil: undefined }),
+      isStale: fc.boolean(),
+    }),
+  },
+  fc.record({
+    do: fc.constant("writeTogether" as const),
+    writes: fc.array(fc.record({ key, value: fc.string() }), { maxLength: 5 }),
+  }),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("range" as const),
+      start: key,
+      end: key,
+      back: fc.nat(12),
+      limit: fc.nat(4),
+    }),
+  },
+  fc.record({ do: fc.constant("watch" as const), back: fc.nat(20) }),
+  fc.record({ do: fc.constant("compact" as const), back: fc.nat(10) }),
+);
+
+async function runAgainstModel(store: Store, steps: readonly Step[]): Promise<void> {
+  const model = new StoreModel();
+  const followed: Change[] = [];
+  const follower = store.watch({
+    afterRevision: 1,
+    onChanges: (changes) => void followed.push(...changes),
+    onEnd: (error) => assert.ok(error instanceof RevisionCompacted || error instanceof StoreUnavailable),
+  });
+  await new Promise(setImmediate);
+  for (const action of steps) await runStep({ store, model, action });
+  assert.equal(await store.latestRevision(), model.latestRevision);
+  assert.deepEqual(followed, model.changes);
+  follower.stop();
+}
+
+async function runStep({ store, model, action }: { store: Store; model: StoreModel; action: Step }): Promise<void> {
+  switch (action.do) {
+    case "write": {
+      const current = model.entryAt(action.key, model.latestRevision);
+      const isRefused = action.isStale || (action.value === undefined && current === undefined);
+      const expectedRevision = (current?.modRevision ?? 0) + (action.isStale ? 1 : 0);
+      const value = action.value === undefined ? undefined : bytes(action.value);
+      const result = await store.write({ key: action.key, value, expectedRevision });
+      const expected = isRefused
+        ? { isWritten: false, current }
+        : { isWritten: true, revision: model.write(action.key, value) };
+      assert.deepEqual(result, expected);
+      return;
+    }
+    case "writeTogether": {
+      // All expect the state before: of several writes of one key exactly one wins.
+      const requests = action.writes.map(({ key: written, value }) => ({
+        key: written,
+        value: bytes(value),
+        expectedRevision: model.entryAt(written, model.latestRevision)?.modRevision ?? 0,
+      }));
+      const results = await Promise.all(requests.map((request) => store.write(request)));
+      const written = requests
+        .map(({ key: at, value }, index) => ({ at, value, result: results[index] }))
+        .flatMap(({ at, value, result }) => (result?.isWritten === true ? [{ at, value, ...result }] : []))
+        .sort((one, other) => one.revision - other.revision);
+      for (const { at, value, revision } of written) assert.equal(model.write(at, value), revision);
+      assert.deepEqual(
+        written.map(({ at }) => at).sort(),
+        [...new Set(requests.map(({ key: wanted }) => wanted))].sort(),
+      );
+      for (const [index, { key: at }] of requests.entries()) {
+        const result = results[index];
+        if (result?.isWritten === false) assert.deepEqual(result.current, model.entryAt(at, model.latestRevision));
+      }
+      return;
+    }
+    case "range": {
+      const revision = Math.max(0, model.latestRevision - action.back);
+      const request = { start: action.start, end: action.end, revision };
+      if (revision < model.compactedRevision) {
+        await assert.rejects(store.range(request), RevisionCompacted);
+        return;
+      }
+      const all = model.rangeAt(request);
+      const entries = action.limit === 0 ? all : all.slice(0, action.limit);
+      assert.deepEqual(await store.range({ ...request, limit: action.limit }), {
+        entries,
+        revision,
+        hasMore: entries.length < all.length,
+      });
+      return;
+    }
+    case "watch": {
+      const afterRevision = Math.max(0, model.latestRevision - action.back);
+      const expected = model.changesAfter(afterRevision);
+      const taken = takeChanges(store, { afterRevision, count: expected.length });
+      if (afterRevision < model.compactedRevision) await assert.rejects(taken, RevisionCompacted);
+      else if (expected.length > 0) assert.deepEqual(await taken, expected);
+      else taken.catch(() => {}); // ends with the store
+      return;
+    }
+    case "compact": {
+      const revision = Math.max(0, model.latestRevision - action.back);
+      await store.compact(revision);
+      model.compactedRevision = Math.max(model.compactedRevision, revision);
+      assert.equal(await store.compactedRevision(), model.compactedRevision);
+    }
+  }
+}

@@ -1,0 +1,350 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as fc from "fast-check";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import { RevisionCompacted, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import type { Store, WatchRequest } from "../../../src/machinery/storage/store.ts";
+import { WatchCache } from "../../../src/machinery/storage/watch-cache.ts";
+import type { CacheEvent, CacheWatchRequest } from "../../../src/machinery/storage/watch-cache.ts";
+import { put } from "./store-contract.ts";
+import { StoreModel, isBetween } from "./store-model.ts";
+
+const PREFIX = "/registry/things/";
+const ALL = { start: PREFIX, end: "/registry/things0" };
+
+interface CacheOptions {
+  readonly store: Store;
+  readonly historyLength?: number;
+  readonly replayLength?: number;
+}
+
+function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOptions): WatchCache<string> {
+  const feed = new ChangeFeed({ store, replayLength });
+  return new WatchCache({
+    feed,
+    prefix: PREFIX,
+    historyLength,
+    decode: ({ value, modRevision }) => `${value.toString()}@${modRevision}`,
+  });
+}
+
+async function startedCache(options: CacheOptions): Promise<WatchCache<string>> {
+  const cache = cacheOf(options);
+  await cache.start();
+  return cache;
+}
+
+/** Collects what a watch is given, until it is read. */
+function collect(
+  cache: WatchCache<string>,
+  request: Partial<CacheWatchRequest<string>> & { readonly afterRevision: number },
+): { readonly events: CacheEvent<string>[]; readonly ends: Error[]; stop(): void } {
+  const events: CacheEvent<string>[] = [];
+  const ends: Error[] = [];
+  const { stop } = cache.watch({
+    ...ALL,
+    onEvent: (event) => void events.push(event),
+    onEnd: (error) => void ends.push(error),
+    ...request,
+  });
+  return { events, ends, stop };
+}
+
+/** A store whose watches can be cut. */
+class InterruptedStore extends MemoryStore {
+  #requests: { readonly request: WatchRequest; readonly stop: () => void }[] = [];
+  watchCount = 0;
+
+  override watch(request: WatchRequest): { stop(): void } {
+    this.watchCount += 1;
+    const { stop } = super.watch(request);
+    this.#requests.push({ request, stop });
+    return { stop };
+  }
+
+  /** Ends all watches; `meanwhile` runs before they hear of it. */
+  async interrupt(error: Error, meanwhile: () => Promise<void>): Promise<void> {
+    const ended = this.#requests.splice(0);
+    for (const { stop } of ended) stop();
+    await meanwhile();
+    for (const { request } of ended) request.onEnd(error);
+  }
+}
+
+describe("a watch cache", () => {
+  it("answers reads as the store does and gives watches what the store's log holds", async () => {
+    const key = fc.constantFrom(
+      `${PREFIX}a`,
+      `${PREFIX}a/b`,
+      `${PREFIX}a/\u{1f600}`,
+      `${PREFIX}a/\ue000`,
+      "/registry/others/a",
+    );
+    const write = fc.record({ key, value: fc.option(fc.string(), { nil: undefined }) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(write, { maxLength: 15 }),
+        fc.array(write, { maxLength: 15 }),
+        fc.record({ start: key, end: key, afterRevision: fc.nat(20), compact: fc.nat(10) }),
+        async (before, after, { start, end, afterRevision, compact }) => {
+          const store = new MemoryStore();
+          const model = new StoreModel();
+          const writeAll = async (writes: typeof before): Promise<void> => {
+            for (const { key: written, value } of writes) {
+              if (value === undefined && model.entryAt(written, model.latestRevision) === undefined) continue;
+              await put(store, written, value);
+              model.write(written, value === undefined ? undefined : Buffer.from(value));
+            }
+          };
+          await writeAll(before);
+          const compacted = Math.min(compact, model.latestRevision);
+          await store.compact(compacted);
+          const cache = await startedCache({ store });
+          assert.equal(cache.oldestRevision, Math.max(1, compacted)); // nothing is written at revision 1
+          const live = collect(cache, { afterRevision: cache.revision });
+          const loadedRevision = cache.revision;
+          await writeAll(after);
+
+          const textAt = (at: string, revision: number): string | undefined => {
+            const entry = model.entryAt(at, revision);
+            return entry && `${entry.value.toString()}@${entry.modRevision}`;
+          };
+          const eventsAfter = (revision: number, range: { start: string; end: string }): CacheEvent<string>[] =>
+            model
+              .changesAfter(revision)
+              .filter((change) => isBetween({ key: change.key, ...range }))
+              .map((change): CacheEvent<string> => {
+                const previous = textAt(change.key, change.revision - 1);
+                const object = textAt(change.key, change.revision);
+                const common = { key: change.key, revision: change.revision };
+                if (object !== undefined) return { type: "put", ...common, object, previous };
+                return { type: "delete", ...common, previous: previous ?? "" };
+              });
+          const range = { start: start < PREFIX ? PREFIX : start, end };
+          const expected = model
+            .rangeAt({ ...range, revision: model.latestRevision })
+            .filter((entry) => entry.key >= PREFIX);
+          assert.equal(cache.revision, model.latestRevision);
+          assert.deepEqual(
+            cache.range(range),
+            expected.map((entry) => `${entry.value.toString()}@${entry.modRevision}`),
+          );
+          assert.equal(cache.countAt(range, model.latestRevision), expected.length);
+          const countThen = model
+            .rangeAt({ ...range, revision: afterRevision })
+            .filter(({ key }) => key >= PREFIX).length;
+          const isKept = afterRevision >= cache.oldestRevision && afterRevision <= cache.revision;
+          assert.equal(cache.countAt(range, afterRevision), isKept ? countThen : undefined);
+          assert.equal(cache.get(`${PREFIX}a`), textAt(`${PREFIX}a`, model.latestRevision));
+          assert.deepEqual(live.events, eventsAfter(loadedRevision, ALL));
+          if (afterRevision < cache.oldestRevision) {
+            assert.throws(() => collect(cache, { afterRevision }), RevisionCompacted);
+          } else {
+            assert.deepEqual(collect(cache, { ...range, afterRevision }).events, eventsAfter(afterRevision, range));
+          }
+        },
+      ),
+    );
+  });
+
+  it("resumes a watch from before a restart without a gap", async () => {
+    const store = new MemoryStore();
+    const first = await startedCache({ store });
+    await put(store, `${PREFIX}a`, "1");
+    const lastSeen = first.revision;
+    await put(store, `${PREFIX}a`, "2");
+    await put(store, `${PREFIX}a`, undefined);
+    const second = await startedCache({ store });
+    assert.deepEqual(collect(second, { afterRevision: lastSeen }).events, [
+      { type: "put", key: `${PREFIX}a`, revision: 3, object: "2@3", previous: "1@2" },
+      { type: "delete", key: `${PREFIX}a`, revision: 4, previous: "2@3" },
+    ]);
+  });
+
+  it("replays a bounded part of the log at start and refuses watches from before it", async () => {
+    const store = new MemoryStore();
+    for (let value = 0; value < 10; value++) await put(store, `${PREFIX}a`, `${value}`);
+    const cache = await startedCache({ store, replayLength: 3 });
+    assert.equal(cache.oldestRevision, 8);
+    assert.equal(collect(cache, { afterRevision: 8 }).events.length, 3);
+    assert.throws(() => collect(cache, { afterRevision: 7 }), RevisionCompacted);
+  });
+
+  it("keeps a bounded number of events", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store, historyLength: 3 });
+    for (let value = 0; value < 10; value++) await put(store, `${PREFIX}a`, `${value}`);
+    assert.equal(cache.oldestRevision, 8);
+    assert.deepEqual(
+      collect(cache, { afterRevision: 8 }).events.map(({ revision }) => revision),
+      [9, 10, 11],
+    );
+    assert.throws(() => collect(cache, { afterRevision: 7 }), RevisionCompacted);
+  });
+
+  it("goes on without a gap when the backend's watch fails", async () => {
+    const store = new InterruptedStore();
+    const cache = await startedCache({ store });
+    const { events, ends } = collect(cache, { afterRevision: cache.revision });
+    await put(store, `${PREFIX}a`, "1");
+    await store.interrupt(new StoreUnavailable("gone"), async () => {
+      await put(store, `${PREFIX}a`, "2");
+      await put(store, `${PREFIX}a`, "3");
+    });
+    await cache.waitFor(4);
+    assert.deepEqual(
+      events.map(({ revision }) => revision),
+      [2, 3, 4],
+    );
+    assert.deepEqual(ends, []);
+  });
+
+  it("reloads, and ends the watches that missed events, when the store has forgotten what comes next", async () => {
+    const store = new InterruptedStore();
+    const cache = await startedCache({ store });
+    await put(store, `${PREFIX}gone`, "1");
+    const { events, ends } = collect(cache, { afterRevision: cache.revision });
+    const future = collect(cache, { afterRevision: 5 });
+    await store.interrupt(new RevisionCompacted(5), async () => {
+      await put(store, `${PREFIX}gone`, undefined);
+      await put(store, `${PREFIX}a`, "1");
+      await put(store, `${PREFIX}a`, "2");
+      await store.compact(5);
+      await put(store, `${PREFIX}a`, "3");
+    });
+    await cache.waitFor(6);
+    assert.deepEqual(events, []);
+    assert.deepEqual(ends, [new RevisionCompacted(5)]);
+    assert.deepEqual(
+      future.events.map(({ revision }) => revision),
+      [6],
+    );
+    assert.deepEqual(cache.range(ALL), ["3@6"]);
+    assert.equal(cache.oldestRevision, 5);
+    await put(store, `${PREFIX}a`, "4");
+    assert.equal(cache.get(`${PREFIX}a`), "4@7");
+  });
+
+  it("has reloaded when it ends watches, so that whoever begins anew at once misses nothing", async () => {
+    const store = new InterruptedStore();
+    const cache = await startedCache({ store });
+    await put(store, `${PREFIX}a`, "1");
+    const seen: string[] = [];
+    const follow = (): void => {
+      seen.push(...cache.range(ALL).map((object) => `state ${object}`));
+      collect(cache, {
+        afterRevision: cache.revision,
+        onEvent: ({ revision }) => void seen.push(`event ${revision}`),
+        onEnd: follow,
+      });
+    };
+    follow();
+    await store.interrupt(new RevisionCompacted(4), async () => {
+      await put(store, `${PREFIX}a`, "2");
+      await put(store, `${PREFIX}a`, "3");
+      await store.compact(4);
+    });
+    await cache.waitFor(4);
+    await put(store, `${PREFIX}a`, "4");
+    assert.deepEqual(seen, ["state 1@2", "state 3@4", "event 5"]);
+  });
+
+  it("waits for a revision until it is applied or the wait is given up", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store });
+    assert.equal(cache.waitFor(1), undefined);
+    const reached = cache.waitFor(3);
+    const controller = new AbortController();
+    const givenUp = cache.waitFor(3, controller.signal);
+    controller.abort(new Error("the client left"));
+    await assert.rejects(givenUp ?? Promise.resolve(), /the client left/);
+    await assert.rejects(cache.waitFor(3, controller.signal) ?? Promise.resolve(), /the client left/);
+    await put(store, "/elsewhere/a", "1");
+    await put(store, "/elsewhere/b", "1");
+    await reached;
+    assert.equal(cache.revision, 3);
+  });
+
+  it("tells watches of progress, of other prefixes too, after the events up to there", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store });
+    const calls: string[] = [];
+    collect(cache, {
+      afterRevision: 1,
+      onEvent: ({ revision }) => void calls.push(`event ${revision}`),
+      onProgress: (revision) => void calls.push(`progress ${revision}`),
+    });
+    await put(store, `${PREFIX}a`, "1");
+    await put(store, "/registry/others/a", "1");
+    assert.deepEqual(calls, ["event 2", "progress 2", "progress 3"]);
+  });
+
+  it("ends only the watch whose callback throws", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store });
+    const failure = new Error("a fault of the watcher");
+    const faulty = collect(cache, {
+      afterRevision: 1,
+      onEvent: () => {
+        throw failure;
+      },
+    });
+    const sound = collect(cache, { afterRevision: 1 });
+    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${PREFIX}a`, "2");
+    assert.deepEqual(faulty.ends, [failure]);
+    assert.equal(sound.events.length, 2);
+  });
+
+  it("gives no event twice to a watch that starts while it is given out, and none after stop", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store });
+    let inner: { readonly events: CacheEvent<string>[] } | undefined;
+    const outer = collect(cache, {
+      afterRevision: 1,
+      onEvent: () => {
+        inner = collect(cache, { afterRevision: 1 });
+        stop();
+      },
+    });
+    const stop = (): void => outer.stop();
+    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${PREFIX}b`, "1");
+    assert.deepEqual(
+      inner?.events.map(({ revision }) => revision),
+      [2, 3],
+    );
+  });
+
+  it("shares one watch of the store with the caches that start with it", async () => {
+    const store = new InterruptedStore();
+    const feed = new ChangeFeed({ store });
+    const caches = ["/registry/a/", "/registry/b/", "/registry/c/d/"].map(
+      (prefix) => new WatchCache({ feed, prefix, historyLength: 10, decode: ({ key }) => key }),
+    );
+    await Promise.all(caches.map((cache) => cache.start()));
+    assert.equal(store.watchCount, 1);
+    for (const key of ["/registry/a/1", "/registry/b/1", "/registry/c/d/1", "/registry/c/1"])
+      await put(store, key, "1");
+    assert.deepEqual(
+      caches.map((cache) => cache.range({ start: "/", end: "0" })),
+      [["/registry/a/1"], ["/registry/b/1"], ["/registry/c/d/1"]],
+    );
+    const late = new WatchCache({ feed, prefix: "/registry/c/e/", historyLength: 10, decode: ({ key }) => key });
+    await put(store, "/registry/c/e/1", "1");
+    await late.start();
+    assert.deepEqual(late.range({ start: "/", end: "0" }), ["/registry/c/e/1"]);
+    assert.equal(late.revision, store.latestRevision());
+  });
+
+  it("ends its watches when the feed closes", async () => {
+    const store = new MemoryStore();
+    const feed = new ChangeFeed({ store });
+    const cache = new WatchCache({ feed, prefix: PREFIX, historyLength: 10, decode: ({ value }) => String(value) });
+    await cache.start();
+    const { ends } = collect(cache, { afterRevision: 1 });
+    feed.close();
+    assert.equal(ends.length, 1);
+  });
+});

@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
+import { issueCertificate } from "../../src/server/issued-certificate.ts";
+import {
+  CertificateFolder,
+  CertificateScene,
+  conditionOf,
+  until,
+} from "../features/certificates/certificate-loop-scene.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+
+const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
+const files = ["ca", "apiserver-client-ca", "nodeagent-client-ca", "nodeagent-serving-ca"] as const;
+
+const serving = (name: string, dnsNames: readonly string[]) => ({
+  ...{ name, signerName: nodeAgentServing, ...node, names: { dnsNames } },
+  usages: ["digital signature", "server auth"],
+});
+
+/** Who the server takes the holder of a client certificate for. */
+async function whoIs(
+  server: TestServer,
+  clientCertificate: { readonly certificate: string; readonly key: string },
+): Promise<string> {
+  const { caCertificates } = server;
+  const client = new ApiClient(httpsTransport({ server: server.url, caCertificates, clientCertificate }));
+  try {
+    const group = names.group("authentication");
+    const review = await client.request<{ status: { userInfo: { username: string } } }>(
+      "POST",
+      `/apis/${group}/v1/selfsubjectreviews`,
+      { body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
+    );
+    return review.status.userInfo.username;
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : "no connection";
+  } finally {
+    client.close();
+  }
+}
+
+describe("the CAs of a data directory", () => {
+  let folder: CertificateFolder;
+  let dataDirectory = "";
+  beforeEach(() => {
+    folder = new CertificateFolder();
+    dataDirectory = folder.file("data");
+  });
+  afterEach(() => folder.remove());
+
+  const start = (settings: Readonly<Record<string, unknown>> = {}): Promise<TestServer> =>
+    startTestServer({ settings, dataDirectory });
+  const authorityOf = (name: string): CertificateAuthority =>
+    loadCertificateAuthority({
+      certificate: readFileSync(join(dataDirectory, `${name}.crt`)),
+      privateKey: readFileSync(join(dataDirectory, `${name}.key`)),
+    });
+
+  it("are one for the server and one for each signer, and each is believed only for its own", async () => {
+    const server = await start();
+    try {
+      const authorities = files.map(authorityOf);
+      assert.equal(new Set(authorities.map(({ certificate }) => certificate.publicKey.spki.toString("hex"))).size, 4);
+      const scene = new CertificateScene(server.client);
+      const issuers = [
+        [await scene.obtain({ name: "a", signerName: apiserverClient, commonName: "alice" }), "apiserver-client"],
+        [await scene.obtain({ name: "b", signerName: apiserverClientNodeAgent, ...node }), "nodeagent-client"],
+        [await scene.obtain(serving("c", ["n1"])), "nodeagent-serving"],
+      ] as const;
+      for (const [[certificate], word] of issuers) {
+        assert.equal(certificate?.issuer.commonName, `signet-${word}-ca`);
+        const bundle = await until(
+          server.client,
+          scene.references.clusterTrustBundles,
+          ({ spec }) =>
+            spec.signerName === `${names.domain}/${word.replace("nodeagent-client", "apiserver-client-nodeagent")}`,
+        );
+        const anchors = parseCertificatesPem(bundle.spec.trustBundle).map(({ subject }) => subject.commonName);
+        assert.deepEqual(anchors, [`signet-${word}-ca`]);
+      }
+      const asAlice = files.map((name) =>
+        issueCertificate(
+          {
+            subject: { commonName: "alice" },
+            extendedKeyUsages: ["clientAuth", "serverAuth"],
+            subjectAltNames: { dnsNames: [], ipAddresses: [], emailAddresses: [], uris: [] },
+          },
+          { ...authorityOf(name), pem: "" },
+          systemClock,
+        ),
+      );
+      const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));
+      assert.deepEqual(taken, ["401", "alice", "alice", "401"]);
+      const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
+      assert.ok(clientCertificate);
+      assert.equal(await whoIs(server, clientCertificate), "admin");
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("sign a server's names for its node when a person approved, with a CA that the server's clients do not believe", async () => {
+    const server = await start();
+    try {
+      const scene = new CertificateScene(server.client);
+      const issued = await scene.obtain(serving("beside", ["localhost"]));
+      assert.throws(() => folder.opensslVerify(parseCertificatesPem(server.caCertificates), issued, "sslserver"));
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("stay one for everything in a directory of an earlier version", async () => {
+    mkdirSync(dataDirectory);
+    openClusterAuthority({ dataDirectory, clock: systemClock });
+    const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
+    for (const round of ["first", "second"]) {
+      const server = await start();
+      try {
+        const scene = new CertificateScene(server.client);
+        for (const wish of [
+          { name: "a", signerName: apiserverClient, commonName: "alice" },
+          { name: "b", signerName: apiserverClientNodeAgent, ...node },
+          serving("c", ["n1"]),
+        ]) {
+          const [certificate] = await scene.obtain(wish);
+          assert.equal(certificate?.issuer.commonName, "signet-ca", round);
+        }
+        const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
+        assert.ok(clientCertificate);
+        assert.equal(await whoIs(server, clientCertificate), "admin");
+      } finally {
+        await server.stop();
+      }
+    }
+    assert.equal(readFileSync(join(dataDirectory, "ca.crt"), "utf8"), before);
+    assert.deepEqual(
+      readdirSync(dataDirectory).filter((file) => file.endsWith("-ca.crt")),
+      [],
+    );
+  });
+
+  it("never sign the server's names where the server's clients believe them, whoever approved", async () => {
+    mkdirSync(dataDirectory);
+    openClusterAuthority({ dataDirectory, clock: systemClock });
+    const copies = { certificate: folder.file("copy.crt"), key: folder.file("copy.key") };
+    copyFileSync(join(dataDirectory, "ca.crt"), copies.certificate);
+    copyFileSync(join(dataDirectory, "ca.key"), copies.key);
+    const refuse = async (settings: Readonly<Record<string, unknown>>): Promise<void> => {
+      const server = await start({ ...settings, "tls-san": ["api.signet.example", "192.0.2.7"] });
+      try {
+        const scene = new CertificateScene(server.client);
+        for (const [index, name] of ["localhost", "api.signet.example", "*.signet.example", "127.0.0.1"].entries()) {
+          await scene.request(serving(`server-${index}`, [name]));
+          await scene.approve(`server-${index}`);
+          const failed = await scene.settled(`server-${index}`, (one) => conditionOf(one, "Failed") !== undefined);
+          assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server, .*CA of its own/);
+          assert.equal(failed.status.certificate, undefined);
+        }
+        assert.equal((await scene.obtain(serving("other", ["n1.signet.test"]))).length, 1);
+      } finally {
+        await server.stop();
+      }
+    };
+    await refuse({});
+    rmSync(dataDirectory, { recursive: true });
+    // A new directory, and the CA of the server named for the signers all the same.
+    mkdirSync(dataDirectory);
+    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
+    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-client-ca" });
+    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-serving-ca" });
+    copyFileSync(copies.certificate, join(dataDirectory, "ca.crt"));
+    copyFileSync(copies.key, join(dataDirectory, "ca.key"));
+    await refuse({ "cluster-signing-cert-file": copies.certificate, "cluster-signing-key-file": copies.key });
+  });
+
+  it("are made again as far as they are missing when the first start was cut short", async () => {
+    mkdirSync(dataDirectory);
+    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
+    const made = readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8");
+    await (await start()).stop();
+    assert.equal(readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8"), made);
+    for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
+  });
+
+  it("are refused in one line when one of them is gone", async () => {
+    await (await start()).stop();
+    rmSync(join(dataDirectory, "nodeagent-serving-ca.crt"));
+    rmSync(join(dataDirectory, "apiserver-client-ca.key"));
+    await assert.rejects(start(), {
+      name: "UsageError",
+      message: /holds ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,
+    });
+    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-serving-ca" });
+    await assert.rejects(start(), { name: "UsageError", message: /apiserver-client-ca\.key is missing: copy it/ });
+  });
+});

@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { HttpRequest } from "../../src/machinery/api/http-message.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { bearerToken } from "../../src/machinery/authentication/bearer-token.ts";
+import { bootstrapTokens } from "../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
+import type { AuthenticateRequest } from "../../src/machinery/authentication/credential.ts";
+import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
+import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
+import { forApiAudiences } from "../../src/machinery/authentication/token-chain.ts";
+import { apiAudience, bob, scene, TestClock } from "../features/accounts/token-scene.ts";
+import { newAuthority, newCertificate, oneHour, request, startOf2026 } from "../features/access/certificate-scene.ts";
+
+interface Credential {
+  readonly authenticate: AuthenticateRequest;
+  readonly absent: Readonly<Record<string, HttpRequest>>;
+  readonly bad: Readonly<Record<string, HttpRequest>>;
+  readonly good: HttpRequest;
+  readonly username: string;
+}
+
+const authority = newAuthority("clients");
+const stranger = newAuthority("strangers");
+const certificates = { roots: roots([authority.certificate]), clock: new TestClock(), names: platformNames };
+const tokens = scene();
+const apiToken = tokens.issue(bob, { audiences: [apiAudience], lifetimeSeconds: 600 });
+
+function roots<T>(list: readonly T[]): () => readonly T[] {
+  return () => list;
+}
+
+const bearer = (token: string): HttpRequest => request({ authorization: `Bearer ${token}` });
+const secretValue = (text: string): string => Buffer.from(text).toString("base64");
+const bootstrapData = {
+  "token-id": secretValue("abcdef"),
+  "token-secret": secretValue("0123456789abcdef"),
+  "usage-bootstrap-authentication": secretValue("true"),
+};
+const noCertificate = request({ "x-remote-user": "alice" });
+const badCertificates = {
+  "of another CA": request({}, [newCertificate(stranger)]),
+  "that has ended": request({}, [newCertificate(authority, { notAfter: startOf2026 - 1000 })]),
+  "that has not begun": request({}, [newCertificate(authority, { notBefore: startOf2026 + 2000 })]),
+  "for servers": request({}, [newCertificate(authority, { extendedKeyUsages: ["serverAuth"] })]),
+  "for no stated use": request({}, [newCertificate(authority, { extendedKeyUsages: [] })]),
+  "of a CA": request({}, [newCertificate(authority, { isCA: true })]),
+  "of another CA, with the right CA sent along": request({}, [newCertificate(stranger), newCertificate(authority)]),
+};
+const withProxyHeaders = (requests: Readonly<Record<string, HttpRequest>>): Record<string, HttpRequest> =>
+  Object.fromEntries(
+    Object.entries(requests).map(([name, one]) => [name, { ...one, headers: { "x-remote-user": "alice" } }]),
+  );
+const proxy = { subject: { commonName: "proxy" } };
+
+const credentials: Readonly<Record<string, Credential>> = {
+  "a client certificate": {
+    authenticate: clientCertificate(certificates),
+    absent: {
+      "no certificate": noCertificate,
+      "no common name": request({}, [newCertificate(authority, { subject: { organizations: ["x"] } })]),
+    },
+    bad: badCertificates,
+    good: request({}, [newCertificate(authority)]),
+    username: "alice",
+  },
+  "a front proxy": {
+    authenticate: frontProxy({
+      ...certificates,
+      ...standardFrontProxyHeaders,
+      allowedNames: ["proxy"],
+      isUserRequired: false,
+    }),
+    absent: {
+      "headers without a certificate": noCertificate,
+      "a proxy's certificate without headers": request({}, [newCertificate(authority, proxy)]),
+      "a proxy's certificate with headers in underscores": request({ x_remote_user: "alice" }, [
+        newCertificate(authority, proxy),
+      ]),
+    },
+    bad: {
+      ...withProxyHeaders(badCertificates),
+      "a name that is not allowed": request({ "x-remote-user": "alice" }, [newCertificate(authority)]),
+    },
+    good: request({ "x-remote-user": "carol" }, [newCertificate(authority, proxy)]),
+    username: "carol",
+  },
+  "a service account token": {
+    authenticate: bearerToken(tokens.verify, [apiAudience]),
+    absent: {
+      "no header": request(),
+      "an empty header": request({ authorization: "" }),
+      "Bearer alone": request({ authorization: "Bearer" }),
+      "Bearer and a space": request({ authorization: "Bearer " }),
+      "two spaces": request({ authorization: `Bearer  ${apiToken}` }),
+      "another scheme": request({ authorization: `Token ${apiToken}` }),
+      "no scheme": request({ authorization: apiToken }),
+      "an equals sign": request({ authorization: `Bearer=${apiToken}` }),
+      Basic: request({ authorization: "Basic YWxpY2U6cHc=" }),
+      "a token in the query": { ...request(), query: `access_token=${apiToken}` },
+    },
+    bad: {
+      garbage: bearer("garbage"),
+      "a changed token": bearer(`${apiToken}A`),
+      "another audience": bearer(tokens.issue(bob, { audiences: ["vault"], lifetimeSeconds: 600 })),
+      "the bad one of two headers": request({ authorization: ["Bearer garbage", `Bearer ${apiToken}`] }),
+    },
+    good: bearer(apiToken),
+    username: "system:serviceaccount:ns:bob",
+  },
+  "a token of the token file": {
+    authenticate: bearerToken(forApiAudiences(parseTokenFile('secret,dave,uid-1,"a,b"'), [apiAudience]), [apiAudience]),
+    absent: { "no header": request() },
+    bad: { "another token": bearer("Secret"), "part of the token": bearer("secre") },
+    good: bearer("secret"),
+    username: "dave",
+  },
+  "a bootstrap token": {
+    authenticate: bearerToken(
+      forApiAudiences(
+        bootstrapTokens({
+          names: platformNames,
+          clock: new TestClock(),
+          findSecret: (namespace, name) => {
+            if (namespace !== "platform-system") return undefined;
+            if (name === "bootstrap-token-abcdef") return { type: "bootstrap.platform.io/token", data: bootstrapData };
+            if (name === "bootstrap-token-nowold") {
+              const data = {
+                ...bootstrapData,
+                "token-id": secretValue("nowold"),
+                expiration: secretValue("2025-12-31T23:59:59Z"),
+              };
+              return { type: "bootstrap.platform.io/token", data };
+            }
+            return name === "bootstrap-token-opaque" ? { type: "Opaque", data: bootstrapData } : undefined;
+          },
+        }),
+        [apiAudience],
+      ),
+      [apiAudience],
+    ),
+    absent: { "no header": request() },
+    bad: {
+      "a wrong secret": bearer("abcdef.0123456789abcdee"),
+      "an unknown id": bearer("abcdeg.0123456789abcdef"),
+      "one that has expired": bearer("nowold.0123456789abcdef"),
+      "a Secret of another type": bearer("opaque.0123456789abcdef"),
+      "an id that is no id": bearer("../../x.0123456789abcdef"),
+    },
+    good: bearer("abcdef.0123456789abcdef"),
+    username: "system:bootstrap:abcdef",
+  },
+};
+
+for (const [name, { authenticate, absent, bad, good, username }] of Object.entries(credentials)) {
+  describe(name, () => {
+    for (const [what, one] of Object.entries(absent)) {
+      it(`is not seen in: ${what}`, () => assert.equal(authenticate(one).outcome, "notMine"));
+    }
+    for (const [what, one] of Object.entries(bad)) {
+      it(`is refused when it is: ${what}`, () => {
+        const answer = authenticate(one);
+        assert.ok(answer.outcome === "refused");
+        const [, token = "none"] = String(one.headers["authorization"]).split(" ");
+        assert.ok(!answer.message.includes(token));
+      });
+    }
+    it("tells who asks, again and again", () => {
+      for (let times = 0; times < 2; times++) {
+        const answer = authenticate(good);
+        assert.ok(answer.outcome === "authenticated");
+        assert.equal(answer.user.username, username);
+      }
+    });
+  });
+}
+
+describe("a client certificate", () => {
+  it("makes groups of its organizations, and its SHA-256 the credential's id", () => {
+    const certificate = newCertificate(authority);
+    const answer = clientCertificate(certificates)(request({}, [certificate]));
+    assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual(answer.user.groups, ["dev", "ops"]);
+    const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
+    assert.deepEqual(answer.user.extra, { "authentication.platform.io/credential-id": [`X509SHA256=${fingerprint}`] });
+  });
+
+  it("ends on a connection that has lived longer", () => {
+    const clock = new TestClock();
+    const authenticate = clientCertificate({ ...certificates, clock });
+    const connection = request({}, [newCertificate(authority)]);
+    assert.equal(authenticate(connection).outcome, "authenticated");
+    clock.passSeconds(oneHour / 1000 + 1);
+    assert.equal(authenticate(connection).outcome, "refused");
+  });
+
+  it("is checked once a connection, whatever list its CAs come in", () => {
+    let questions = 0;
+    const counted = new Proxy(authority.certificate, {
+      get: (certificate, key) => (key === "rawSubject" && questions++, Reflect.get(certificate, key) as unknown),
+    });
+    const authenticate = clientCertificate({ ...certificates, roots: () => [counted] });
+    const connection = request({}, [newCertificate(authority)]);
+    authenticate(connection);
+    const first = questions;
+    authenticate(connection);
+    assert.ok(first > 0);
+    assert.equal(questions, first);
+  });
+
+  it("ends when its CA is taken away", () => {
+    let current = [authority.certificate];
+    const authenticate = clientCertificate({ ...certificates, roots: () => current });
+    const connection = request({}, [newCertificate(authority)]);
+    assert.equal(authenticate(connection).outcome, "authenticated");
+    current = [stranger.certificate];
+    assert.equal(authenticate(connection).outcome, "refused");
+  });
+});
+
+it("a front proxy tells groups, uid and extra, with keys in lower case and decoded", () => {
+  const authenticate = frontProxy({
+    ...certificates,
+    ...standardFrontProxyHeaders,
+    allowedNames: [],
+    isUserRequired: false,
+  });
+  const headers = {
+    "x-remote-user": "carol",
+    "x-remote-uid": "u-1",
+    "x-remote-group": ["a", "", "b"],
+    "x-remote-extra-example.org%2Fteam": ["x", "y"],
+    "x-remote-extra-bad%zz": "kept",
+    "x-remote-extra-__proto__": "z",
+  };
+  const answer = authenticate(request(headers, [newCertificate(authority, proxy)]));
+  assert.ok(answer.outcome === "authenticated");
+  const { extra, ...user } = answer.user;
+  assert.deepEqual(user, { username: "carol", uid: "u-1", groups: ["a", "b"] });
+  assert.deepEqual(Object.entries(extra), [
+    ["example.org/team", ["x", "y"]],
+    ["bad%zz", ["kept"]],
+    ["__proto__", ["z"]],
+  ]);
+});

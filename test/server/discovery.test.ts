@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import type { Profile } from "../../src/machinery/api/names.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+interface Index {
+  readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string }>>;
+}
+interface Discovery {
+  readonly kind: string;
+  readonly items: readonly { readonly metadata: { readonly name?: string } }[];
+}
+
+describe("discovery and OpenAPI", () => {
+  const profiles: readonly Profile[] = ["platform", "kubernetes"];
+  const servers = new Map<Profile, TestServer>();
+  const apiOf = (profile: Profile): InProcess => {
+    const server = servers.get(profile);
+    assert.ok(server);
+    return new InProcess(server);
+  };
+  before(async () => {
+    for (const profile of profiles) servers.set(profile, await startTestServer({ profile }));
+  });
+  after(async () => {
+    for (const server of servers.values()) await server.stop();
+  });
+
+  for (const profile of profiles) {
+    it(`answer nothing anew to clients of ${profile} that have it`, async () => {
+      const api = apiOf(profile);
+      const documents: readonly (readonly [string, Record<string, string>])[] = [
+        ["/api", { accept: aggregated }],
+        ["/apis", { accept: aggregated }],
+        ["/openapi/v2", {}],
+        ["/openapi/v3", {}],
+      ];
+      for (const [path, headers] of documents) {
+        const { status, headers: answered } = await api.send(path, { headers });
+        assert.equal(status, 200, path);
+        const tag = String(answered["etag"]);
+        assert.match(tag, /^".+"$/, path);
+        const again = await api.send(path, { headers: { ...headers, "if-none-match": tag } });
+        assert.deepEqual([again.status, again.body.toString()], [304, ""], path);
+        const changed = await api.send(path, { headers: { ...headers, "if-none-match": '"other"' } });
+        assert.equal(changed.status, 200, path);
+      }
+    });
+
+    it(`are found by the hashes of what they say in ${profile}`, async () => {
+      const api = apiOf(profile);
+      const { paths } = await api.json<Index>("/openapi/v3");
+      assert.ok(Object.keys(paths).length > 5);
+      for (const [path, { serverRelativeURL }] of Object.entries(paths)) {
+        const { body, headers } = await api.send(serverRelativeURL);
+        const hash = createHash("sha512").update(String(body)).digest("hex").toUpperCase();
+        assert.equal(serverRelativeURL, `/openapi/v3/${path}?hash=${hash}`);
+        assert.match(String(headers["cache-control"]), /immutable/);
+        const outdated = await api.send(`/openapi/v3/${path}?hash=0`);
+        assert.deepEqual([outdated.status, outdated.headers["location"]], [301, serverRelativeURL]);
+      }
+    });
+  }
+
+  it("have other hashes where they say something else", async () => {
+    const [platform, kubernetes] = await Promise.all(
+      profiles.map(async (profile) => (await apiOf(profile).json<Index>("/openapi/v3")).paths["api/v1"]),
+    );
+    assert.notEqual(platform?.serverRelativeURL, kubernetes?.serverRelativeURL);
+  });
+
+  it("list every group at once to whoever asks for it, and one by one to others", async () => {
+    const api = apiOf("kubernetes");
+    const all = await api.json<Discovery>("/apis", { headers: { accept: aggregated } });
+    assert.equal(all.kind, "APIGroupDiscoveryList");
+    const { groups } = await api.json<{ groups: { name: string }[] }>("/apis");
+    assert.deepEqual(
+      all.items.map(({ metadata }) => metadata.name),
+      groups.map(({ name }) => name),
+    );
+    const [core] = (await api.json<Discovery>("/api", { headers: { accept: aggregated } })).items;
+    assert.equal(core?.metadata.name ?? "", "");
+  });
+
+  it("answer typed clients, which prefer protobuf, in JSON that they take too", async () => {
+    const headers = { accept: "application/vnd.kubernetes.protobuf,application/json" };
+    for (const path of ["/api", "/apis", "/api/v1", "/apis/certificates.k8s.io/v1", "/apis/certificates.k8s.io"]) {
+      const response = await apiOf("kubernetes").send(path, { headers });
+      assert.deepEqual([response.status, response.headers["content-type"]], [200, "application/json"], path);
+    }
+  });
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { controllerNames } from "../../src/machinery/api/controller-names.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { controllerFlags } from "../../src/server/controller-flags.ts";
+import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
+import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
+import { controllerList } from "../../src/server/controller-list.ts";
+import { enabledControllers } from "../../src/server/enabled-controllers.ts";
+import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
+import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
+import { startTestServer } from "../test-server.ts";
+
+const enabled = (value: unknown): string[] => [
+  ...enabledControllers(resolveFlags(controllerFlags, { commandLine: {}, file: { controllers: value } }).controllers),
+];
+const everyOneBut = (...off: readonly string[]): string[] => controllerNames.filter((name) => !off.includes(name));
+
+describe("--controllers", () => {
+  it("speaks of the loops that there are", () => {
+    const list = controllerList({
+      options: resolveFlags(controllerFlags, { commandLine: {}, file: {} }),
+      names,
+      definitions: [],
+      caCertificates: "PEM",
+      issueSecretToken: () => "",
+      authorityFor: () => undefined,
+      policy: () => ({ rules: [] }),
+      server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
+    });
+    assert.deepEqual(list.map(({ name }) => name).toSorted(), controllerNames.toSorted());
+  });
+
+  it("has kube-controller-manager's grammar", () => {
+    const wanted: readonly [unknown, readonly string[]][] = [
+      [undefined, controllerNames],
+      ["*", controllerNames],
+      ["*,-csrsigning", everyOneBut("csrsigning")],
+      ["-csrsigning,*", everyOneBut("csrsigning")],
+      [["*", "-csrsigning", "-csrapproving"], everyOneBut("csrsigning", "csrapproving")],
+      ["csrsigning,csrcleaner", ["csrcleaner", "csrsigning"]],
+      ["csrsigning,-csrsigning", ["csrsigning"]],
+      ["*,-csrsigning,csrsigning", everyOneBut("csrsigning")],
+      ["-csrsigning", []],
+    ];
+    for (const [value, names] of wanted) assert.deepEqual(enabled(value), names, JSON.stringify(value));
+  });
+
+  it("knows its earlier values, and a word for none", () => {
+    for (const none of [false, "false", "-*", ""]) assert.deepEqual(enabled(none), []);
+    for (const all of [true, "true"]) assert.deepEqual(enabled(all), controllerNames);
+  });
+
+  it("refuses what no loop is called, in one line that names them all", async () => {
+    for (const value of ["csr-signing", "*,-nobody", "--csrsigning", "*,-*", "*,false", " *", "-", "__proto__"]) {
+      assert.throws(
+        () => enabled(value),
+        (error) =>
+          error instanceof UsageError &&
+          /^--controllers: there is no controller ".*"; there are: \*, .*csrsigning.*$/.test(error.message),
+        value,
+      );
+    }
+    await assert.rejects(startTestServer({ settings: { controllers: "*,-nobody" } }), {
+      name: "UsageError",
+      message: /^--controllers: there is no controller "nobody"/,
+    });
+  });
+
+  it("lets somebody else sign for a well-known signer when csrsigning is off", async () => {
+    const server = await startTestServer({ settings: { controllers: ["*", "-csrsigning"] } });
+    try {
+      const scene = new CertificateScene(server.client);
+      await scene.request({ name: "theirs", signerName: names.signers.apiserverClient, commonName: "alice" });
+      await scene.approve("theirs");
+      // The other loops run: the joining machine's request is approved after the first one was there to sign.
+      await scene.request({
+        name: "node",
+        signerName: names.signers.apiserverClientNodeAgent,
+        commonName: "system:node:n1",
+        organizations: ["system:nodes"],
+      });
+      await scene.settled("node", (request) => conditionOf(request, "Approved") !== undefined);
+      const request = await scene.requests.get("theirs");
+      assert.equal(request.status.certificate, undefined);
+      const { pem } = issueCertificate({
+        request: parseCertificateRequestPem(Buffer.from(request.spec.request ?? "", "base64")),
+        usages: ["client auth"],
+        expirationSeconds: 3600,
+        authority: newAuthority("somebody else"),
+        maximumLifetimeSeconds: 3600,
+        now: Date.now(),
+      });
+      const certificate = Buffer.from(pem).toString("base64");
+      await scene.requests.update(
+        { ...request, status: { ...request.status, certificate } },
+        { subresource: "status" },
+      );
+      const [issued] = await scene.issued("theirs");
+      assert.equal(issued?.issuer.commonName, "somebody else");
+      const record = await until(
+        server.client,
+        scene.references.issuedCertificates,
+        ({ spec }) => spec.requestName === "theirs",
+      );
+      assert.equal(record.spec.issuer, "CN=somebody else");
+      assert.equal((await scene.requests.get("node")).status.certificate, undefined);
+    } finally {
+      await server.stop();
+    }
+  });
+});

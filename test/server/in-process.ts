@@ -1,0 +1,131 @@
+import type { HttpRequest, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import type { TestServer } from "../test-server.ts";
+
+export interface SentRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes and text are sent as they are, everything else as JSON. */
+  readonly body?: unknown;
+  /** Default: the administrator's; "" for none. */
+  readonly token?: string;
+}
+
+/** Sends requests through a whole server's chain, without a connection. */
+export class InProcess {
+  readonly #server: TestServer;
+
+  constructor(server: TestServer) {
+    this.#server = server;
+  }
+
+  async send(
+    target: string,
+    { method = "GET", headers = {}, body, token = this.#server.adminToken }: SentRequest = {},
+  ): Promise<HttpResponse> {
+    const [path = "", query = ""] = target.split("?");
+    const bytes = bytesOf(body);
+    const request: HttpRequest = {
+      method,
+      path,
+      query,
+      headers: {
+        "user-agent": "tester/1.0",
+        ...(bytes.length > 0 && { "content-type": "application/json" }),
+        ...(token !== "" && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+      readBody: () => Promise.resolve(bytes),
+      signal: new AbortController().signal,
+    };
+    return this.#server.handler(request);
+  }
+
+  /** The parsed body of an answer in JSON. */
+  async json<T = Answer>(target: string, sent?: SentRequest): Promise<T> {
+    const { body } = await this.send(target, sent);
+    return JSON.parse(String(body)) as T;
+  }
+
+  /** Begins to read a watch: `events` grows as they come. */
+  async watch(target: string, sent?: SentRequest): Promise<Reader> {
+    const { status, body } = await this.send(target, sent);
+    if (status !== 200 || typeof body === "string" || Buffer.isBuffer(body)) {
+      throw new Error(`no watch but ${status}: ${String(body)}`);
+    }
+    return new Reader((sink) => body.start(sink));
+  }
+}
+
+/** What tests look at in bodies. */
+export interface Answer {
+  readonly kind: string;
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details: { readonly causes?: readonly { readonly field: string; readonly message: string }[] };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly managedFields?: readonly {
+      readonly manager: string;
+      readonly operation: string;
+      readonly subresource?: string;
+      readonly fieldsV1: object;
+    }[];
+  };
+  readonly items: readonly Answer[];
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface WatchEvent {
+  readonly type: string;
+  readonly object: Answer;
+}
+
+type Start = (sink: { write(bytes: Uint8Array): void; bufferedBytes(): number; end(): void }) => () => void;
+
+/** Someone who reads a watch. */
+export class Reader {
+  readonly frames: Buffer[] = [];
+  isEnded = false;
+  /** What it pretends not to have read. */
+  unreadBytes = 0;
+  readonly stop: () => void;
+
+  constructor(start: Start) {
+    this.stop = start({
+      write: (bytes) => void this.frames.push(Buffer.from(bytes)),
+      bufferedBytes: () => this.unreadBytes,
+      end: () => (this.isEnded = true),
+    });
+  }
+
+  /** Of a watch in JSON. */
+  get events(): WatchEvent[] {
+    return Buffer.concat(this.frames)
+      .toString()
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as WatchEvent);
+  }
+
+  /** Waits, turn by turn of the event loop, until so many events have come; fails after 5,000 turns. */
+  async until(count: number): Promise<this> {
+    for (let turn = 0; turn < 5000 && this.frames.length < count && !this.isEnded; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (this.frames.length < count) throw new Error(`only ${this.frames.length} of ${count} events came`);
+    return this;
+  }
+}
+
+function bytesOf(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  if (body === undefined) return Buffer.alloc(0);
+  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+}

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import { after, before, describe, it } from "node:test";
+import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+import type { Answer } from "./in-process.ts";
+
+const collection = "/api/v1/namespaces/default/configmaps";
+
+describe("a large answer", () => {
+  let server: TestServer;
+  let api: InProcess;
+  before(async () => {
+    server = await startTestServer();
+    api = new InProcess(server);
+    const body = (name: string): object => ({ metadata: { name }, data: { text: "x".repeat(100_000) } });
+    for (const name of ["a", "b"]) await api.json(collection, { method: "POST", body: body(name) });
+  });
+  after(() => server.stop());
+
+  it("is compressed for who takes gzip, in every representation, and is the same then", async () => {
+    const { metadata } = await api.json(collection);
+    // Controllers write meanwhile: the list of one version stays the same.
+    const list = `${collection}?resourceVersion=${metadata.resourceVersion}&resourceVersionMatch=Exact`;
+    for (const accept of ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]) {
+      const plain = await api.send(list, { headers: { accept } });
+      const packed = await api.send(list, { headers: { accept, "accept-encoding": "gzip" } });
+      assert.equal(plain.headers["content-encoding"], undefined);
+      assert.equal(packed.headers["content-encoding"], "gzip", accept);
+      assert.equal(packed.headers["content-type"], plain.headers["content-type"]);
+      assert.ok(gunzipSync(packed.body as Buffer).equals(Buffer.from(plain.body as Buffer)), accept);
+    }
+    const small = await api.send(`${collection}/a`, { headers: { "accept-encoding": "gzip" } });
+    assert.equal(small.headers["content-encoding"], undefined);
+  });
+
+  it("tells caches of everything that it depends on", async () => {
+    const vary = async (headers: Record<string, string>): Promise<unknown> =>
+      (await api.send("/openapi/v2", { headers })).headers["vary"];
+    assert.deepEqual(
+      [await vary({}), await vary({ "accept-encoding": "gzip" })],
+      ["Accept", "Accept, Accept-Encoding"],
+    );
+  });
+
+  it("is indented for who asks for it, and for people at a terminal", async () => {
+    const indented = async (target: string, headers: Record<string, string> = {}): Promise<boolean> =>
+      String((await api.send(target, { headers })).body).startsWith('{\n  "kind"');
+    assert.equal(await indented(`${collection}/a`), false);
+    assert.equal(await indented(`${collection}/a?pretty=true`), true);
+    assert.equal(await indented(`${collection}?pretty=1`), true);
+    assert.equal(await indented(`${collection}/a`, { "user-agent": "curl/8" }), true);
+    assert.equal(await indented(`${collection}/a?pretty=false`, { "user-agent": "curl/8" }), false);
+    assert.equal(await indented(`${collection}/none?pretty=true`), true);
+  });
+});
+
+describe("a server that is busy", () => {
+  let server: TestServer;
+  let api: InProcess;
+  const tokens = new Map<string, string>();
+  before(async () => {
+    server = await startTestServer({ settings: { "max-mutating-requests-inflight": 1, "max-requests-inflight": 1 } });
+    api = new InProcess(server);
+    for (const name of ["greedy", "modest"]) {
+      const accounts = "/api/v1/namespaces/default/serviceaccounts";
+      await api.json(accounts, { method: "POST", body: { metadata: { name } } });
+      const request = { spec: { audiences: [] } };
+      const { status } = await api.json<{ status: { token: string } }>(`${accounts}/${name}/token`, {
+        method: "POST",
+        body: request,
+      });
+      tokens.set(name, status.token);
+    }
+  });
+  after(() => server.stop());
+
+  /** A review's body that is only sent when `finish` is called: until then the request has its turn. */
+  const review = (name: string, bytes: Promise<Buffer>): Promise<HttpResponse> =>
+    server.handler({
+      method: "POST",
+      path: "/apis/authentication.platform.io/v1/selfsubjectreviews",
+      query: "",
+      headers: { authorization: `Bearer ${tokens.get(name) ?? ""}`, "content-type": "application/json" },
+      connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+      readBody: () => bytes,
+      signal: new AbortController().signal,
+    });
+  const body = Promise.resolve(Buffer.from("{}"));
+
+  it("lets a user wait behind himself, tells him when to come again, and serves others in turn", async () => {
+    const held = Promise.withResolvers<Buffer>();
+    const order: string[] = [];
+    const told = (name: string, answering: Promise<HttpResponse>): Promise<number> =>
+      answering.then(({ status }) => {
+        order.push(`${name} ${status}`);
+        return status;
+      });
+    const running = told("first", review("greedy", held.promise));
+    // Each begins in a turn of its own, so that the order of arrival is this one.
+    const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
+    const waiting = told("greedy", review("greedy", body));
+    await nextTurn();
+    const refused = await review("greedy", body);
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers["retry-after"], "1");
+    const { reason, details } = JSON.parse(String(refused.body)) as Answer & { details: { retryAfterSeconds: number } };
+    assert.deepEqual([reason, details.retryAfterSeconds], ["TooManyRequests", 1]);
+    const other = told("modest", review("modest", body));
+    await nextTurn();
+    assert.deepEqual(order, []);
+    // An administrator has no need to wait.
+    assert.equal((await api.json(collection)).kind, "ConfigMapList");
+    held.resolve(Buffer.from("{}"));
+    assert.deepEqual(await Promise.all([running, waiting, other]), [201, 201, 201]);
+    assert.deepEqual(order, ["first 201", "greedy 201", "modest 201"]);
+  });
+
+  it("has its turns back afterwards", async () => {
+    for (const name of ["greedy", "modest", "greedy"]) assert.equal((await review(name, body)).status, 201);
+  });
+});

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { kubernetesNames } from "../../src/machinery/api/names.ts";
+import { storedResources } from "../../src/server/stored-resources.ts";
+import {
+  partialObjectMetadataListSchema,
+  partialObjectMetadataSchema,
+} from "../../src/machinery/registry/partial-object-metadata.ts";
+import { decode } from "../../src/machinery/schema/decode.ts";
+import { deleteOptions, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
+import { decodeProtobuf } from "../../src/machinery/schema/protobuf.ts";
+import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
+import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
+import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
+import { reviewDefinitions } from "../../src/server/served-definitions.ts";
+import type { ReviewServices } from "../../src/server/served-definitions.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+import type { Answer } from "./in-process.ts";
+
+const protobuf = "application/vnd.kubernetes.protobuf";
+/** `metav1.WatchEvent`, as far as it is on the wire. */
+const watchEvent = object({
+  goType: "v1.WatchEvent",
+  description: "An event of a watch.",
+  fields: {
+    type: { number: 1, schema: string, description: "ADDED, MODIFIED, DELETED, BOOKMARK or ERROR." },
+    object: {
+      number: 2,
+      description: "What it is about.",
+      schema: object({
+        goType: "runtime.RawExtension",
+        description: "An object's bytes.",
+        fields: { raw: { number: 1, schema: bytes, description: "The envelope." } },
+      }),
+    },
+  },
+}) as ObjectSchema;
+
+/** What client-go's typed clients send. */
+const preferred = { accept: `${protobuf},application/json` };
+const namespaces = "/api/v1/namespaces";
+const collection = `${namespaces}/default/configmaps`;
+
+type Typed = { readonly kind: string; readonly apiVersion: string };
+const schemaOf = (kind: string): ObjectSchema<Typed> => {
+  if (kind === "Status") return statusSchema as ObjectSchema as ObjectSchema<Typed>;
+  const found = storedResources(kubernetesNames).find((definition) => definition.kind === kind);
+  assert.ok(found, kind);
+  return found.schema as ObjectSchema as ObjectSchema<Typed>;
+};
+/** A body as client-go encodes it: what the schema decodes of the value. */
+const encoded = (schema: ObjectSchema<Typed>, value: Typed): Buffer =>
+  encodeEnvelope(schema, decode(schema, value).value);
+
+/** The value of an answer, which must be in protobuf. */
+function valueOf(response: HttpResponse, schema: ObjectSchema): Answer {
+  assert.equal(response.headers["content-type"], protobuf, String(response.body));
+  const { raw, kind, apiVersion } = decodeEnvelope(response.body as Buffer);
+  return decode(schema, { kind, apiVersion, ...decodeProtobuf(schema, raw) }).value as Answer;
+}
+
+describe("a client that prefers protobuf", () => {
+  let server: TestServer;
+  let api: InProcess;
+  before(async () => {
+    server = await startTestServer({ profile: "kubernetes" });
+    api = new InProcess(server);
+  });
+  after(() => server.stop());
+
+  const post = (path: string, body: Buffer, token?: string): Promise<HttpResponse> =>
+    api.send(path, {
+      method: "POST",
+      body,
+      headers: { ...preferred, "content-type": protobuf },
+      ...(token !== undefined && { token }),
+    });
+  const configMap = (name: string, data: Readonly<Record<string, string>> = {}): Buffer =>
+    encoded(schemaOf("ConfigMap"), { kind: "ConfigMap", apiVersion: "v1", metadata: { name }, data } as Typed);
+
+  it("gets every failure as a Status in protobuf", async () => {
+    await post(collection, configMap("taken"));
+    const failures: readonly (readonly [number, Promise<HttpResponse>])[] = [
+      [400, post(collection, Buffer.from("no protobuf"))],
+      [401, api.send(collection, { headers: preferred, token: "wrong" })],
+      [403, api.send(collection, { headers: preferred, token: "" })],
+      [404, api.send(`${collection}/none`, { headers: preferred })],
+      [404, api.send("/api/v1/nonesuch", { headers: preferred })],
+      [405, api.send(collection, { method: "PUT", headers: preferred })],
+      [409, post(collection, configMap("taken"))],
+      [415, api.send(`${collection}/taken`, { method: "PATCH", headers: { ...preferred, "content-type": protobuf } })],
+      [422, post(collection, configMap("Not A Name"))],
+    ];
+    for (const [code, answering] of failures) {
+      const response = await answering;
+      assert.equal(response.status, code);
+      const status = valueOf(response, statusSchema);
+      assert.deepEqual([status.kind, status.code], ["Status", code]);
+      assert.notEqual(status.message, "");
+    }
+  });
+
+  it("gets successes that are a Status in protobuf, and deletes with options in protobuf", async () => {
+    const made = valueOf(await post(collection, configMap("gone")), schemaOf("ConfigMap"));
+    const remove = (uid: string): Promise<HttpResponse> => {
+      const options = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid } };
+      const body = encoded(deleteOptions as ObjectSchema as ObjectSchema<Typed>, options);
+      return api.send(`${collection}/gone`, {
+        method: "DELETE",
+        body,
+        headers: { ...preferred, "content-type": protobuf },
+      });
+    };
+    assert.equal(valueOf(await remove("other"), statusSchema).reason, "Conflict");
+    assert.deepEqual(valueOf(await remove(made.metadata.uid), statusSchema).details, {
+      name: "gone",
+      kind: "configmaps",
+      uid: made.metadata.uid,
+    });
+    const accounts = `${namespaces}/default/serviceaccounts?labelSelector=a`;
+    const none = await api.send(accounts, { method: "DELETE", headers: preferred });
+    assert.deepEqual([none.status, valueOf(none, statusSchema).kind], [200, "Status"]);
+  });
+
+  it("has nothing left out of what it sends", async () => {
+    const data = { a: "", "b.c": "ünï\n" };
+    const made = valueOf(await post(collection, configMap("whole", data)), schemaOf("ConfigMap"));
+    assert.deepEqual(made.data, data);
+    assert.deepEqual(await api.json(`${collection}/whole`), made);
+  });
+
+  it("gets metadata alone, and its list, in protobuf", async () => {
+    await post(collection, configMap("named"));
+    const as = (kind: string) => ({
+      accept: `${protobuf};as=${kind};g=meta.k8s.io;v=v1,application/json;as=${kind};g=meta.k8s.io;v=v1`,
+    });
+    const one = await api.send(`${collection}/named`, { headers: as("PartialObjectMetadata") });
+    assert.equal(valueOf(one, partialObjectMetadataSchema as ObjectSchema).metadata.name, "named");
+    const list = await api.send(collection, { headers: as("PartialObjectMetadataList") });
+    const { items } = valueOf(list, partialObjectMetadataListSchema);
+    assert.ok(items.some(({ metadata }) => metadata.name === "named"));
+  });
+
+  it("gets a table in the next type that it takes, as protobuf has none", async () => {
+    const table = ";as=Table;v=v1;g=meta.k8s.io";
+    const response = await api.send(collection, {
+      headers: { accept: `${protobuf}${table},application/json${table}` },
+    });
+    assert.equal((JSON.parse(String(response.body)) as Answer).kind, "Table");
+    assert.equal((await api.send(collection, { headers: { accept: `${protobuf}${table}` } })).status, 406);
+  });
+
+  it("reviews in protobuf, in and out", async () => {
+    const review = async (kind: string, body: object): Promise<Record<string, unknown>> => {
+      const definition = reviews.find((one) => one.kind === kind);
+      assert.ok(definition, kind);
+      const { group, version, plural, scope } = definition;
+      const schema = definition.schema as ObjectSchema as ObjectSchema<Typed>;
+      const where = scope === "Namespaced" ? "namespaces/default/" : "";
+      const sent = encoded(schema, { kind, apiVersion: `${group}/${version}`, ...body });
+      const response = await post(`/apis/${group}/${version}/${where}${plural}`, sent);
+      assert.equal(response.status, 201, String(response.body));
+      const answer = valueOf(response, schema) as Answer & { readonly status: Record<string, unknown> };
+      return answer.status;
+    };
+    const resourceAttributes = { verb: "get", resource: "pods", namespace: "default" };
+    const spec = { user: "u", groups: ["system:masters"], extra: { a: ["b", "c"] }, resourceAttributes };
+    assert.equal((await review("TokenReview", { spec: { token: server.adminToken } }))["authenticated"], true);
+    assert.match(String((await review("TokenReview", { spec: { token: "x" } }))["error"]), /./);
+    assert.equal((await review("SubjectAccessReview", { spec }))["allowed"], true);
+    assert.equal((await review("SelfSubjectAccessReview", { spec: { resourceAttributes } }))["allowed"], true);
+    assert.equal(
+      (await review("LocalSubjectAccessReview", { metadata: { namespace: "default" }, spec }))["allowed"],
+      true,
+    );
+    assert.ok((await review("SelfSubjectRulesReview", { spec: { namespace: "default" } }))["resourceRules"]);
+    const { userInfo } = (await review("SelfSubjectReview", {})) as { userInfo: { username: string } };
+    assert.equal(userInfo.username, "admin");
+  });
+
+  it("reads its watch in protobuf, bookmarks too", async () => {
+    const watching = (query: string) => api.watch(`${collection}?watch=1&${query}`, { headers: preferred });
+    const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    await post(collection, configMap("watched"));
+    const state = await watching(`${initial}&fieldSelector=metadata.name=watched`);
+    await state.until(2);
+    assert.deepEqual(framesOf(state.frames), [
+      ["ADDED", "ConfigMap", "watched"],
+      ["BOOKMARK", "ConfigMap", ""],
+    ]);
+    state.stop();
+  });
+});
+
+const unused = (): never => {
+  throw new Error("only the schemas are looked at");
+};
+const reviews = reviewDefinitions(kubernetesNames, {
+  authentication: { authenticate: unused, reviewToken: unused },
+  authorize: unused,
+  resolver: { rulesFor: unused } as unknown as ReviewServices["resolver"],
+});
+
+/** Type, kind and name of length-delimited events. */
+function framesOf(frames: readonly Buffer[]): string[][] {
+  return frames.map((frame) => {
+    assert.equal(frame.readUInt32BE(0), frame.length - 4);
+    const { type, object } = decodeProtobuf(watchEvent, frame.subarray(4)) as { type: string; object: { raw: string } };
+    const { kind, raw } = decodeEnvelope(Buffer.from(object.raw, "base64"));
+    const { metadata } = decodeProtobuf(schemaOf(kind), raw) as { metadata: { name?: string } };
+    return [type, kind, metadata.name ?? ""];
+  });
+}

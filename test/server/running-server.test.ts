@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { InProcess } from "./in-process.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+
+const authentication = `${names.group("authentication")}/v1`;
+const authorization = `${names.group("authorization")}/v1`;
+const rbac = `${names.group("rbac.authorization")}/v1`;
+
+let server: TestServer;
+let api: InProcess;
+before(async () => {
+  // Without loops a namespace that is deleted stays: it is being terminated.
+  server = await startTestServer({ settings: { controllers: false } });
+  api = new InProcess(server);
+});
+after(() => server.stop());
+
+const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
+  api.json(path, { method: "POST", body, headers });
+
+describe("a token request", () => {
+  const request = { apiVersion: authentication, kind: "TokenRequest", spec: { audiences: [] } };
+
+  it("is refused in a namespace that is being terminated, dry or not", async () => {
+    await post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "ending" } });
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "bot" } };
+    await post("/api/v1/namespaces/ending/serviceaccounts", account);
+    const path = "/api/v1/namespaces/ending/serviceaccounts/bot/token";
+    assert.equal((await api.send(path, { method: "POST", body: request })).status, 201);
+    await api.send("/api/v1/namespaces/ending", { method: "DELETE" });
+    for (const query of ["", "?dryRun=All"]) {
+      const { code, message, details } = await post(`${path}${query}`, request);
+      assert.equal(code, 403);
+      assert.equal(
+        message,
+        'serviceaccounts "bot" is forbidden: unable to create new content in namespace ending because it is being terminated',
+      );
+      assert.deepEqual(details.causes?.[0]?.field, "metadata.namespace");
+    }
+  });
+
+  it("is a 404 of the namespace where there is none", async () => {
+    const { code, message } = await post("/api/v1/namespaces/nowhere/serviceaccounts/bot/token", request);
+    assert.deepEqual([code, message], [404, 'namespaces "nowhere" not found']);
+  });
+});
+
+describe("an access review", () => {
+  it("does not tell which namespaces there are", async () => {
+    const spec = { user: "ann", resourceAttributes: { namespace: "nowhere", verb: "get", resource: "pods" } };
+    const review = { apiVersion: authorization, kind: "LocalSubjectAccessReview", spec };
+    const path = `/apis/${authorization}/namespaces/nowhere/localsubjectaccessreviews`;
+    assert.equal((await api.send(path, { method: "POST", body: review })).status, 201);
+  });
+});
+
+describe("a role of very many names", () => {
+  it("is refused in few words to somebody who does not hold them", async () => {
+    const mayWriteRoles = { verbs: ["create"], apiGroups: [names.group("rbac.authorization")], resources: ["roles"] };
+    const role = { apiVersion: rbac, kind: "Role", metadata: { name: "writer" }, rules: [mayWriteRoles] };
+    const path = `/apis/${rbac}/namespaces/default`;
+    await post(`${path}/roles`, role);
+    await post(`${path}/rolebindings`, {
+      apiVersion: rbac,
+      kind: "RoleBinding",
+      metadata: { name: "writer" },
+      roleRef: { apiGroup: names.group("rbac.authorization"), kind: "Role", name: "writer" },
+      // Somebody who is named again and again holds the role once.
+      subjects: Array.from({ length: 5000 }, () => ({ kind: "User", name: "ann" })),
+    });
+    const resourceNames = Array.from({ length: 100_000 }, (_, index) => `n${index}`);
+    for (const rules of [
+      [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames }],
+      resourceNames.slice(0, 900).map((name) => ({ verbs: [name], apiGroups: [""], resources: ["pods"] })),
+    ]) {
+      const body = { ...role, metadata: { name: "many" }, rules };
+      const sent = { method: "POST", body, headers: { "impersonate-user": "ann" } };
+      const { status, body: answer } = await api.send(`${path}/roles`, sent);
+      assert.equal(status, 403);
+      assert.ok(String(answer).length < 40_000, `${String(answer).length} characters`);
+    }
+  });
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import pino from "pino";
+import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
+import { serveFlags } from "../../src/server/serve-flags.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { startServer } from "../../src/server/start-server.ts";
+import type { RunningServer } from "../../src/server/start-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "start-server-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const dataDirectory = join(folder, "data");
+
+const start = (settings: Record<string, unknown> = {}): Promise<RunningServer> =>
+  startServer(
+    resolveFlags(serveFlags, {
+      commandLine: { "data-dir": dataDirectory, "secure-port": "0", ...settings },
+      file: {},
+    }),
+    { log: pino({ level: "silent" }) },
+  );
+
+const clientOf = ({ kubeconfigFile }: RunningServer): ApiClient =>
+  new ApiClient(httpsTransport(readKubeconfig({ file: kubeconfigFile }).transport));
+
+interface UserReview {
+  readonly status: { readonly userInfo: { readonly username: string; readonly groups: readonly string[] } };
+}
+
+const whoAmI = (client: ApiClient): Promise<UserReview> =>
+  client.request("POST", "/apis/authentication.platform.io/v1/selfsubjectreviews", {
+    body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+  });
+
+describe("a server on an empty folder", () => {
+  test("makes what it needs, private where it is secret, and its kubeconfig is the administrator's", async () => {
+    const server = await start();
+    try {
+      const secret = [
+        ...["ca.key", "apiserver-client-ca.key", "nodeagent-client-ca.key", "nodeagent-serving-ca.key"],
+        ...["service-account.key", "serving.pem", "admin.kubeconfig", "admin.pem"],
+      ];
+      for (const file of secret) assert.equal(statSync(join(dataDirectory, file)).mode & 0o777, 0o600, file);
+      assert.equal(statSync(dataDirectory).mode & 0o777, 0o700);
+      const client = clientOf(server);
+      const { username, groups } = (await whoAmI(client)).status.userInfo;
+      assert.equal(username, "admin");
+      assert.ok(groups.includes("system:masters"));
+      client.close();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("keeps everything when it is started again: objects, CA, keys and tokens", async () => {
+    const first = await start();
+    const caCertificate = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "kept" } };
+    await first.client.request("POST", "/api/v1/namespaces", { body: namespace });
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await first.client.request("POST", "/api/v1/namespaces/kept/serviceaccounts", { body: account });
+    const path = "/api/v1/namespaces/kept/serviceaccounts/robot/token";
+    const { status } = await first.client.request<{ status: { token: string } }>("POST", path, {
+      body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: { audiences: [] } },
+    });
+    await first.stop();
+
+    const second = await start();
+    try {
+      assert.equal(readFileSync(join(dataDirectory, "ca.crt"), "utf8"), caCertificate);
+      const client = new ApiClient(
+        httpsTransport({
+          server: second.url,
+          caCertificates: caCertificate,
+          bearerToken: () => status.token,
+        }),
+      );
+      assert.equal((await whoAmI(client)).status.userInfo.username, "system:serviceaccount:kept:robot");
+      client.close();
+    } finally {
+      await second.stop();
+    }
+  });
+
+  test("refuses a folder of the other naming profile", async () => {
+    await assert.rejects(start({ profile: "kubernetes" }), /platform/);
+  });
+});
+
+describe("wrong settings", () => {
+  const broken = join(folder, "broken.pem");
+  writeFileSync(broken, "no certificate here");
+  const refusals: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
+    ["a CA file that is not there", { "client-ca-file": join(folder, "absent") }, /^--client-ca-file: cannot read /],
+    ["a CA file without a certificate", { "client-ca-file": broken }, /^--client-ca-file: .* holds no certificate$/],
+    [
+      "a serving certificate without its key",
+      { "tls-cert-file": broken },
+      /^--tls-cert-file and --tls-private-key-file/,
+    ],
+    ["an authorizer that does not exist", { "authorization-mode": ["Magic"] }, /^--authorization-mode: "Magic" is not/],
+    [
+      "a signing key that is none",
+      { "service-account-signing-key-file": broken },
+      /^--service-account-signing-key-file: /,
+    ],
+  ];
+  for (const [what, settings, message] of refusals) {
+    test(`${what} is one line that names the flag`, async () => {
+      await assert.rejects(start(settings), (error) => {
+        assert.ok(error instanceof UsageError, String(error));
+        assert.match(error.message, message);
+        assert.doesNotMatch(error.message, /\n/);
+        return true;
+      });
+    });
+  }
+});

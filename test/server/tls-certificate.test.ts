@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import pino from "pino";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { resolveFlags } from "../../src/machinery/command-line/flag.ts";
+import { serveFlags } from "../../src/server/serve-flags.ts";
+import type { ServingCertificate } from "../../src/machinery/http/listener.ts";
+import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
+import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
+
+describe("the serving certificate's files", () => {
+  it("may be unreadable or not fit for a while: that is logged, and the next look tries again", async (context: TestContext) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    context.mock.timers.enable({ apis: ["setInterval"] });
+    const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+    writeFileSync(cert, "certificate 1");
+    writeFileSync(key, "key 1");
+    const logged: string[] = [];
+    const certificate = openTlsCertificate(
+      resolveFlags(serveFlags, { commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }),
+      {
+        authority: openClusterAuthority({ dataDirectory: folder, clock: systemClock }),
+        clock: systemClock,
+        log: pino({ level: "error" }, { write: (line) => void logged.push(line) }),
+      },
+    );
+    const taken: ServingCertificate[] = [];
+    certificate.onRenewed((renewed) => {
+      if (renewed.key === "key of another") throw new Error("key values mismatch");
+      taken.push(renewed);
+    });
+    const look = async (): Promise<void> => {
+      context.mock.timers.tick(60_000);
+      await new Promise(setImmediate);
+    };
+
+    renameSync(key, `${key}.away`);
+    await look();
+    writeFileSync(key, "key of another");
+    await look();
+    await look();
+    assert.deepEqual(taken, []);
+    assert.equal(certificate.current().key, "key 1");
+    assert.equal(logged.length, 3);
+    writeFileSync(key, "key 2");
+    await look();
+    assert.deepEqual(taken, [{ cert: "certificate 1", key: "key 2" }]);
+    assert.equal(certificate.current().key, "key 2");
+    certificate.stop();
+  });
+});

@@ -1,7 +1,10 @@
 import type { Authorize } from "../machinery/api/attributes.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { bootstrapPolicy } from "../features/access/policy/bootstrap-policy.ts";
-import { alwaysAllow, createAuthorization, rbac, RuleResolver } from "../machinery/authorization/authorization.ts";
+import { alwaysAllow } from "../machinery/authorization/always-allow.ts";
+import { createAuthorization } from "../machinery/authorization/authorization.ts";
+import { rbac } from "../features/access/rbac/rbac-authorizer.ts";
+import { RuleResolver } from "../features/access/rbac/rule-resolver.ts";
 import type { Authorizer } from "../machinery/authorization/authorizer.ts";
 import { publicPaths } from "../machinery/authorization/public-paths.ts";
 import { nodeAuthorizer } from "../features/nodes/node-authorizer.ts";

@@ -1,5 +1,5 @@
 import type { Names } from "../machinery/api/names.ts";
-import { aggregateRules } from "../machinery/authorization/authorization.ts";
+import { aggregateRules } from "../features/access/rbac/aggregate-rules.ts";
 import type { ControllerOptions } from "./controller-flags.ts";
 import type { ResourceReference } from "../machinery/client/api-client.ts";
 import { clusterRoleAggregation } from "../features/access/rbac/cluster-role-aggregation.ts";

@@ -1,6 +1,6 @@
 import type { Names } from "../machinery/api/names.ts";
 import { authenticatedGroup } from "../machinery/api/user-info.ts";
-import { mustImpersonate } from "../machinery/authentication/authentication.ts";
+import { mustImpersonate } from "../features/access/credentials/impersonation.ts";
 import type { ImpersonationOnly } from "../features/access/credentials/impersonation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import type { ServeOptions } from "./serve-flags.ts";

@@ -1,7 +1,7 @@
 import type { Names } from "../machinery/api/names.ts";
 import { mastersGroup } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
-import { controllerManagerUsername } from "../machinery/authorization/authorization.ts";
+import { controllerManagerUsername } from "../features/access/policy/controller-policy.ts";
 
 /** Who the server's own client is. */
 export const serverUser: UserInfo = { username: "system:apiserver", groups: [mastersGroup], extra: {} };

@@ -1,7 +1,7 @@
 import type { Authorize } from "../machinery/api/attributes.ts";
 import type { Names } from "../machinery/api/names.ts";
-import type { Authentication } from "../machinery/authentication/authentication.ts";
-import type { RuleResolver } from "../machinery/authorization/authorization.ts";
+import type { Authentication } from "./authentication.ts";
+import type { RuleResolver } from "../features/access/rbac/rule-resolver.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../machinery/registry/resource-definition.ts";
 import { storedResources } from "./stored-resources.ts";
@@ -39,7 +39,7 @@ export function storedDefinitions(names: Names, { options, tokens, objects }: Is
 }
 
 export interface ReviewServices {
-  readonly authentication: Authentication;
+  readonly authentication: Pick<Authentication, "reviewToken">;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
 }

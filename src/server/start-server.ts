@@ -7,11 +7,8 @@ import type { Handler } from "../machinery/api/http-message.ts";
 import { namesFor } from "../machinery/api/names.ts";
 import type { Names, Profile } from "../machinery/api/names.ts";
 import { anonymousUsername } from "../machinery/api/user-info.ts";
-import {
-  bearerTokenWarnings,
-  createImpersonation,
-  identityHeaderRemover,
-} from "../machinery/authentication/authentication.ts";
+import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
+import { createImpersonation } from "../features/access/credentials/impersonation.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
@@ -25,7 +22,7 @@ import { afterOthersWrites } from "./wait-for-fresh-cache.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openAuditFile } from "./audit-file.ts";
-import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
+import { openAuthentication } from "./authentication.ts";
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
@@ -48,6 +45,7 @@ import { openAdmission, ServerRegistries } from "./server-registries.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
+import { openIdRoutes } from "../features/accounts/openid-routes.ts";
 import { openTokenServices } from "../features/accounts/token-services.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
@@ -194,12 +192,12 @@ async function composeServer(
     authenticate: isStoreShared ? afterOthersWrites(authenticate, () => registries.catchUp()) : authenticate,
     impersonate: (request, user) => impersonate(request.headers, user),
     authorize,
-    withoutIdentity: identityHeaderRemover(frontProxyHeaders(options)),
+    withoutIdentity: authentication.withoutIdentity,
     identityWarnings: (request, user) =>
       user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
     handleResource: createResourceHandler({ registries: registries.all, reviews, admission, authorize, clock }),
     openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
-    openIdDocuments: () => tokens.discovery(`${url}/openid/v1/jwks`),
+    pathRoutes: openIdRoutes(() => tokens.discovery(`${url}/openid/v1/jwks`)),
     healthChecks: [
       ...storeChecks(store, registries),
       {

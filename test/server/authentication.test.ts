@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import {
-  bearerTokenWarnings,
-  createAuthentication,
-  forApiAudiences,
-  identityHeaderRemover,
-  parseTokenFile,
-  standardFrontProxyHeaders,
-} from "../../src/machinery/authentication/authentication.ts";
+import { impersonationHeaders } from "../../src/features/access/credentials/impersonation.ts";
+import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
+import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
+import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
 import type { Headers } from "../../src/machinery/api/http-message.ts";
+import { createAuthentication } from "../../src/machinery/authentication/authentication.ts";
+import { bearerToken, bearerTokenWarnings } from "../../src/machinery/authentication/bearer-token.ts";
+import { notMine, refused } from "../../src/machinery/authentication/credential.ts";
+import type { Credential, CredentialOutcome } from "../../src/machinery/authentication/credential.ts";
+import { identityHeaderRemover } from "../../src/machinery/authentication/identity-headers.ts";
+import {
+  firstGoodToken,
+  forApiAudiences,
+  tokenReviewer,
+} from "../../src/machinery/authentication/token-authentication.ts";
 import { apiAudience, bob, scene, TestClock } from "../features/accounts/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../features/access/certificate-scene.ts";
 
@@ -18,53 +24,56 @@ const proxies = newAuthority("proxies");
 const [clientRoots, proxyRoots] = [[clients.certificate], [proxies.certificate]];
 const tokens = scene();
 const clock = new TestClock();
+const verifyToken = firstGoodToken([
+  tokens.verify,
+  forApiAudiences(parseTokenFile("static,dave,1,system:masters"), [apiAudience]),
+]);
+const usual = { allowedNames: ["proxy"], clock };
 const options = {
-  frontProxy: {
-    ...standardFrontProxyHeaders,
-    roots: () => proxyRoots,
-    allowedNames: ["proxy"],
-    isUserRequired: false,
-    clock,
-  },
-  clientCertificates: { names: platformNames, roots: () => clientRoots, clock },
-  tokenVerifiers: [tokens.verify, forApiAudiences(parseTokenFile("static,dave,1,system:masters"), [apiAudience])],
-  apiAudiences: [apiAudience],
+  credentials: [
+    frontProxy({ headers: standardFrontProxyHeaders, roots: () => proxyRoots, ...usual, isUserRequired: false }),
+    clientCertificate({ names: platformNames, roots: () => clientRoots, clock }),
+    bearerToken(verifyToken, [apiAudience]),
+  ],
   isAnonymousAllowed: true,
 };
-const authentication = createAuthentication(options);
+const authenticate = createAuthentication(options);
+const reviewToken = tokenReviewer(verifyToken, [apiAudience]);
 const alice = newCertificate(clients);
 const proxy = newCertificate(proxies, { subject: { commonName: "proxy" } });
-const who = (headers: Headers, ...certificates: Parameters<typeof request>[1] & object): string =>
-  authentication.authenticate(request(headers, certificates)).username;
+const who = async (headers: Headers, ...certificates: Parameters<typeof request>[1] & object): Promise<string> =>
+  (await authenticate(request(headers, certificates))).username;
 const is401 = { code: 401, message: "Unauthorized" };
 
 describe("the chain of authenticators", () => {
-  it("asks the front proxy before the client certificate before the token", () => {
-    assert.equal(who({ "x-remote-user": "carol", authorization: "Bearer static" }, proxy), "carol");
-    assert.equal(who({ "x-remote-user": "carol", authorization: "Bearer static" }, alice), "alice");
-    assert.equal(who({ "x-remote-user": "carol", authorization: "Bearer static" }), "dave");
+  it("asks the front proxy before the client certificate before the token", async () => {
+    assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }, proxy), "carol");
+    assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }, alice), "alice");
+    assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }), "dave");
   });
 
-  it("lets one good credential make up for a bad one", () => {
-    assert.equal(who({ authorization: "Bearer static" }, newCertificate(newAuthority("others"))), "dave");
-    assert.equal(who({ authorization: "Bearer garbage" }, alice), "alice");
+  it("lets one good credential make up for a bad one", async () => {
+    assert.equal(await who({ authorization: "Bearer static" }, newCertificate(newAuthority("others"))), "dave");
+    assert.equal(await who({ authorization: "Bearer garbage" }, alice), "alice");
   });
 
-  it("answers 401 when every credential is bad, a proxy's own certificate without a user included", () => {
-    assert.throws(() => who({ authorization: "Bearer garbage" }), is401);
-    assert.throws(() => who({}, newCertificate(newAuthority("others"))), is401);
-    assert.throws(() => who({}, proxy), is401);
+  it("answers 401 when every credential is bad, a proxy's own certificate without a user included", async () => {
+    await assert.rejects(who({ authorization: "Bearer garbage" }), is401);
+    await assert.rejects(who({}, newCertificate(newAuthority("others"))), is401);
+    await assert.rejects(who({}, proxy), is401);
   });
 
-  it("ends at a front proxy that names no user, where one is required, whatever else it carries", () => {
-    const frontProxy = { ...options.frontProxy, isUserRequired: true };
+  it("ends at a front proxy that names no user, where one is required, whatever else it carries", async () => {
     const strict = createAuthentication({
       ...options,
-      frontProxy,
-      clientCertificates: { ...options.clientCertificates, roots: () => proxyRoots },
+      credentials: [
+        frontProxy({ headers: standardFrontProxyHeaders, roots: () => proxyRoots, ...usual, isUserRequired: true }),
+        clientCertificate({ names: platformNames, roots: () => proxyRoots, clock }),
+        bearerToken(verifyToken, [apiAudience]),
+      ],
     });
-    const ask = (headers: Headers, ...certificates: Parameters<typeof request>[1] & object): string =>
-      strict.authenticate(request(headers, certificates)).username;
+    const ask = async (headers: Headers, ...certificates: Parameters<typeof request>[1] & object): Promise<string> =>
+      (await strict(request(headers, certificates))).username;
     const refusal = { code: 401, message: /the front proxy's request names no user/ };
     for (const headers of [
       {},
@@ -72,58 +81,95 @@ describe("the chain of authenticators", () => {
       { authorization: "Bearer static" },
       { "x-remote-group": "g" },
     ]) {
-      assert.throws(() => ask(headers, proxy), refusal);
+      await assert.rejects(ask(headers, proxy), refusal);
     }
-    assert.throws(() => ask({ "x-remote-user": "\xff" }, proxy), { code: 400 });
-    assert.equal(ask({ "x-remote-user": "carol" }, proxy), "carol");
-    assert.equal(ask({ "x-remote-user": "j\xc3\xbcrgen" }, proxy), "jürgen");
-    assert.equal(ask({ authorization: "Bearer static" }), "dave");
-    assert.equal(ask({ authorization: "Bearer static" }, alice), "dave");
+    await assert.rejects(ask({ "x-remote-user": "\xff" }, proxy), { code: 400 });
+    assert.equal(await ask({ "x-remote-user": "carol" }, proxy), "carol");
+    assert.equal(await ask({ "x-remote-user": "j\xc3\xbcrgen" }, proxy), "jürgen");
+    assert.equal(await ask({ authorization: "Bearer static" }), "dave");
+    assert.equal(await ask({ authorization: "Bearer static" }, alice), "dave");
   });
 
-  it("takes nobody for anonymous, unless anonymous may not ask", () => {
-    assert.deepEqual(authentication.authenticate(request()), {
+  it("takes nobody for anonymous, unless anonymous may not ask", async () => {
+    assert.deepEqual(await authenticate(request()), {
       username: "system:anonymous",
       groups: ["system:unauthenticated"],
       extra: {},
     });
     const strict = createAuthentication({ ...options, isAnonymousAllowed: false });
-    assert.throws(() => strict.authenticate(request()), is401);
+    assert.throws(() => strict(request()), is401);
   });
 
-  it("puts everybody else into system:authenticated, once", () => {
-    assert.deepEqual(authentication.authenticate(request({}, [alice])).groups, ["dev", "ops", "system:authenticated"]);
+  it("puts everybody else into system:authenticated, once", async () => {
+    assert.deepEqual((await authenticate(request({}, [alice]))).groups, ["dev", "ops", "system:authenticated"]);
     const grouped = newCertificate(clients, {
       subject: { commonName: "eve", organizations: ["system:authenticated"] },
     });
-    assert.deepEqual(authentication.authenticate(request({}, [grouped])).groups, ["system:authenticated"]);
+    assert.deepEqual((await authenticate(request({}, [grouped]))).groups, ["system:authenticated"]);
+  });
+});
+
+describe("a credential that asks outside this process", () => {
+  const slow = (answer: () => Promise<CredentialOutcome>): Credential => ({
+    name: "slow",
+    headers: { names: [], prefixes: [] },
+    authenticate: answer,
+  });
+  const askThenTokens = (credential: Credential, onFailure?: (failed: Credential, error: unknown) => void) =>
+    createAuthentication({
+      credentials: [credential, bearerToken(verifyToken, [apiAudience])],
+      isAnonymousAllowed: true,
+      ...(onFailure !== undefined && { onFailure }),
+    });
+
+  it("is waited for, and decides before those that come after it", async () => {
+    const user = { username: "erin", groups: [], extra: {} };
+    const ask = askThenTokens(slow(() => Promise.resolve({ outcome: "authenticated", user })));
+    assert.equal((await ask(request({ authorization: "Bearer static" }))).username, "erin");
+  });
+
+  it("leaves the request to the next one when it is not its own, and to nobody when it is refused", async () => {
+    const stranger = askThenTokens(slow(() => Promise.resolve(notMine)));
+    assert.equal((await stranger(request({ authorization: "Bearer static" }))).username, "dave");
+    assert.equal((await stranger(request())).username, "system:anonymous");
+    const bad = askThenTokens(slow(() => Promise.resolve(refused("no"))));
+    await assert.rejects(async () => bad(request()), is401);
+  });
+
+  it("counts as refused when it fails, and says so", async () => {
+    const failures: string[] = [];
+    const failing = slow(() => Promise.reject(new Error("connection refused")));
+    const ask = askThenTokens(failing, ({ name }, error) => failures.push(`${name}: ${String(error)}`));
+    await assert.rejects(async () => ask(request()), is401);
+    assert.equal((await ask(request({ authorization: "Bearer static" }))).username, "dave");
+    assert.deepEqual(failures, ["slow: Error: connection refused", "slow: Error: connection refused"]);
   });
 });
 
 describe("a token under review", () => {
-  const review = (token: string, audiences: readonly string[] = []) => authentication.reviewToken(token, audiences);
+  const review = async (token: string, audiences: readonly string[] = []) => reviewToken(token, audiences);
 
-  it("is checked for the audiences of the API when none are given", () => {
-    const found = review(tokens.issue(bob, { audiences: [apiAudience, "x"], lifetimeSeconds: 600 }));
+  it("is checked for the audiences of the API when none are given", async () => {
+    const found = await review(tokens.issue(bob, { audiences: [apiAudience, "x"], lifetimeSeconds: 600 }));
     assert.ok(found.isAuthenticated);
     assert.deepEqual(found.audiences, [apiAudience]);
     assert.ok(found.user.groups.includes("system:authenticated"));
   });
 
-  it("is answered with upstream's words when it is no good", () => {
-    const error = (token: string): string => {
-      const found = review(token, ["b"]);
+  it("is answered with upstream's words when it is no good", async () => {
+    const error = async (token: string): Promise<string> => {
+      const found = await review(token, ["b"]);
       return found.isAuthenticated ? "" : found.error;
     };
     const token = tokens.issue(bob, { audiences: ["a"], lifetimeSeconds: 600 });
-    assert.equal(error("garbage"), "invalid bearer token");
+    assert.equal(await error("garbage"), "invalid bearer token");
     assert.equal(
-      error(token),
+      await error(token),
       '[invalid bearer token, token audiences ["a"] is invalid for the target audiences ["b"]]',
     );
-    assert.equal(error(`${token}A`), "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]");
+    assert.equal(await error(`${token}A`), "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]");
     tokens.objects.serviceAccounts.delete("ns/bob");
-    const gone = review(token, ["a"]);
+    const gone = await review(token, ["a"]);
     tokens.objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
     assert.deepEqual(gone, {
       isAuthenticated: false,
@@ -131,33 +177,38 @@ describe("a token under review", () => {
     });
   });
 
-  it("of the token file is good for the audiences of the API only", () => {
-    assert.equal(review("static").isAuthenticated, true);
-    assert.equal(review("static", ["vault"]).isAuthenticated, false);
+  it("of the token file is good for the audiences of the API only", async () => {
+    assert.equal((await review("static")).isAuthenticated, true);
+    assert.equal((await review("static", ["vault"])).isAuthenticated, false);
   });
 
-  it("is taken as it is: a scheme, a word behind it or white space are no part of it", () => {
+  it("is taken as it is: a scheme, a word behind it or white space are no part of it", async () => {
     for (const token of ["Bearer static", "static x", " static", "static\n"]) {
-      assert.equal(review(token).isAuthenticated, false, JSON.stringify(token));
+      assert.equal((await review(token)).isAuthenticated, false, JSON.stringify(token));
     }
   });
 });
 
-it("a header with two spaces is anonymous, with a warning", () => {
-  assert.equal(who({ authorization: "Bearer  static" }), "system:anonymous");
+it("a header with two spaces is anonymous, with a warning", async () => {
+  assert.equal(await who({ authorization: "Bearer  static" }), "system:anonymous");
   assert.equal(bearerTokenWarnings({ authorization: "Bearer  static" }).length, 1);
   for (const authorization of ["Bearer static", "Bearer ", "Basic  x", ""]) {
     assert.deepEqual(bearerTokenWarnings({ authorization }), []);
   }
 });
 
-it("headers that claim an identity are removed, configured and standard ones, with dashes and underscores", () => {
-  const remove = identityHeaderRemover({
+it("headers that claim an identity are removed, configured and standard ones, with dashes and underscores", async () => {
+  const headers = {
     usernameHeaders: ["x-proxy-user"],
     uidHeaders: [],
     groupHeaders: ["x_proxy_group"],
     extraHeaderPrefixes: ["x-proxy-extra-"],
-  });
+  };
+  const declaring = [
+    frontProxy({ headers, roots: () => [], allowedNames: [], isUserRequired: false, clock }),
+    bearerToken(verifyToken, []),
+  ];
+  const remove = identityHeaderRemover([impersonationHeaders, ...declaring.map((one) => one.headers)]);
   const claims = [
     "authorization",
     "impersonate-user",

@@ -5,15 +5,16 @@ import { platformNames } from "../../src/machinery/api/names.ts";
 import { bearerToken } from "../../src/machinery/authentication/bearer-token.ts";
 import { bootstrapTokens } from "../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
-import type { AuthenticateRequest } from "../../src/machinery/authentication/credential.ts";
+import type { Credential } from "../../src/machinery/authentication/credential.ts";
+import { identityHeaderRemover } from "../../src/machinery/authentication/identity-headers.ts";
 import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
 import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
-import { forApiAudiences } from "../../src/machinery/authentication/token-chain.ts";
+import { forApiAudiences } from "../../src/machinery/authentication/token-authentication.ts";
 import { apiAudience, bob, scene, TestClock } from "../features/accounts/token-scene.ts";
 import { newAuthority, newCertificate, oneHour, request, startOf2026 } from "../features/access/certificate-scene.ts";
 
-interface Credential {
-  readonly authenticate: AuthenticateRequest;
+interface CredentialCase {
+  readonly credential: Credential;
   readonly absent: Readonly<Record<string, HttpRequest>>;
   readonly bad: Readonly<Record<string, HttpRequest>>;
   readonly good: HttpRequest;
@@ -23,6 +24,7 @@ interface Credential {
 const authority = newAuthority("clients");
 const stranger = newAuthority("strangers");
 const certificates = { roots: roots([authority.certificate]), clock: new TestClock(), names: platformNames };
+const proxied = { ...certificates, headers: standardFrontProxyHeaders, isUserRequired: false };
 const tokens = scene();
 const apiToken = tokens.issue(bob, { audiences: [apiAudience], lifetimeSeconds: 600 });
 
@@ -53,9 +55,9 @@ const withProxyHeaders = (requests: Readonly<Record<string, HttpRequest>>): Reco
   );
 const proxy = { subject: { commonName: "proxy" } };
 
-const credentials: Readonly<Record<string, Credential>> = {
+const credentials: Readonly<Record<string, CredentialCase>> = {
   "a client certificate": {
-    authenticate: clientCertificate(certificates),
+    credential: clientCertificate(certificates),
     absent: {
       "no certificate": noCertificate,
       "no common name": request({}, [newCertificate(authority, { subject: { organizations: ["x"] } })]),
@@ -65,12 +67,7 @@ const credentials: Readonly<Record<string, Credential>> = {
     username: "alice",
   },
   "a front proxy": {
-    authenticate: frontProxy({
-      ...certificates,
-      ...standardFrontProxyHeaders,
-      allowedNames: ["proxy"],
-      isUserRequired: false,
-    }),
+    credential: frontProxy({ ...proxied, allowedNames: ["proxy"] }),
     absent: {
       "headers without a certificate": noCertificate,
       "a proxy's certificate without headers": request({}, [newCertificate(authority, proxy)]),
@@ -86,7 +83,7 @@ const credentials: Readonly<Record<string, Credential>> = {
     username: "carol",
   },
   "a service account token": {
-    authenticate: bearerToken(tokens.verify, [apiAudience]),
+    credential: bearerToken(tokens.verify, [apiAudience]),
     absent: {
       "no header": request(),
       "an empty header": request({ authorization: "" }),
@@ -109,14 +106,14 @@ const credentials: Readonly<Record<string, Credential>> = {
     username: "system:serviceaccount:ns:bob",
   },
   "a token of the token file": {
-    authenticate: bearerToken(forApiAudiences(parseTokenFile('secret,dave,uid-1,"a,b"'), [apiAudience]), [apiAudience]),
+    credential: bearerToken(forApiAudiences(parseTokenFile('secret,dave,uid-1,"a,b"'), [apiAudience]), [apiAudience]),
     absent: { "no header": request() },
     bad: { "another token": bearer("Secret"), "part of the token": bearer("secre") },
     good: bearer("secret"),
     username: "dave",
   },
   "a bootstrap token": {
-    authenticate: bearerToken(
+    credential: bearerToken(
       forApiAudiences(
         bootstrapTokens({
           names: platformNames,
@@ -152,22 +149,22 @@ const credentials: Readonly<Record<string, Credential>> = {
   },
 };
 
-for (const [name, { authenticate, absent, bad, good, username }] of Object.entries(credentials)) {
+for (const [name, { credential, absent, bad, good, username }] of Object.entries(credentials)) {
   describe(name, () => {
     for (const [what, one] of Object.entries(absent)) {
-      it(`is not seen in: ${what}`, () => assert.equal(authenticate(one).outcome, "notMine"));
+      it(`is not seen in: ${what}`, async () => assert.equal((await credential.authenticate(one)).outcome, "notMine"));
     }
     for (const [what, one] of Object.entries(bad)) {
-      it(`is refused when it is: ${what}`, () => {
-        const answer = authenticate(one);
+      it(`is refused when it is: ${what}`, async () => {
+        const answer = await credential.authenticate(one);
         assert.ok(answer.outcome === "refused");
         const [, token = "none"] = String(one.headers["authorization"]).split(" ");
         assert.ok(!answer.message.includes(token));
       });
     }
-    it("tells who asks, again and again", () => {
+    it("tells who asks, again and again", async () => {
       for (let times = 0; times < 2; times++) {
-        const answer = authenticate(good);
+        const answer = await credential.authenticate(good);
         assert.ok(answer.outcome === "authenticated");
         assert.equal(answer.user.username, username);
       }
@@ -176,55 +173,50 @@ for (const [name, { authenticate, absent, bad, good, username }] of Object.entri
 }
 
 describe("a client certificate", () => {
-  it("makes groups of its organizations, and its SHA-256 the credential's id", () => {
+  it("makes groups of its organizations, and its SHA-256 the credential's id", async () => {
     const certificate = newCertificate(authority);
-    const answer = clientCertificate(certificates)(request({}, [certificate]));
+    const answer = await clientCertificate(certificates).authenticate(request({}, [certificate]));
     assert.ok(answer.outcome === "authenticated");
     assert.deepEqual(answer.user.groups, ["dev", "ops"]);
     const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
     assert.deepEqual(answer.user.extra, { "authentication.platform.io/credential-id": [`X509SHA256=${fingerprint}`] });
   });
 
-  it("ends on a connection that has lived longer", () => {
+  it("ends on a connection that has lived longer", async () => {
     const clock = new TestClock();
-    const authenticate = clientCertificate({ ...certificates, clock });
+    const { authenticate } = clientCertificate({ ...certificates, clock });
     const connection = request({}, [newCertificate(authority)]);
-    assert.equal(authenticate(connection).outcome, "authenticated");
+    assert.equal((await authenticate(connection)).outcome, "authenticated");
     clock.passSeconds(oneHour / 1000 + 1);
-    assert.equal(authenticate(connection).outcome, "refused");
+    assert.equal((await authenticate(connection)).outcome, "refused");
   });
 
-  it("is checked once a connection, whatever list its CAs come in", () => {
+  it("is checked once a connection, whatever list its CAs come in", async () => {
     let questions = 0;
     const counted = new Proxy(authority.certificate, {
       get: (certificate, key) => (key === "rawSubject" && questions++, Reflect.get(certificate, key) as unknown),
     });
-    const authenticate = clientCertificate({ ...certificates, roots: () => [counted] });
+    const { authenticate } = clientCertificate({ ...certificates, roots: () => [counted] });
     const connection = request({}, [newCertificate(authority)]);
-    authenticate(connection);
+    await authenticate(connection);
     const first = questions;
-    authenticate(connection);
+    await authenticate(connection);
     assert.ok(first > 0);
     assert.equal(questions, first);
   });
 
-  it("ends when its CA is taken away", () => {
+  it("ends when its CA is taken away", async () => {
     let current = [authority.certificate];
-    const authenticate = clientCertificate({ ...certificates, roots: () => current });
+    const { authenticate } = clientCertificate({ ...certificates, roots: () => current });
     const connection = request({}, [newCertificate(authority)]);
-    assert.equal(authenticate(connection).outcome, "authenticated");
+    assert.equal((await authenticate(connection)).outcome, "authenticated");
     current = [stranger.certificate];
-    assert.equal(authenticate(connection).outcome, "refused");
+    assert.equal((await authenticate(connection)).outcome, "refused");
   });
 });
 
-it("a front proxy tells groups, uid and extra, with keys in lower case and decoded", () => {
-  const authenticate = frontProxy({
-    ...certificates,
-    ...standardFrontProxyHeaders,
-    allowedNames: [],
-    isUserRequired: false,
-  });
+it("a front proxy tells groups, uid and extra, with keys in lower case and decoded", async () => {
+  const { authenticate } = frontProxy({ ...proxied, allowedNames: [] });
   const headers = {
     "x-remote-user": "carol",
     "x-remote-uid": "u-1",
@@ -233,7 +225,7 @@ it("a front proxy tells groups, uid and extra, with keys in lower case and decod
     "x-remote-extra-bad%zz": "kept",
     "x-remote-extra-__proto__": "z",
   };
-  const answer = authenticate(request(headers, [newCertificate(authority, proxy)]));
+  const answer = await authenticate(request(headers, [newCertificate(authority, proxy)]));
   assert.ok(answer.outcome === "authenticated");
   const { extra, ...user } = answer.user;
   assert.deepEqual(user, { username: "carol", uid: "u-1", groups: ["a", "b"] });
@@ -242,4 +234,14 @@ it("a front proxy tells groups, uid and extra, with keys in lower case and decod
     ["bad%zz", ["kept"]],
     ["__proto__", ["z"]],
   ]);
+});
+
+describe("every credential that reads a header", () => {
+  for (const [name, { credential, good }] of Object.entries(credentials)) {
+    it(`declares the headers that it reads, so that they are removed: ${name}`, async () => {
+      const stripped = identityHeaderRemover([credential.headers])(good);
+      const isByHeader = Object.keys(good.headers).length > 0;
+      assert.equal((await credential.authenticate(stripped)).outcome, isByHeader ? "notMine" : "authenticated");
+    });
+  }
 });

@@ -199,7 +199,7 @@ const unused = (): never => {
   throw new Error("only the schemas are looked at");
 };
 const reviews = reviewDefinitions(kubernetesNames, {
-  authentication: { authenticate: unused, reviewToken: unused },
+  authentication: { reviewToken: unused },
   authorize: unused,
   resolver: { rulesFor: unused } as unknown as ReviewServices["resolver"],
 });

@@ -1,6 +1,6 @@
 import { badRequest } from "../../machinery/api/api-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { UserInfo } from "../../machinery/api/user-info.ts";
+import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import { defineReview } from "../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
@@ -60,18 +60,11 @@ const tokenReviewSchema = object({
 
 export type TokenReview = Infer<typeof tokenReviewSchema>;
 
-export interface TokenReviewOptions {
-  /** No audiences mean those of this API. */
-  reviewToken(
-    token: string,
-    audiences: readonly string[],
-  ):
-    | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
-    | { readonly isAuthenticated: false; readonly error: string };
-}
-
 /** A token that is no good is an answer, not an error; only a missing one is. */
-export const tokenReviews = (names: Names, { reviewToken }: TokenReviewOptions): ReviewDefinition<TokenReview> =>
+export const tokenReviews = (
+  names: Names,
+  { reviewToken }: { readonly reviewToken: ReviewToken },
+): ReviewDefinition<TokenReview> =>
   defineReview({
     group: names.group("authentication"),
     version: "v1",
@@ -83,7 +76,7 @@ export const tokenReviews = (names: Names, { reviewToken }: TokenReviewOptions):
     create: async (review) => {
       const { token = "", audiences = [] } = review.spec;
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
-      const found = reviewToken(token, audiences);
+      const found = await reviewToken(token, audiences);
       const status: TokenReview["status"] = found.isAuthenticated
         ? { authenticated: true, user: shownUser(found.user), audiences: [...found.audiences] }
         : { user: {}, error: found.error };

@@ -15,7 +15,8 @@ import {
   parseSigningKey,
   parseVerificationKeys,
 } from "./tokens/tokens.ts";
-import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects, VerifyToken } from "./tokens/tokens.ts";
+import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects } from "./tokens/tokens.ts";
+import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
 
 /** Everything about service account tokens that the settings and the data directory decide. */

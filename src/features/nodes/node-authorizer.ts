@@ -2,7 +2,7 @@ import type { ResourceAttributes } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
-import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
+import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import { ruleAllows } from "../access/rbac/rule-matching.ts";
 import type { PolicyRule } from "../access/rbac-types.ts";
 import type { Decision } from "../../machinery/api/attributes.ts";
@@ -43,7 +43,7 @@ export function nodeNameOf({ username, groups }: UserInfo): string | undefined {
  * Limits nodes to what is theirs (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that Pods on the
  * node refer to, Pods on the node, its own Node and Lease. For everybody else it has no opinion.
  */
-export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): Authorizer {
+export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
   const coordination = names.group("coordination");
 
   const limit = (node: string, attributes: ResourceAttributes): string | undefined => {

@@ -1,7 +1,8 @@
 import type { Headers } from "../api/http-message.ts";
-import type { VerifyToken } from "../../features/accounts/tokens/service-account-tokens.ts";
-import type { AuthenticateRequest } from "./credential.ts";
+import { andThen } from "../api/eventually.ts";
+import type { Credential } from "./credential.ts";
 import { notMine, refused } from "./credential.ts";
+import type { VerifyToken } from "./token-authentication.ts";
 import { firstHeaderValue } from "./header-values.ts";
 
 const extraSpaceWarning =
@@ -24,11 +25,14 @@ export function bearerTokenWarnings(headers: Headers): string[] {
 }
 
 /** Authenticates by the bearer token, for the audiences of this API. A token that nobody knows is refused. */
-export function bearerToken(verify: VerifyToken, apiAudiences: readonly string[]): AuthenticateRequest {
-  return ({ headers }) => {
+export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]): Credential => ({
+  name: "bearer token",
+  headers: { names: ["authorization"], prefixes: [] },
+  authenticate({ headers }) {
     const token = bearerTokenOf(headers);
     if (token === undefined) return notMine;
-    const outcome = verify(token, apiAudiences);
-    return outcome.outcome === "notMine" ? refused("invalid bearer token") : outcome;
-  };
-}
+    return andThen(verify(token, apiAudiences), (answer) =>
+      answer.outcome === "notMine" ? refused("invalid bearer token") : answer,
+    );
+  },
+});

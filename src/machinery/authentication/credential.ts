@@ -1,8 +1,10 @@
+import type { Eventually } from "../api/eventually.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import type { IdentityHeaders } from "./identity-headers.ts";
 
 /**
- * What an authenticator says of a request: it carries no credential of this kind; it carries one that is no good, and why
+ * What an authenticator says of a request: it carries no credential of this kind; it carries one that is refused, and why
  * (for the log: never with the credential in it); or it tells who asks.
  */
 export type CredentialOutcome =
@@ -11,10 +13,20 @@ export type CredentialOutcome =
   | { readonly outcome: "authenticated"; readonly user: UserInfo };
 
 /**
- * One kind of credential. Synchronous: everything that it looks at is in memory. Throws only an ApiError, for what must end
- * the request: headers that cannot be read, and a front proxy that must name a user and names none.
+ * One kind of credential: how it is read, and which headers it reads. `server/authentication.ts` lists all of them in the
+ * order in which they are asked.
  */
-export type AuthenticateRequest = (request: HttpRequest) => CredentialOutcome;
+export interface Credential {
+  /** For logs: a few plain words. */
+  readonly name: string;
+  /** Every header that carries or claims an identity for it. They are removed before anything else sees the request. */
+  readonly headers: IdentityHeaders;
+  /**
+   * Throws only an ApiError, for what must end the request: headers that cannot be read, a front proxy that must name a user
+   * and names none. A promise only where something outside this process must be asked; it may reject.
+   */
+  readonly authenticate: (request: HttpRequest) => Eventually<CredentialOutcome>;
+}
 
 export const notMine: CredentialOutcome = { outcome: "notMine" };
 export const refused = (message: string): CredentialOutcome => ({ outcome: "refused", message });

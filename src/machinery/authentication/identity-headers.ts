@@ -1,26 +1,20 @@
 import type { Connection, Headers, HttpRequest } from "../api/http-message.ts";
-import type { FrontProxyHeaders } from "../../features/access/credentials/front-proxy.ts";
-import { standardFrontProxyHeaders } from "../../features/access/credentials/front-proxy.ts";
 
 const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
+/** Headers that carry or claim an identity, by name and by the beginning of their names; in lower case. */
+export interface IdentityHeaders {
+  readonly names: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
 /**
- * Makes a function that takes every header that carries or claims an identity out of a request: Authorization, the
- * impersonation headers, and the front proxy's, under their standard names and the configured ones. `_` counts as `-`:
- * whatever reads headers afterwards may take one for the other (CVE-2025-64484). A request without any stays as it is.
+ * Makes a function that takes every declared identity header out of a request. `_` counts as `-`: whatever reads headers
+ * afterwards may take one for the other (CVE-2025-64484). A request without any stays as it is.
  */
-export function identityHeaderRemover(configured: FrontProxyHeaders = standardFrontProxyHeaders) {
-  const families = [standardFrontProxyHeaders, configured];
-  const names = new Set(
-    families
-      .flatMap((family) => [...family.usernameHeaders, ...family.uidHeaders, ...family.groupHeaders])
-      .concat("authorization", "impersonate-user", "impersonate-group", "impersonate-uid")
-      .map(dashed),
-  );
-  const prefixes = families
-    .flatMap((family) => family.extraHeaderPrefixes)
-    .concat("impersonate-extra-")
-    .map(dashed);
+export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
+  const names = new Set(declared.flatMap((headers) => headers.names.map(dashed)));
+  const prefixes = [...new Set(declared.flatMap((headers) => headers.prefixes.map(dashed)))];
   const isIdentity = (name: string): boolean => {
     const key = dashed(name);
     return names.has(key) || prefixes.some((prefix) => key.startsWith(prefix));

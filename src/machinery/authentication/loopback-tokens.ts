@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { UserInfo } from "../api/user-info.ts";
-import { tokenDigest } from "../../features/accounts/tokens/token-digest.ts";
+import { tokenDigest } from "./token-digest.ts";
 
 /**
  * Tokens of this process for itself: random, kept in memory only, gone with the process. They let the server's own clients

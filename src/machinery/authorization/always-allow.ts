@@ -1,4 +1,4 @@
-import type { Authorizer } from "./authorizer.ts";
+import type { AuthorizerInMemory } from "./authorizer.ts";
 
 /** Lets everyone do everything: for development only. */
-export const alwaysAllow: Authorizer = () => ({ decision: "allow", reason: "" });
+export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reason: "" });

@@ -1,4 +1,8 @@
 import type { AuthorizationAttributes, Decision } from "../api/attributes.ts";
+import type { Eventually } from "../api/eventually.ts";
 
-/** One authorizer. Synchronous: whatever it looks at is in memory. Never throws. */
-export type Authorizer = (attributes: AuthorizationAttributes) => Decision;
+/** One authorizer. Never throws. A promise only where something outside this process must be asked. */
+export type Authorizer = (attributes: AuthorizationAttributes) => Eventually<Decision>;
+
+/** An authorizer that has all it needs in memory. */
+export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decision;

@@ -1,5 +1,4 @@
 import type { Handler } from "../api/http-message.ts";
-import type { DiscoveryDocuments } from "../../features/accounts/tokens/discovery-documents.ts";
 import type { AuditLog } from "./audit.ts";
 import { createRequestChain } from "./request-chain.ts";
 import type { ChainLog, ChainOptions } from "./request-chain.ts";
@@ -11,9 +10,8 @@ import { Metrics } from "./metrics.ts";
 import type { AuditCounts } from "./metrics.ts";
 import { openApiRoutes } from "./openapi-routes.ts";
 import type { OpenApiSource } from "./openapi-routes.ts";
-import { openIdRoutes } from "../../features/accounts/openid-routes.ts";
 import { withIndex } from "./path-routes.ts";
-import type { PathRoute } from "./path-routes.ts";
+import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
 import { versionRoutes } from "./version-routes.ts";
@@ -25,7 +23,8 @@ export interface ApiServerOptions extends Pick<
   /** Every kind that is served, stored or not: the order of groups and versions is that of discovery. */
   readonly definitions: readonly Definition[];
   readonly openApi: OpenApiSource;
-  readonly openIdDocuments: () => DiscoveryDocuments;
+  /** Paths outside the API that features answer. */
+  readonly pathRoutes?: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
   readonly log: ChainLog;
   readonly audit?: AuditLog & { counts(): AuditCounts };
@@ -59,7 +58,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
       }),
       ["/metrics", metricsRoute],
       ...openApiRoutes(options.openApi),
-      ...openIdRoutes(options.openIdDocuments),
+      ...(options.pathRoutes ?? []),
       ...versionRoutes(options.signetVersion),
     ]),
   );

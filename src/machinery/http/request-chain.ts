@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import { accessDenied } from "../api/access-denied.ts";
 import type { Authorize, Decision } from "../api/attributes.ts";
+import type { Eventually } from "../api/eventually.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
@@ -16,8 +17,6 @@ import type { ParsedRequestInfo } from "./parse-request-info.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warning-header.ts";
-
-type Eventually<T> = T | Promise<T>;
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {

@@ -2,15 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { kubernetesNames, platformNames } from "../../../src/machinery/api/names.ts";
 import type { ClusterRole, PolicyRule } from "../../../src/features/access/rbac-types.ts";
-import {
-  aggregateRules,
-  bootstrapPolicy,
-  createAuthorization,
-  rbac,
-  reconcileBinding,
-  reconcileRole,
-  RuleResolver,
-} from "../../../src/machinery/authorization/authorization.ts";
+import { aggregateRules } from "../../../src/features/access/rbac/aggregate-rules.ts";
+import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
+import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
+import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
+import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile.ts";
+import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
 
 const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
@@ -135,8 +132,8 @@ for (const names of [platformNames, kubernetesNames]) {
         }),
       ),
     ]);
-    const may = (attributes: ReturnType<typeof asks>, ...groups: string[]): boolean =>
-      authorize({ ...attributes, user: user("somebody", ...groups) }).decision === "allow";
+    const may = async (attributes: ReturnType<typeof asks>, ...groups: string[]): Promise<boolean> =>
+      (await authorize({ ...attributes, user: user("somebody", ...groups) })).decision === "allow";
     const create = (group: "authentication" | "authorization", resource: string) =>
       asks({ verb: "create", group: names.group(group), resource, namespace: "" });
 
@@ -145,33 +142,33 @@ for (const names of [platformNames, kubernetesNames]) {
       for (const { roleRef: bound } of policy.clusterRoleBindings) assert.ok(clusterRoles.has(bound.name), bound.name);
     });
 
-    it("lets anonymous read health and version, and nothing else", () => {
+    it("lets anonymous read health and version, and nothing else", async () => {
       for (const path of ["/healthz", "/livez", "/readyz", "/version"])
-        assert.ok(may(asksPath(path), "system:unauthenticated"));
+        assert.ok(await may(asksPath(path), "system:unauthenticated"));
       for (const path of ["/api", "/metrics", "/openid/v1/jwks", "/"])
-        assert.ok(!may(asksPath(path), "system:unauthenticated"));
-      assert.ok(!may(create("authentication", "selfsubjectreviews"), "system:unauthenticated"));
+        assert.ok(!(await may(asksPath(path), "system:unauthenticated")));
+      assert.ok(!(await may(create("authentication", "selfsubjectreviews"), "system:unauthenticated")));
     });
 
-    it("lets the authenticated ask about themselves and discover, and read no resource", () => {
-      assert.ok(may(create("authentication", "selfsubjectreviews"), "system:authenticated"));
-      assert.ok(may(create("authorization", "selfsubjectaccessreviews"), "system:authenticated"));
-      assert.ok(may(asksPath("/apis/x/v1"), "system:authenticated"));
-      assert.ok(!may(create("authentication", "tokenreviews"), "system:authenticated"));
-      assert.ok(!may(asks({ resource: "serviceaccounts" }), "system:authenticated"));
+    it("lets the authenticated ask about themselves and discover, and read no resource", async () => {
+      assert.ok(await may(create("authentication", "selfsubjectreviews"), "system:authenticated"));
+      assert.ok(await may(create("authorization", "selfsubjectaccessreviews"), "system:authenticated"));
+      assert.ok(await may(asksPath("/apis/x/v1"), "system:authenticated"));
+      assert.ok(!(await may(create("authentication", "tokenreviews"), "system:authenticated")));
+      assert.ok(!(await may(asks({ resource: "serviceaccounts" }), "system:authenticated")));
     });
 
-    it("lets whoever is authenticated read trust bundles, and service accounts the issuer's documents", () => {
+    it("lets whoever is authenticated read trust bundles, and service accounts the issuer's documents", async () => {
       const bundles = asks({
         verb: "list",
         group: names.group("certificates"),
         resource: "clustertrustbundles",
         namespace: "",
       });
-      assert.ok(may(bundles, "system:serviceaccounts"));
-      assert.ok(may(bundles, "system:authenticated"));
-      assert.ok(!may(bundles, "system:unauthenticated"));
-      assert.ok(may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
+      assert.ok(await may(bundles, "system:serviceaccounts"));
+      assert.ok(await may(bundles, "system:authenticated"));
+      assert.ok(!(await may(bundles, "system:unauthenticated")));
+      assert.ok(await may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
     });
 
     it("has admin above edit above view", () => {

@@ -1,10 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { createServiceAccountTokenVerifier } from "../../../src/features/accounts/tokens/service-account-tokens.ts";
-import type {
-  ServiceAccountTokenOptions,
-  VerifyToken,
-} from "../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type { ServiceAccountTokenOptions } from "../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type { VerifyTokenInMemory } from "../../../src/machinery/authentication/token-authentication.ts";
 import { createTokenIssuer } from "../../../src/features/accounts/tokens/token-issuer.ts";
 import type { IssueToken } from "../../../src/features/accounts/tokens/token-issuer.ts";
 import { generateSigningKeyPem, parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
@@ -56,7 +54,7 @@ export interface Scene {
   readonly pem: string;
   readonly key: SigningKey;
   readonly issue: IssueToken;
-  readonly verify: VerifyToken;
+  readonly verify: VerifyTokenInMemory;
 }
 
 /** A server with the account `ns/bob` (uid `bob-uid`), and what it issues and verifies tokens with. */

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { conflict, notFound, statusOf, tooManyRequests, unauthorized } from "../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import { openIdRoutes } from "../../../src/features/accounts/openid-routes.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
@@ -102,10 +103,10 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
       version3: () => ({ openapi: "3.0.0" }),
       version2: () => ({ swagger: "2.0" }),
     },
-    openIdDocuments: () => ({
+    pathRoutes: openIdRoutes(() => ({
       configuration: document("application/json"),
       keys: document("application/jwk-set+json"),
-    }),
+    })),
     healthChecks: [],
     log: { error: (fields, message) => logged.push({ fields, message }) },
     signetVersion: "0.0.0",

@@ -4,7 +4,7 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
-import type { AuthenticateRequest } from "../../../machinery/authentication/credential.ts";
+import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { notMine, refused } from "../../../machinery/authentication/credential.ts";
 
 export interface ClientCertificateOptions extends CertificateVerifierOptions {
@@ -15,7 +15,7 @@ export interface ClientCertificateOptions extends CertificateVerifierOptions {
  * Authenticates by a client certificate: the common name is the user, the organizations are the groups (upstream:
  * `x509.CommonNameUserConversion`). One without a common name is nobody's.
  */
-export function clientCertificate(options: ClientCertificateOptions): AuthenticateRequest {
+export function clientCertificate(options: ClientCertificateOptions): Credential {
   const verify = createCertificateVerifier(options);
   const credentialId = options.names.subdomainKey("authentication", "credential-id");
   const users = new WeakMap<Certificate, UserInfo>();
@@ -33,10 +33,14 @@ export function clientCertificate(options: ClientCertificateOptions): Authentica
     return user;
   };
 
-  return ({ connection: { peerCertificates } }) => {
-    if (peerCertificates.length === 0) return notMine;
-    const answer = verify(peerCertificates);
-    if (!answer.isTrusted) return refused(answer.reason);
-    return answer.leaf.subject.commonName === "" ? notMine : { outcome: "authenticated", user: userOf(answer.leaf) };
+  return {
+    name: "client certificate",
+    headers: { names: [], prefixes: [] },
+    authenticate({ connection: { peerCertificates } }) {
+      if (peerCertificates.length === 0) return notMine;
+      const answer = verify(peerCertificates);
+      if (!answer.isTrusted) return refused(answer.reason);
+      return answer.leaf.subject.commonName === "" ? notMine : { outcome: "authenticated", user: userOf(answer.leaf) };
+    },
   };
 }

@@ -1,7 +1,10 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
-import type { AuthenticateRequest } from "../../../machinery/authentication/credential.ts";
+import type { Credential } from "../../../machinery/authentication/credential.ts";
+import type { Headers } from "../../../machinery/api/http-message.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { notMine, refused } from "../../../machinery/authentication/credential.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
@@ -13,7 +16,8 @@ export interface FrontProxyHeaders {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-export interface FrontProxyOptions extends CertificateVerifierOptions, FrontProxyHeaders {
+export interface FrontProxyOptions extends CertificateVerifierOptions {
+  readonly headers: FrontProxyHeaders;
   /** Common names of proxies; empty allows every certificate of the roots. */
   readonly allowedNames: readonly string[];
   /** A proxy that names no user is refused; else it is as if it were none: the next credential counts. */
@@ -29,39 +33,51 @@ export const standardFrontProxyHeaders: FrontProxyHeaders = {
 
 /**
  * Takes a front proxy's word for who asks (upstream: `headerrequest.NewDynamicVerifyOptionsSecure`). The proxy's own
- * certificate and name are checked before any header is read; a caller without a certificate is not a proxy.
+ * certificate and name are checked before any header is read; a caller without a certificate is not a proxy. Without roots
+ * no proxy is believed; its headers are removed all the same, under the configured names and the standard ones.
  */
-export function frontProxy(options: FrontProxyOptions): AuthenticateRequest {
-  const verify = createCertificateVerifier(options);
-  const { allowedNames, isUserRequired, usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } = options;
-  const first = (headers: Parameters<typeof firstHeaderValue>[0], names: readonly string[]): string =>
-    names.map((name) => firstHeaderValue(headers, name)).find((value) => value !== "") ?? "";
-
-  return ({ headers, connection: { peerCertificates } }) => {
-    if (peerCertificates.length === 0) return notMine;
-    const answer = verify(peerCertificates);
-    if (!answer.isTrusted) return refused(answer.reason);
-    const { commonName } = answer.leaf.subject;
-    if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
-      return refused("x509: subject with a common name that is not in the allowed list");
-    }
-    const username = first(headers, usernameHeaders);
-    if (username === "") {
+export function frontProxy(options: FrontProxyOptions): Credential {
+  const { headers, allowedNames, isUserRequired, ...certificates } = options;
+  const verify = createCertificateVerifier(certificates);
+  return {
+    name: "front proxy",
+    headers: identityHeadersOf([standardFrontProxyHeaders, headers]),
+    authenticate(request) {
+      const { peerCertificates } = request.connection;
+      if (peerCertificates.length === 0 || certificates.roots().length === 0) return notMine;
+      const answer = verify(peerCertificates);
+      if (!answer.isTrusted) return refused(answer.reason);
+      const { commonName } = answer.leaf.subject;
+      if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
+        return refused("x509: subject with a common name that is not in the allowed list");
+      }
+      const user = userOf(request.headers, headers);
+      if (user !== undefined) return { outcome: "authenticated", user };
       if (isUserRequired) throw nobodyNamed();
       return notMine;
-    }
-    const uid = first(headers, uidHeaders);
-    const groups = groupHeaders.flatMap((name) => headerValues(headers, name).filter((value) => value !== ""));
-    const extra = new Map<string, string[]>();
-    for (const [key, values] of extraHeaderPrefixes.flatMap((prefix) => [...extraOf(headers, prefix)])) {
-      extra.set(key, [...(extra.get(key) ?? []), ...values]);
-    }
-    return {
-      outcome: "authenticated",
-      user: { username, ...(uid !== "" && { uid }), groups, extra: Object.fromEntries(extra) },
-    };
+    },
   };
 }
+
+/** The user that the headers name, or undefined. */
+function userOf(headers: Headers, names: FrontProxyHeaders): UserInfo | undefined {
+  const first = (candidates: readonly string[]): string =>
+    candidates.map((name) => firstHeaderValue(headers, name)).find((value) => value !== "") ?? "";
+  const username = first(names.usernameHeaders);
+  if (username === "") return undefined;
+  const uid = first(names.uidHeaders);
+  const groups = names.groupHeaders.flatMap((name) => headerValues(headers, name).filter((value) => value !== ""));
+  const extra = new Map<string, string[]>();
+  for (const [key, values] of names.extraHeaderPrefixes.flatMap((prefix) => [...extraOf(headers, prefix)])) {
+    extra.set(key, [...(extra.get(key) ?? []), ...values]);
+  }
+  return { username, ...(uid !== "" && { uid }), groups, extra: Object.fromEntries(extra) };
+}
+
+const identityHeadersOf = (families: readonly FrontProxyHeaders[]): IdentityHeaders => ({
+  names: families.flatMap((family) => [...family.usernameHeaders, ...family.uidHeaders, ...family.groupHeaders]),
+  prefixes: families.flatMap((family) => family.extraHeaderPrefixes),
+});
 
 const nobodyNamed = (): ApiError =>
   new ApiError({

@@ -12,6 +12,7 @@ import {
 } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
+import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /**
@@ -21,6 +22,11 @@ import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/auth
 export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Promise<UserInfo>;
 
 const extraPrefix = "impersonate-extra-";
+
+export const impersonationHeaders: IdentityHeaders = {
+  names: ["impersonate-user", "impersonate-group", "impersonate-uid"],
+  prefixes: [extraPrefix],
+};
 
 /** Callers who may act for others and never for themselves: by user name, or by a group of theirs. */
 export interface ImpersonationOnly {

@@ -1,5 +1,5 @@
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { tokenDigest } from "../../accounts/tokens/token-digest.ts";
+import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 
 /**
  * Reads a token file: one `token,user,uid[,"group1,group2"]` a line, as CSV (upstream: `tokenfile.NewCSV`). Blank lines and

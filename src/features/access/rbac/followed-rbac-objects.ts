@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
-import type { RbacObjects } from "../../../machinery/authorization/authorization.ts";
+import type { RbacObjects } from "./rbac-objects.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
 import { prefixEnd } from "../../../machinery/storage/store.ts";

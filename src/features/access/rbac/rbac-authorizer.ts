@@ -1,5 +1,5 @@
 import type { AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
-import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
+import type { AuthorizerInMemory } from "../../../machinery/authorization/authorizer.ts";
 import type { Grant } from "./binding-index.ts";
 import { ruleAllows } from "./rule-matching.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
@@ -8,7 +8,7 @@ import type { RuleResolver } from "./rule-resolver.ts";
  * Role based access control (upstream: `rbac.RBACAuthorizer`): rights add up, nothing denies. The first grant that allows
  * ends the search; roles that are missing are told in the reason, because they may explain the lack of a right.
  */
-export function rbac(resolver: RuleResolver): Authorizer {
+export function rbac(resolver: RuleResolver): AuthorizerInMemory {
   return (attributes) => {
     const namespace = attributes.kind === "resource" ? attributes.namespace : "";
     const missing = new Set<string>();

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { isSignedBy, parseToken, tokenSigner } from "./json-web-token.ts";
-import type { VerifyToken } from "./service-account-tokens.ts";
+import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { SigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
 import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
@@ -46,7 +46,12 @@ export interface SecretTokenOptions {
  * Verifies them (upstream: `serviceaccount.legacyValidator`). Only the very text that the named Secret holds now is
  * accepted, so such a token ends with its Secret, and a signature alone is worth nothing. Good for the API audiences only.
  */
-export function createSecretTokenVerifier({ names, keys, apiAudiences, objects }: SecretTokenOptions): VerifyToken {
+export function createSecretTokenVerifier({
+  names,
+  keys,
+  apiAudiences,
+  objects,
+}: SecretTokenOptions): VerifyTokenInMemory {
   const issuer = issuerOf(names);
   return (token, audiences) => {
     const parsed = parseToken(token);

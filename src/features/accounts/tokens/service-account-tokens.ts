@@ -10,6 +10,7 @@ import type { VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
 import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {
@@ -22,9 +23,6 @@ export interface ServiceAccountTokenOptions {
   readonly objects: TokenObjects;
   readonly clock: Clock;
 }
-
-/** Checks a token for the audiences of who asks. Synchronous: signatures are checked here, look-ups are in memory. */
-export type VerifyToken = (token: string, audiences: readonly string[]) => TokenOutcome;
 
 /** What the signature vouches for, and the user that follows from it. */
 interface VerifiedToken {
@@ -42,7 +40,7 @@ const badSignature = "go-jose/go-jose: error in cryptographic primitive";
  * 10 s; times, audiences and the bound objects are checked on every use. Stricter than upstream: one spelling of
  * base64url, `exp` and an account uid are needed, and `sub` must name the account of the private claim.
  */
-export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyToken {
+export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyTokenInMemory {
   const { apiAudiences, objects, clock } = options;
   const cache = new VerifiedTokenCache<VerifiedToken>({ clock });
   const verify = signatureVerifier(options);

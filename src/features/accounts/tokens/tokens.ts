@@ -1,6 +1,5 @@
 export { createSecretTokenIssuer, createSecretTokenVerifier } from "./secret-tokens.ts";
 export { createServiceAccountTokenVerifier } from "./service-account-tokens.ts";
-export type { VerifyToken } from "./service-account-tokens.ts";
 export { createTokenIssuer } from "./token-issuer.ts";
 export type { IssueToken } from "./token-issuer.ts";
 export { discoveryDocuments } from "./discovery-documents.ts";

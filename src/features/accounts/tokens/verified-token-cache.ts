@@ -1,5 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { tokenDigest } from "./token-digest.ts";
+import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 
 interface Entry<T> {
   readonly value: T;

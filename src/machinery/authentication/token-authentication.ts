@@ -1,0 +1,61 @@
+import { andThen } from "../api/eventually.ts";
+import type { Eventually } from "../api/eventually.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import { withAuthenticatedGroup } from "./authenticated-group.ts";
+import { commonAudiences, notMine, refused } from "./token-outcome.ts";
+import type { TokenOutcome } from "./token-outcome.ts";
+
+/** Checks a token for the audiences of who asks. Never throws. A promise only where somebody else must be asked. */
+export type VerifyToken = (token: string, audiences: readonly string[]) => Eventually<TokenOutcome>;
+
+/** A verifier that has all it needs in memory. */
+export type VerifyTokenInMemory = (token: string, audiences: readonly string[]) => TokenOutcome;
+
+/** A TokenReview's findings. */
+export type TokenReviewResult =
+  | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
+  | { readonly isAuthenticated: false; readonly error: string };
+
+/** Whose token it is. No audiences mean those of this API. The token is taken as it is. */
+export type ReviewToken = (token: string, audiences: readonly string[]) => Eventually<TokenReviewResult>;
+
+/** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */
+export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
+  return (token, audiences) => {
+    const ask = (index: number, faults: readonly string[]): Eventually<TokenOutcome> => {
+      const verify = verifiers[index];
+      if (verify === undefined) {
+        return faults.length === 0 ? notMine : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
+      }
+      return andThen(verify(token, audiences), (answer) =>
+        answer.outcome === "authenticated"
+          ? answer
+          : ask(index + 1, answer.outcome === "refused" ? [...faults, answer.message] : faults),
+      );
+    };
+    return ask(0, []);
+  };
+}
+
+/** Makes a verifier of tokens that know no audiences: they are good for those of this API, and for no others. */
+export function forApiAudiences(
+  find: (token: string) => UserInfo | undefined,
+  apiAudiences: readonly string[],
+): VerifyTokenInMemory {
+  return (token, audiences) => {
+    const common = commonAudiences(audiences, apiAudiences);
+    if (common.length === 0) return notMine;
+    const user = find(token);
+    return user === undefined ? notMine : { outcome: "authenticated", user, audiences: common };
+  };
+}
+
+/** Answers TokenReviews with the words that upstream uses. */
+export function tokenReviewer(verify: VerifyToken, apiAudiences: readonly string[]): ReviewToken {
+  return (token, audiences) =>
+    andThen(verify(token, audiences.length > 0 ? audiences : apiAudiences), (answer): TokenReviewResult => {
+      if (answer.outcome === "notMine") return { isAuthenticated: false, error: "invalid bearer token" };
+      if (answer.outcome === "refused") return { isAuthenticated: false, error: answer.message };
+      return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
+    });
+}

@@ -6,17 +6,17 @@ import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { Informer } from "../src/machinery/loops/informer.ts";
 import { readKubeconfig } from "../src/machinery/client/kubeconfig.ts";
-import { resourceReferences } from "../src/machinery/client/resource-references.ts";
 import { parseCertificateRequestPem } from "../src/pki/certificate-request.ts";
 import type { CertificateSigningRequest } from "../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { issueCertificate } from "../src/features/certificates/signers/issue.ts";
 import { loadSigningAuthority } from "../src/features/certificates/authorities/signing-authority.ts";
+import { certificateSigningRequestResource } from "../src/features/certificates/index.ts";
 
 const [kubeconfig = "", signerName = "", certificateFile = "", keyFile = ""] = process.argv.slice(2);
 const readText = (file: string): string => readFileSync(file, "utf8");
 const authority = loadSigningAuthority({ certificate: readText(certificateFile), privateKey: readText(keyFile) });
 const client = new ApiClient(httpsTransport(readKubeconfig({ file: kubeconfig }).transport));
-const requests = client.resource(resourceReferences(namesFor("platform")).certificateSigningRequests);
+const requests = client.resource(certificateSigningRequestResource(namesFor("platform")));
 
 async function sign(stored: CertificateSigningRequest): Promise<void> {
   const { request, expirationSeconds, usages = [] } = stored.spec;

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../src/machinery/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../src/machinery/client/api-client.ts";
 
 export interface Awaited {
   readonly namespace?: string;
@@ -12,7 +13,7 @@ const patienceMilliseconds = 20_000;
 /** Follows an object until it satisfies a condition (undefined: it is gone), and returns it. */
 export async function waitForObject<T extends ApiObject>(
   client: ApiClient,
-  reference: ResourceReference<T>,
+  reference: ResourceType<T>,
   { namespace = "", name }: Awaited,
   isAsWanted: (object: T | undefined) => boolean,
 ): Promise<T | undefined> {
@@ -26,5 +27,5 @@ export async function waitForObject<T extends ApiObject>(
     const current = type === "DELETED" ? undefined : object;
     if (isAsWanted(current)) return current;
   }
-  throw new Error(`${reference.resource} ${name} did not become what was waited for`);
+  throw new Error(`${reference.plural} ${name} did not become what was waited for`);
 }

@@ -2,7 +2,6 @@ import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
-import { resourceReferences } from "../machinery/client/resource-references.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { backoffMilliseconds, refusedBackoff, unreachableBackoff } from "./backoff.ts";
@@ -18,6 +17,7 @@ import { requestCertificate, RequestRefused } from "./request-certificate.ts";
 import { rotationPoint } from "./rotation-point.ts";
 import type { Sleep } from "./sleep.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
+import { certificateSigningRequestResource } from "../features/certificates/index.ts";
 
 export interface CertificateManagerOptions {
   readonly name: CertificateName;
@@ -136,7 +136,7 @@ export class CertificateManager {
         {
           ...wish,
           lifetimeSeconds,
-          requests: client.resource(resourceReferences(wish.names).certificateSigningRequests),
+          requests: client.resource(certificateSigningRequestResource(wish.names)),
           store,
           clock,
           sleep,

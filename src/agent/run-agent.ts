@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
-import { resourceReferences } from "../machinery/client/resource-references.ts";
 import type { Backoff } from "./backoff.ts";
 import { failureText } from "./failure-text.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
@@ -12,6 +11,9 @@ import type { AgentParts } from "./start-agent.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
+import { clusterTrustBundleResource } from "../features/certificates/index.ts";
+import { leaseResource } from "../features/core/index.ts";
+import { nodeResource } from "../features/nodes/index.ts";
 
 /** As a kubelet reports a status that did not change. */
 const statusIntervalMilliseconds = 5 * 60_000;
@@ -62,9 +64,8 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
   const { settings, log, metrics, identity, serverClock, random, sleep, serving, onFileChange } = parts;
   const { nodeName } = settings;
   const { node: client } = identity.connection;
-  const references = resourceReferences(names);
   const nodeInfo = nodeSystemInfo(`signet-agent/${parts.version}`);
-  const nodes = client.resource(references.nodes);
+  const nodes = client.resource(nodeResource(names));
   let nodeUid: string | undefined;
 
   const registration = new Repetition(
@@ -95,7 +96,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
   const heartbeat = new LeaseHeartbeat({
     names,
     nodeName,
-    leases: client.resource(references.leases, names.namespaces.nodeLease),
+    leases: client.resource(leaseResource(names), names.namespaces.nodeLease),
     clock: serverClock,
     nodeUid: () => nodeUid,
   });
@@ -124,7 +125,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
       followTrustBundles(
         {
           followed,
-          bundles: client.resource(references.clusterTrustBundles),
+          bundles: client.resource(clusterTrustBundleResource(names)),
           random,
           sleep,
           log,

@@ -8,6 +8,7 @@ import type { ConnectionFlags, ServerConnection } from "../machinery/command-lin
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
 import { requestClientCertificate } from "../features/certificates/commands/request-client-certificate.ts";
+import { serviceAccountResource } from "../features/accounts/index.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;
@@ -56,7 +57,7 @@ interface Wanted {
 }
 
 async function credentialsFor(flags: KubeconfigFlags, { connection, expirationSeconds }: Wanted): Promise<Identity> {
-  const { client, names, references, namespace } = connection;
+  const { client, names, namespace } = connection;
   if (flags.user !== undefined) {
     const { user, group } = flags;
     const pair = await requestClientCertificate(connection, { user, groups: group, expirationSeconds });
@@ -64,7 +65,7 @@ async function credentialsFor(flags: KubeconfigFlags, { connection, expirationSe
   }
   const account = flags.serviceAccount ?? "";
   const { status } = await client
-    .resource(references.serviceAccounts, namespace)
+    .resource(serviceAccountResource(names), namespace)
     .createSubresource<ApiObject & { spec: unknown; status?: { token: string } }>(account, "token", {
       apiVersion: `${names.group("authentication")}/v1`,
       kind: "TokenRequest",

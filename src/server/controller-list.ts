@@ -1,7 +1,7 @@
 import type { Names } from "../machinery/api/names.ts";
 import { aggregateRules } from "../features/access/rbac/aggregate-rules.ts";
 import type { ControllerOptions } from "./controller-flags.ts";
-import type { ResourceReference } from "../machinery/client/api-client.ts";
+import type { ResourceType } from "../machinery/api/resource-type.ts";
 import { clusterRoleAggregation } from "../features/access/rbac/cluster-role-aggregation.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import { bootstrapTokenCleaner } from "../features/nodes/bootstrap/bootstrap-token-cleaner.ts";
@@ -11,7 +11,6 @@ import { garbageCollector } from "../features/core/garbage-collector.ts";
 import { namespaceTermination } from "../features/core/namespace-termination.ts";
 import { rootCaPublisher } from "../features/accounts/root-ca-publisher.ts";
 import { serviceAccountTokenSecrets } from "../features/accounts/service-account-token-secrets.ts";
-import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
 import type { ApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import { certificateControllers } from "../features/certificates/certificate-controllers.ts";
@@ -22,7 +21,7 @@ import type { TokenServices } from "../features/accounts/token-services.ts";
 export interface ControllerListOptions {
   readonly options: ControllerOptions;
   readonly names: Names;
-  readonly definitions: readonly Pick<ResourceDefinition, "group" | "version" | "plural" | "kind" | "scope">[];
+  readonly definitions: readonly ResourceType[];
   /** PEM of what verifies the server; empty where the system's own roots do: then nothing is published. */
   readonly caCertificates: string;
   /** Left out where the token signing key is not at hand: token Secrets are then not filled here. */
@@ -41,15 +40,14 @@ export function controllerList(given: ControllerListOptions): Controller[] {
 
 function everyController(given: ControllerListOptions): Controller[] {
   const { options, names, policy, definitions, caCertificates, issueSecretToken, authorityFor, server } = given;
-  const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
     bootstrapTokenCleaner,
     ...(caCertificates === "" ? [] : [rootCaPublisher({ caCertificates })]),
     ...(issueSecretToken === undefined ? [] : [tokenSecrets({ caCertificates, issueSecretToken })]),
-    namespaceTermination({ contents: resources.filter(({ isNamespaced }) => isNamespaced) }),
-    // As upstream: events come in numbers, and nobody's life hangs on them.
-    garbageCollector({ resources: resources.filter(({ resource }) => resource !== "events") }),
+    namespaceTermination({ contents: definitions.filter(({ scope }) => scope === "Namespaced") }),
+    // As upstream: there are many events, and nothing depends on them.
+    garbageCollector({ resources: definitions.filter(({ plural }) => plural !== "events") }),
     eventCleaner,
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
     ...certificateControllers({ options, names, policy, authorityFor, server }),
@@ -70,17 +68,3 @@ const tokenSecrets = ({
         serviceAccountUid: account.metadata.uid ?? "",
       }),
   });
-
-const referenceTo = ({
-  group,
-  version,
-  plural,
-  kind,
-  scope,
-}: ControllerListOptions["definitions"][number]): ResourceReference => ({
-  group,
-  version,
-  resource: plural,
-  kind,
-  isNamespaced: scope === "Namespaced",
-});

@@ -11,6 +11,7 @@ import { enabledControllers } from "./enabled-controllers.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import { openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import { leaseResource } from "../features/core/index.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
@@ -24,6 +25,7 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   const running = startElectedControllers({
     names,
     client,
+    leases: client.resource(leaseResource(names), names.namespaces.system),
     clock: systemClock,
     log,
     controllers: controllerList({

@@ -9,6 +9,7 @@ import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
+import { leaseResource } from "../features/core/index.ts";
 
 export interface ServerControllersOptions extends Omit<ControllerListOptions, "authorityFor"> {
   readonly options: ServeOptions;
@@ -28,6 +29,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
   const running = startElectedControllers({
     names,
     client,
+    leases: client.resource(leaseResource(names), names.namespaces.system),
     clock,
     log,
     controllers: controllerList({ ...server, authorityFor: signing.authorityFor }),

@@ -21,7 +21,7 @@ import { withTableDescriptions } from "../machinery/registry/table-descriptions.
 /** Every kind that is stored. Discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>
   [
-    forAnyObject(configMaps()),
+    forAnyObject(configMaps(names)),
     forAnyObject(events(names)),
     forAnyObject(namespaces(names)),
     forAnyObject(nodes(names)),

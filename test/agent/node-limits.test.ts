@@ -6,7 +6,7 @@ import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import type { Lease } from "../../src/features/core/leases.ts";
 import type { Node } from "../../src/features/nodes/nodes/node-schema.ts";

@@ -7,7 +7,7 @@ import type { NodeReport } from "../../src/agent/node-object.ts";
 import { registerNode } from "../../src/agent/node-registration.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { startTestServer } from "../test-server.ts";
 import { nodeClient } from "./node-client.ts";
 import { VirtualTime } from "./virtual-time.ts";

@@ -13,7 +13,7 @@ import type { Profile } from "../../src/machinery/api/names.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";

@@ -8,7 +8,7 @@ import { joinedAnchors } from "../../src/agent/joined-anchors.ts";
 import { followTrustBundles } from "../../src/agent/trust-bundle-follower.ts";
 import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import type { ClusterTrustBundle } from "../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { eventually } from "../end-to-end/eventually.ts";

@@ -9,7 +9,7 @@ import { platformNames } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import { AgentUnderTest } from "./agent-under-test.ts";
 import { eventually } from "./eventually.ts";

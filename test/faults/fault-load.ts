@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { LedgerWriter } from "../reliability/ledger-writer.ts";
 import type { SeededRandom } from "../reliability/seeded-random.ts";
 import { WatchFollower } from "../reliability/watch-follower.ts";
@@ -10,15 +11,12 @@ import type { Replica } from "./replica.ts";
 
 const namespace = "faults";
 const references = resourceReferences(namesFor("platform"));
-const written: readonly [ResourceReference, ...ResourceReference[]] = [
-  references.serviceAccounts,
-  references.configMaps,
-];
+const written: readonly [ResourceType, ...ResourceType[]] = [references.serviceAccounts, references.configMaps];
 const pauseMilliseconds = 20;
 const catchUpMilliseconds = 15_000;
 
 interface Follower {
-  readonly reference: ResourceReference;
+  readonly reference: ResourceType;
   readonly follower: WatchFollower;
 }
 
@@ -119,12 +117,10 @@ export class FaultLoad {
       const [first] = lists;
       for (const [index, list] of lists.entries()) {
         if (JSON.stringify(list.items) !== JSON.stringify(first?.items)) {
-          this.violations.push(
-            `${this.#replicas[index]?.name} lists other ${reference.resource} than the first replica`,
-          );
+          this.violations.push(`${this.#replicas[index]?.name} lists other ${reference.plural} than the first replica`);
         }
       }
-      for (const object of first?.items ?? []) stored.set(`${reference.resource}/${object.metadata.name}`, object);
+      for (const object of first?.items ?? []) stored.set(`${reference.plural}/${object.metadata.name}`, object);
     }
     const seenOf = await this.#examineWatches();
     for (const writer of this.#writers) {
@@ -156,13 +152,13 @@ export class FaultLoad {
         if (followed !== reference) continue;
         const revision = Number(fence.metadata.resourceVersion);
         if (!(await follower.reached(revision, { withinMilliseconds: catchUpMilliseconds }))) {
-          this.violations.push(`a watch of ${reference.resource} came only to ${follower.revision} of ${revision}`);
+          this.violations.push(`a watch of ${reference.plural} came only to ${follower.revision} of ${revision}`);
         }
         this.violations.push(...follower.violations, ...follower.differencesFrom(items));
         if (follower.relists > 0) continue;
         seen.push(new Set(follower.events.map((event) => `${event.name}@${event.revision}`)));
       }
-      seenOf.set(reference.resource, seen);
+      seenOf.set(reference.plural, seen);
     }
     following.abort();
     await Promise.all(done);

@@ -9,9 +9,9 @@ import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { resolveFlags } from "../../src/machinery/command-line/flag.ts";
 import { serveFlags } from "../../src/server/serve-flags.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import type { ResourceReference } from "../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 import { waitForObject } from "../wait-for-object.ts";
@@ -20,12 +20,12 @@ import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 
 const { serviceAccounts, namespaces, leases } = resourceReferences(namesFor("platform"));
-const clusterRoleBindings: ResourceReference = {
+const clusterRoleBindings: ResourceType = {
   group: "rbac.authorization.platform.io",
   version: "v1",
-  resource: "clusterrolebindings",
+  plural: "clusterrolebindings",
   kind: "ClusterRoleBinding",
-  isNamespaced: false,
+  scope: "Cluster",
 };
 
 interface ApiList {

@@ -7,8 +7,9 @@ import { startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -40,10 +41,7 @@ export interface CrashReport {
 
 const namespace = "crash";
 const references = resourceReferences(namesFor("platform"));
-const written: readonly [ResourceReference, ...ResourceReference[]] = [
-  references.serviceAccounts,
-  references.configMaps,
-];
+const written: readonly [ResourceType, ...ResourceType[]] = [references.serviceAccounts, references.configMaps];
 const catchUpMilliseconds = 10_000;
 
 /** Kills a server with SIGKILL while clients write to it, starts it again and looks at what is left, over and over. */
@@ -96,7 +94,7 @@ interface Scene {
   readonly flags: readonly string[];
   readonly random: SeededRandom;
   readonly writers: readonly LedgerWriter[];
-  readonly followers: readonly { readonly reference: ResourceReference; readonly follower: WatchFollower }[];
+  readonly followers: readonly { readonly reference: ResourceType; readonly follower: WatchFollower }[];
   /** `resource/name@revision` of every acknowledged create and update. */
   readonly acknowledged: Set<string>;
   /** The highest revision that a client was ever told. */
@@ -164,7 +162,7 @@ async function examine(scene: Scene, server: ServerProcess): Promise<void> {
       if (Number(metadata.resourceVersion) < scene.highestRevision) {
         report.violations.push(`the revision went from ${scene.highestRevision} back to ${metadata.resourceVersion}`);
       }
-      for (const object of items) stored.set(`${reference.resource}/${object.metadata.name}`, object);
+      for (const object of items) stored.set(`${reference.plural}/${object.metadata.name}`, object);
     }
     for (const writer of scene.writers) report.losses.push(...writer.reconcile(stored));
 
@@ -182,7 +180,7 @@ async function examine(scene: Scene, server: ServerProcess): Promise<void> {
 
 async function examineWatch(
   { report, acknowledged, highestRevision }: Scene,
-  { client, reference, follower }: { client: ApiClient; reference: ResourceReference; follower: WatchFollower },
+  { client, reference, follower }: { client: ApiClient; reference: ResourceType; follower: WatchFollower },
 ): Promise<void> {
   const resource = client.resource(reference, namespace);
   const fence = { apiVersion: "v1", kind: reference.kind, metadata: { name: "fence", annotations: { at: stamp() } } };
@@ -192,13 +190,13 @@ async function examineWatch(
   const revision = Number(metadata.resourceVersion);
   if (revision <= highestRevision) report.violations.push(`revision ${revision} was given out again`);
   if (!(await follower.reached(revision, { withinMilliseconds: catchUpMilliseconds }))) {
-    report.violations.push(`a watch of ${reference.resource} did not come to ${revision}`);
+    report.violations.push(`a watch of ${reference.plural} did not come to ${revision}`);
   }
   report.violations.push(...follower.differencesFrom((await resource.list()).items));
-  if (follower.relists > 0) report.violations.push(`a watch of ${reference.resource} could not be resumed`);
-  const seen = new Set(follower.events.map((event) => `${reference.resource}/${event.name}@${event.revision}`));
+  if (follower.relists > 0) report.violations.push(`a watch of ${reference.plural} could not be resumed`);
+  const seen = new Set(follower.events.map((event) => `${reference.plural}/${event.name}@${event.revision}`));
   for (const key of acknowledged) {
-    if (!key.startsWith(`${reference.resource}/`)) continue;
+    if (!key.startsWith(`${reference.plural}/`)) continue;
     if (!seen.has(key)) report.violations.push(`no watch saw ${key}`);
     acknowledged.delete(key);
   }

@@ -8,7 +8,7 @@ import { startServerProcess } from "../../bench/server-process.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");

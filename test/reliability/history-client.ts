@@ -2,7 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { collectionPath } from "../../src/machinery/client/api-client.ts";
-import type { ApiClient, ResourceClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient, ResourceClient } from "../../src/machinery/client/api-client.ts";
 import type { Operation } from "./operation.ts";
 import type { RevisionTold } from "./revision-order.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -21,7 +22,7 @@ const retryMilliseconds = 10;
 
 export interface HistoryClientOptions {
   readonly name: string;
-  readonly reference: ResourceReference<ValueObject>;
+  readonly reference: ResourceType<ValueObject>;
   readonly namespace: string;
   readonly keys: readonly [string, ...string[]];
   readonly random: SeededRandom;

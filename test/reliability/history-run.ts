@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { namesFor } from "../../src/machinery/api/names.ts";
-import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { HistoryClient } from "./history-client.ts";
 import type { ValueObject } from "./history-client.ts";
 import type { HistoryTarget } from "./history-target.ts";
@@ -36,7 +37,7 @@ export interface HistoryReport {
 const namespace = "default";
 const keys = ["history-a", "history-b", "history-c", "history-d"] as const;
 const watcherCount = 4;
-const reference: ResourceReference<ValueObject> = resourceReferences(namesFor("platform")).configMaps;
+const reference: ResourceType<ValueObject> = resourceReferences(namesFor("platform")).configMaps;
 
 /** Lets clients use a few objects while faults happen, and looks for anything that one honest store would not have done. */
 export async function runHistory({

@@ -1,6 +1,7 @@
 import type { ApiList, ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ResourceClient } from "../../src/machinery/client/api-client.ts";
-import type { ApiClient, ListOptions, ResourceReference, WatchOptions } from "../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient, ListOptions, WatchOptions } from "../../src/machinery/client/api-client.ts";
 import { Informer } from "../../src/machinery/loops/informer.ts";
 import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
 import type { SeenEvent } from "./watch-follower.ts";
@@ -46,7 +47,7 @@ export class InformerRecord {
   /** What one who listens to the handlers knows. */
   readonly #known = new Map<string, number>();
 
-  constructor(client: ApiClient, { reference, namespace }: { reference: ResourceReference; namespace: string }) {
+  constructor(client: ApiClient, { reference, namespace }: { reference: ResourceType; namespace: string }) {
     this.#resource = new RecordedResource(client, reference, namespace);
     this.informer = new Informer(this.#resource, { backoffMilliseconds: () => 20 });
     this.informer.addHandler({

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { seal, sealOf } from "./sealed-object.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
@@ -11,7 +12,7 @@ const retryMilliseconds = 20;
 type Content = number | undefined;
 
 interface Slot {
-  readonly reference: ResourceReference;
+  readonly reference: ResourceType;
   readonly name: string;
   /** What the last acknowledged write left. */
   acknowledged: Content;
@@ -22,7 +23,7 @@ interface Slot {
 export interface LedgerWriterOptions {
   readonly name: string;
   readonly namespace: string;
-  readonly references: readonly [ResourceReference, ...ResourceReference[]];
+  readonly references: readonly [ResourceType, ...ResourceType[]];
   readonly random: SeededRandom;
   /** Objects that it has at most. Default 6. */
   readonly slotCount?: number;
@@ -94,7 +95,7 @@ export class LedgerWriter {
         const stored = new Map<string, ApiObject>();
         for (const reference of references) {
           const { items } = await client.resource(reference, namespace).list();
-          for (const object of items) stored.set(`${reference.resource}/${object.metadata.name}`, object);
+          for (const object of items) stored.set(`${reference.plural}/${object.metadata.name}`, object);
         }
         return stored;
       } catch (error) {
@@ -118,7 +119,7 @@ export class LedgerWriter {
   reconcile(stored: ReadonlyMap<string, ApiObject>): string[] {
     const losses: string[] = [];
     for (const slot of this.#slots) {
-      const key = `${slot.reference.resource}/${slot.name}`;
+      const key = `${slot.reference.plural}/${slot.name}`;
       const object = stored.get(key);
       const found = object && sealOf(object);
       if (typeof found === "string") losses.push(`${key} is ${found}`);
@@ -152,12 +153,12 @@ export class LedgerWriter {
       slot.acknowledged = next;
       this.acknowledgedCount += 1;
       if (revision !== undefined) {
-        this.#acknowledgedWrites.push({ resource: slot.reference.resource, name: slot.name, revision });
+        this.#acknowledgedWrites.push({ resource: slot.reference.plural, name: slot.name, revision });
       }
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code < 500) {
-        this.violations.push(`${slot.reference.resource}/${slot.name}: ${error.code} ${error.message}`);
+        this.violations.push(`${slot.reference.plural}/${slot.name}: ${error.code} ${error.message}`);
         return true;
       }
       slot.unanswered.push(next);

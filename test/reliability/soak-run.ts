@@ -7,7 +7,7 @@ import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 import { startCuttableProxy } from "./cuttable-proxy.ts";
 import type { CuttableProxy } from "./cuttable-proxy.ts";

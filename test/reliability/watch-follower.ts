@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
 
 /** One event as it came, without the object. */
@@ -35,12 +36,12 @@ export class WatchFollower {
   watches = 0;
   /** The newest resourceVersion seen. */
   revision = 0;
-  readonly #reference: ResourceReference;
+  readonly #reference: ResourceType;
   readonly #namespace: string;
   readonly #copy = new Map<string, ApiObject>();
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 
-  constructor(reference: ResourceReference, namespace: string) {
+  constructor(reference: ResourceType, namespace: string) {
     this.#reference = reference;
     this.#namespace = namespace;
   }

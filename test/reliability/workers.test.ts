@@ -9,7 +9,7 @@ import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { workerCount } from "../../src/server/workers/worker-count.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";

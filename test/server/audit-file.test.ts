@@ -108,9 +108,9 @@ describe("the audit log", () => {
     const namespaces = watching.resource({
       group: "",
       version: "v1",
-      resource: "namespaces",
+      plural: "namespaces",
       kind: "Namespace",
-      isNamespaced: false,
+      scope: "Cluster",
     });
     for await (const _ of namespaces.watch({ resourceVersion: "0" }, stopping.signal)) break;
     stopping.abort();

@@ -1,5 +1,7 @@
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { namespaceResource } from "../core/index.ts";
+import { serviceAccountResource } from "./resources.ts";
 
 const accountName = "default";
 
@@ -7,15 +9,15 @@ const accountName = "default";
 export const defaultServiceAccount: Controller = {
   name: "serviceaccount",
   start(context) {
-    const { client, informers, references } = context;
-    const namespaces = informers.of(references.namespaces);
-    const accounts = informers.of(references.serviceAccounts);
+    const { client, informers, names } = context;
+    const namespaces = informers.of(namespaceResource(names));
+    const accounts = informers.of(serviceAccountResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const namespace = namespaces.get(name);
       if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
       if (accounts.get(`${name}/${accountName}`) !== undefined) return;
       const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: accountName } };
-      await ignoring([409], client.resource(references.serviceAccounts, name).create(account));
+      await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
     });
     namespaces.addHandler({
       onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

@@ -1,15 +1,16 @@
 import type { ConfigMap } from "../core/config-maps.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { configMapResource, namespaceResource } from "../core/index.ts";
 
 /** Keeps a ConfigMap with the server's CA in every namespace, as it should be: created, restored, corrected. */
 export function rootCaPublisher({ caCertificates }: { readonly caCertificates: string }): Controller {
   return {
     name: "root-ca-cert-publisher",
     start(context) {
-      const { client, informers, references, names } = context;
-      const namespaces = informers.of(references.namespaces);
-      const configMaps = informers.of(references.configMaps);
+      const { client, informers, names } = context;
+      const namespaces = informers.of(namespaceResource(names));
+      const configMaps = informers.of(configMapResource(names));
       const wanted: ConfigMap = {
         apiVersion: "v1",
         kind: "ConfigMap",
@@ -23,7 +24,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
         const namespace = namespaces.get(name);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
         const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
-        const inNamespace = client.resource(references.configMaps, name);
+        const inNamespace = client.resource(configMapResource(names), name);
         if (current === undefined) await ignoring([409], inNamespace.create(wanted));
         else if (!isAsWanted(current, caCertificates))
           await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });

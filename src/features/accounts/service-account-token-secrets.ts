@@ -2,6 +2,8 @@ import type { Secret } from "../core/secrets.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { secretResource } from "../core/index.ts";
+import { serviceAccountResource } from "./resources.ts";
 
 export interface TokenSecretsOptions {
   readonly caCertificates: string;
@@ -17,9 +19,9 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
   return {
     name: "serviceaccount-token",
     start(context) {
-      const { client, informers, references, names } = context;
-      const secrets = informers.of(references.secrets);
-      const accounts = informers.of(references.serviceAccounts);
+      const { client, informers, names } = context;
+      const secrets = informers.of(secretResource(names));
+      const accounts = informers.of(serviceAccountResource(names));
       const tokenType = names.key("service-account-token");
       const nameKey = names.key("service-account.name");
       const uidKey = names.key("service-account.uid");
@@ -29,7 +31,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) return;
         const namespace = secret.metadata.namespace ?? "";
         const account = await findAccount(secret, namespace);
-        const inNamespace = client.resource(references.secrets, namespace);
+        const inNamespace = client.resource(secretResource(names), namespace);
         if (account === undefined) {
           const { uid = "", resourceVersion = "" } = secret.metadata;
           await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
@@ -44,7 +46,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         const { [nameKey]: name = "", [uidKey]: uid } = secret.metadata.annotations ?? {};
         const account =
           accounts.get(`${namespace}/${name}`) ??
-          (await client.resource(references.serviceAccounts, namespace).find(name));
+          (await client.resource(serviceAccountResource(names), namespace).find(name));
         return uid === undefined || account?.metadata.uid === uid ? account : undefined;
       }
 

@@ -1,3 +1,4 @@
+import { serviceAccountResource } from "./resources.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
@@ -47,13 +48,9 @@ export type ServiceAccount = Infer<typeof serviceAccountSchema>;
 export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount> {
   const enforceMountableSecrets = names.key("enforce-mountable-secrets");
   return defineResource({
-    group: "",
-    version: "v1",
-    kind: "ServiceAccount",
-    plural: "serviceaccounts",
+    ...serviceAccountResource(names),
     singular: "serviceaccount",
     shortNames: ["sa"],
-    scope: "Namespaced",
     answersDeletedObject: true,
     answersStatusOfDeletedCollection: true,
     schema: serviceAccountSchema,

@@ -6,6 +6,7 @@ import type { ConnectionFlags } from "../../machinery/command-line/connection.ts
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { print, withOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFormat } from "../../machinery/command-line/output.ts";
+import { serviceAccountResource } from "./resources.ts";
 
 interface TokenRequest extends ApiObject {
   readonly spec: {
@@ -55,9 +56,9 @@ const create = (): Command =>
     .option("--bound-object-name <name>", "the name of that object")
     .option("--bound-object-uid <uid>", "the uid of that object; default: whichever has the name now")
     .action(async (name: string, flags: CreateFlags) => {
-      const { client, names, references, namespace } = await connect(flags);
+      const { client, names, namespace } = await connect(flags);
       const answer = await client
-        .resource(references.serviceAccounts, namespace)
+        .resource(serviceAccountResource(names), namespace)
         .createSubresource<TokenRequest>(name, "token", {
           apiVersion: `${names.group("authentication")}/v1`,
           kind: "TokenRequest",

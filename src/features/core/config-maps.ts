@@ -1,3 +1,5 @@
+import type { Names } from "../../machinery/api/names.ts";
+import { configMapResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSameJson } from "../../machinery/api/json-equality.ts";
@@ -36,15 +38,11 @@ const configMapSchema = object({
 
 export type ConfigMap = Infer<typeof configMapSchema>;
 
-export function configMaps(): ResourceDefinition<ConfigMap> {
+export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
   return defineResource({
-    group: "",
-    version: "v1",
-    kind: "ConfigMap",
-    plural: "configmaps",
+    ...configMapResource(names),
     singular: "configmap",
     shortNames: ["cm"],
-    scope: "Namespaced",
     schema: configMapSchema,
     validateName: validateDnsSubdomainName,
     validate,

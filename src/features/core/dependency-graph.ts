@@ -1,9 +1,9 @@
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
-import type { ResourceReference } from "../../machinery/client/api-client.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
 
 /** An object that is stored, and the resource it is of. */
 export interface GraphNode {
-  readonly resource: ResourceReference;
+  readonly resource: ResourceType;
   readonly object: ApiObject;
 }
 

@@ -1,6 +1,7 @@
 import type { Event } from "./event-schema.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { eventResource } from "./resources.ts";
 
 const keptMilliseconds = 3_600_000;
 /** How long after its creation an event may claim to have been seen. */
@@ -20,15 +21,15 @@ export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): nu
 export const eventCleaner: Controller = {
   name: "eventcleaner",
   start(context) {
-    const { client, clock, informers, references } = context;
-    const events = informers.of(references.events);
+    const { client, clock, informers, names } = context;
+    const events = informers.of(eventResource(names));
     const queue = controllerQueue(this.name, context, async (key) => {
       const event = events.get(key);
       if (event === undefined) return;
       const wait = eventRemovalTime(event) - clock.now();
       if (wait > 0) return queue.addAfter(key, Math.min(wait, keptMilliseconds));
       const { namespace = "", name = "", uid = "" } = event.metadata;
-      await ignoring([404, 409], client.resource(references.events, namespace).delete(name, { uid }));
+      await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
     });
     // What a later update says is read when the time has come.
     events.addHandler({

@@ -1,3 +1,4 @@
+import { eventResource } from "./resources.ts";
 import { invalidValue, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
@@ -12,13 +13,9 @@ import { ageOf } from "../../machinery/registry/human-duration.ts";
 /** What controllers and node agents tell people of what they did. `kubectl describe` shows an object's events. */
 export const events = (names: Names): ResourceDefinition<Event> =>
   defineResource({
-    group: "",
-    version: "v1",
-    kind: "Event",
-    plural: "events",
+    ...eventResource(names),
     singular: "event",
     shortNames: ["ev"],
-    scope: "Namespaced",
     schema: eventSchema,
     validateName: validateDnsSubdomainName,
     validate: (event, context) => validateEvent(event, { context, names }),

@@ -1,5 +1,6 @@
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
-import type { ResourceClient, ResourceReference } from "../../machinery/client/api-client.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { DependencyGraph, ownersOf } from "./dependency-graph.ts";
@@ -12,7 +13,7 @@ const orphanFinalizer = "orphan";
  * Deletes objects whose owners are all gone, and does the work of the deletion policies: `orphan` cuts the dependents
  * loose first, `foregroundDeletion` waits until those that block their owner are gone (upstream: the garbage collector).
  */
-export function garbageCollector({ resources }: { readonly resources: readonly ResourceReference[] }): Controller {
+export function garbageCollector({ resources }: { readonly resources: readonly ResourceType[] }): Controller {
   return {
     name: "garbagecollector",
     start(context) {
@@ -58,13 +59,13 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         // An owner of a kind that is not served here can't be looked up: nothing is deleted on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;
-        if (resource.isNamespaced && namespace === "") return "alive";
+        if (resource.scope === "Namespaced" && namespace === "") return "alive";
         const found =
           graph.get(owner.uid)?.object ??
-          (await client.resource(resource, resource.isNamespaced ? namespace : "").find(owner.name));
+          (await client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name));
         if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
         // Owners live in the namespace of their dependents, or in none.
-        if (resource.isNamespaced && found.metadata.namespace !== namespace) return "gone";
+        if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
         const isForeground =
           found.metadata.deletionTimestamp !== undefined && found.metadata.finalizers?.includes(foregroundFinalizer);
         return isForeground === true ? "awaits its dependents" : "alive";

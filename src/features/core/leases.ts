@@ -1,3 +1,4 @@
+import { leaseResource } from "./resources.ts";
 import { forbiddenField, invalidValue, notSupported } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
@@ -63,12 +64,8 @@ export type Lease = Infer<typeof leaseSchema>;
 
 export const leases = (names: Names): ResourceDefinition<Lease> =>
   defineResource({
-    group: names.group("coordination"),
-    version: "v1",
-    kind: "Lease",
-    plural: "leases",
+    ...leaseResource(names),
     singular: "lease",
-    scope: "Namespaced",
     schema: leaseSchema,
     validateName: validateDnsSubdomainName,
     validate,

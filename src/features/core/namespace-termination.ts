@@ -1,7 +1,8 @@
 import type { Namespace } from "./namespaces.ts";
-import type { ResourceReference } from "../../machinery/client/api-client.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { namespaceResource } from "./resources.ts";
 
 const finalizer = "kubernetes";
 /** Objects with finalizers of their own end when those are done: looked at again after this time. */
@@ -10,13 +11,13 @@ const retryMilliseconds = 1000;
 /** Empties a namespace that is being deleted, then removes its finalizer so that it goes. */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
-  readonly contents: readonly ResourceReference[];
+  readonly contents: readonly ResourceType[];
 }): Controller {
   return {
     name: "namespace",
     start(context) {
-      const { client, informers, references } = context;
-      const namespaces = informers.of(references.namespaces);
+      const { client, informers, names } = context;
+      const namespaces = informers.of(namespaceResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const namespace = namespaces.get(name);
         if (namespace?.metadata.deletionTimestamp === undefined) return;
@@ -27,11 +28,11 @@ export function namespaceTermination(options: {
           ...namespace,
           spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
         };
-        await ignoring([404], client.resource(references.namespaces).update(finalized, { subresource: "finalize" }));
+        await ignoring([404], client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }));
       });
 
       /** Deletes what is there and says whether something remains. */
-      async function empty(resource: ResourceReference, namespace: string): Promise<boolean> {
+      async function empty(resource: ResourceType, namespace: string): Promise<boolean> {
         const inNamespace = client.resource(resource, namespace);
         const before = await inNamespace.list({ limit: 1 });
         if (before.items.length === 0) return false;

@@ -1,3 +1,4 @@
+import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
@@ -97,13 +98,9 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
   };
   return defineResource({
-    group: "",
-    version: "v1",
-    kind: "Namespace",
-    plural: "namespaces",
+    ...namespaceResource(names),
     singular: "namespace",
     shortNames: ["ns"],
-    scope: "Cluster",
     verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
     schema: namespaceSchema,
     failedPreconditionNames: "resource",

@@ -1,3 +1,4 @@
+import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSameJson } from "../../machinery/api/json-equality.ts";
@@ -53,12 +54,8 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     ...validateSecretType(secret, names),
   ];
   return defineResource({
-    group: "",
-    version: "v1",
-    kind: "Secret",
-    plural: "secrets",
+    ...secretResource(names),
     singular: "secret",
-    scope: "Namespaced",
     schema: secretSchema,
     validateName: validateDnsSubdomainName,
     setDefaults: mergeStringData,

@@ -1,20 +1,11 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
 import { readText } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 import type { WatchEvent } from "./watch-events.ts";
-
-/** Names a resource of the API: `T` is the type of its objects. */
-export interface ResourceReference<T extends ApiObject = ApiObject> {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly kind: string;
-  readonly isNamespaced: boolean;
-  readonly objects?: T;
-}
 
 export interface ListOptions {
   readonly labelSelector?: string;
@@ -61,8 +52,8 @@ export class ApiClient {
   }
 
   /** The operations on one resource, in one namespace; "" is all namespaces, or a cluster-scoped resource. */
-  resource<T extends ApiObject>(reference: ResourceReference<T>, namespace = ""): ResourceClient<T> {
-    return new ResourceClient(this, reference, namespace);
+  resource<T extends ApiObject>(type: ResourceType<T>, namespace = ""): ResourceClient<T> {
+    return new ResourceClient(this, type, namespace);
   }
 
   /** Sends a JSON request to any path and returns the JSON of the answer. */
@@ -120,13 +111,13 @@ interface RequestOptions {
 /** The verbs on one resource in one namespace. */
 export class ResourceClient<T extends ApiObject> {
   readonly #client: ApiClient;
-  readonly #reference: ResourceReference<T>;
+  readonly #type: ResourceType<T>;
   readonly #collection: string;
 
-  constructor(client: ApiClient, reference: ResourceReference<T>, namespace: string) {
+  constructor(client: ApiClient, type: ResourceType<T>, namespace: string) {
     this.#client = client;
-    this.#reference = reference;
-    this.#collection = collectionPath(reference, namespace);
+    this.#type = type;
+    this.#collection = collectionPath(type, namespace);
   }
 
   get(name: string): Promise<T> {
@@ -209,15 +200,15 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   #typed(object: T): T {
-    const { group, version, kind } = this.#reference;
+    const { group, version, kind } = this.#type;
     return { ...object, apiVersion: group === "" ? version : `${group}/${version}`, kind };
   }
 }
 
 /** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
-export function collectionPath({ group, version, resource }: ResourceReference, namespace: string): string {
+export function collectionPath({ group, version, plural }: ResourceType, namespace: string): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  return `${root}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${resource}`;
+  return `${root}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
 }
 
 function listQuery(options: WatchOptions, more: Record<string, string> = {}): string {

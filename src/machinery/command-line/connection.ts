@@ -5,8 +5,6 @@ import { httpsTransport } from "../client/https-transport.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
-import { resourceReferences } from "../client/resource-references.ts";
-import type { ResourceReferences } from "../client/resource-references.ts";
 import { UsageError } from "./flag.ts";
 
 /** What a command needs to speak to a server. */
@@ -14,7 +12,6 @@ export interface ServerConnection {
   readonly client: ApiClient;
   readonly transport: HttpsTransportOptions;
   readonly names: Names;
-  readonly references: ResourceReferences;
   /** Of `--namespace`, else of the kubeconfig's context, else `default`. */
   readonly namespace: string;
 }
@@ -45,7 +42,7 @@ export async function connect(flags: ConnectionFlags): Promise<ServerConnection>
   const credentials = token === undefined ? transport : { ...anonymous, bearerToken: () => token };
   const client = new ApiClient(httpsTransport(credentials));
   const names = await speltNames(client);
-  return { client, transport, names, references: resourceReferences(names), namespace: flags.namespace ?? namespace };
+  return { client, transport, names, namespace: flags.namespace ?? namespace };
 }
 
 /** A server speaks one profile. */

@@ -2,7 +2,6 @@ import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "./informer-set.ts";
 import type { ControllerName } from "../api/controller-names.ts";
-import type { ResourceReferences } from "../client/resource-references.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -11,7 +10,6 @@ import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
 /** What every loop is given. Loops speak to the server through the client alone. */
 export interface ControllerContext {
   readonly names: Names;
-  readonly references: ResourceReferences;
   readonly client: ApiClient;
   /** Local copies of resources, one for all loops. */
   readonly informers: InformerSet;

@@ -1,10 +1,10 @@
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
-import type { ApiClient } from "../client/api-client.ts";
+import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer-set.ts";
-import { resourceReferences } from "../client/resource-references.ts";
 import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
+import type { Lease } from "./leader-election.ts";
 import { runControllers } from "./run-controllers.ts";
 import { systemSchedule } from "./work-queue.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
@@ -15,6 +15,8 @@ export interface ElectedControllersOptions {
   readonly clock: Clock;
   readonly log: ControllerLog;
   readonly controllers: readonly Controller[];
+  /** Where the loops' Lease is kept. */
+  readonly leases: ResourceClient<Lease>;
   /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
   readonly isElected: boolean;
 }
@@ -24,7 +26,6 @@ const controllersLeaseName = "signet-controllers";
 /** Runs loops while this process holds their lease. */
 export function startElectedControllers(options: ElectedControllersOptions): { stop(): Promise<void> } {
   const { names, client, clock, log, controllers } = options;
-  const references = resourceReferences(names);
   let running: { stop(): Promise<void> } | undefined;
   const start = (): void => {
     // Copies of their own for each term: what was followed before has gone on without them.
@@ -33,7 +34,6 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
     );
     running = runControllers(controllers, {
       names,
-      references,
       client,
       informers,
       clock,
@@ -51,7 +51,7 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
     return { stop };
   }
   const election = new LeaderElection({
-    leases: client.resource(references.leases, names.namespaces.system),
+    leases: options.leases,
     leaseName: controllersLeaseName,
     identity: processIdentity(),
     clock,

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import type { ApiClient, ResourceReference } from "../client/api-client.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import type { ApiClient } from "../client/api-client.ts";
 import { Informer } from "./informer.ts";
 
 /** One informer a resource, shared by everyone in the process who follows it. */
@@ -14,14 +15,14 @@ export class InformerSet {
   }
 
   /** The informer of a resource over all namespaces, made on first use and started by `start`. */
-  of<T extends ApiObject>(reference: ResourceReference<T>): Informer<T> {
-    const key = `${reference.group}/${reference.resource}`;
+  of<T extends ApiObject>(type: ResourceType<T>): Informer<T> {
+    const key = `${type.group}/${type.plural}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = new Informer(this.#client.resource<ApiObject>(reference), { onError: this.#onError });
+      informer = new Informer(this.#client.resource<ApiObject>(type), { onError: this.#onError });
       this.#informers.set(key, informer);
     }
-    return informer as unknown as Informer<T>; // one reference a resource: its objects are of the reference's type
+    return informer as unknown as Informer<T>; // one type a resource: its objects are of that type
   }
 
   /** Starts all informers that were asked for until now. Resolves when each has its first list. */

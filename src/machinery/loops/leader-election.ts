@@ -1,9 +1,20 @@
 import { ApiError } from "../api/api-error.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ResourceClient } from "../client/api-client.ts";
-import type { Lease } from "../../features/core/leases.ts";
+import type { ApiObject } from "../api/object-meta.ts";
 import type { ControllerLog } from "./controller.ts";
 import type { Schedule } from "./work-queue.ts";
+
+/** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
+export interface Lease extends ApiObject {
+  spec: {
+    acquireTime?: string;
+    holderIdentity?: string;
+    leaseDurationSeconds?: number;
+    leaseTransitions?: number;
+    renewTime?: string;
+  };
+}
 
 export interface LeaderElectionOptions {
   readonly leases: ResourceClient<Lease>;

@@ -94,7 +94,6 @@ describe("the inventory of certificates", () => {
     let look: () => void = () => {};
     const running = runControllers([certificateRecordCleaner({ retentionMilliseconds, intervalMilliseconds: 1 })], {
       names,
-      references: scene.references,
       client: server.client,
       informers: new InformerSet(server.client),
       clock: { now: () => now },

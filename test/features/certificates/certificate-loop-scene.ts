@@ -7,10 +7,10 @@ import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import type { Names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import type { ResourceReference } from "../../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { resourceReferences } from "../../../src/machinery/client/resource-references.ts";
-import type { ResourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../../resource-references.ts";
+import type { ResourceReferences } from "../../resource-references.ts";
 import { ignoring } from "../../../src/machinery/loops/controller.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
@@ -30,7 +30,7 @@ const patienceMilliseconds = 20_000;
 /** Follows one resource until an object is as wanted. */
 export async function until<T extends ApiObject>(
   client: ApiClient,
-  reference: ResourceReference<T>,
+  reference: ResourceType<T>,
   isWanted: (object: T, type: string) => boolean,
   /** From where on; default: what is there, then what comes. */
   resourceVersion?: string,

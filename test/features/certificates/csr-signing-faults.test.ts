@@ -90,7 +90,6 @@ describe("csrsigning, whatever fails", () => {
       ],
       {
         names,
-        references: scene.references,
         client,
         informers: new InformerSet(client),
         clock: { now },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { platformNames } from "../../../src/machinery/api/names.ts";
 import { configMaps } from "../../../src/features/core/config-maps.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
 import { namespaces } from "../../../src/features/core/namespaces.ts";
@@ -150,7 +151,7 @@ describe("a secret", () => {
 });
 
 describe("a config map", () => {
-  const definition = configMaps();
+  const definition = configMaps(platformNames);
   const map = (more: Partial<ConfigMap> = {}): ConfigMap => ({ ...meta("ConfigMap"), ...more });
 
   it("has no key twice", () => {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { OwnerReference } from "../../../src/machinery/api/object-meta.ts";
-import { resourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../../resource-references.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

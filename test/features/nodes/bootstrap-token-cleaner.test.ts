@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { resourceReferences } from "../../../src/machinery/client/resource-references.ts";
+import { resourceReferences } from "../../resource-references.ts";
 import { bootstrapTokenEnd } from "../../../src/features/nodes/bootstrap/bootstrap-token-cleaner.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
 import { startTestServer } from "../../test-server.ts";

@@ -1,9 +1,9 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { reconcileBinding, reconcileRole } from "./reconcile.ts";
-import type { ApiClient, ResourceReference } from "../../../machinery/client/api-client.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { FindRegistry } from "../../accounts/look-ups.ts";
 
 export interface PolicyKeeper {
@@ -15,16 +15,8 @@ export interface PolicyKeeper {
 
 /** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
 export async function reconcilePolicy({ names, registry, client }: PolicyKeeper): Promise<void> {
-  const group = names.group("rbac.authorization");
-  const reference = <T extends ApiObject>(kind: string): ResourceReference<T> => ({
-    group,
-    version: "v1",
-    resource: `${kind.toLowerCase()}s`,
-    kind,
-    isNamespaced: false,
-  });
-  const roles = client.resource(reference<ClusterRole>("ClusterRole"));
-  const bindings = client.resource(reference<RoleBinding>("ClusterRoleBinding"));
+  const roles = client.resource(clusterRoleResource(names));
+  const bindings = client.resource(clusterRoleBindingResource(names));
   const policy = bootstrapPolicy(names);
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {

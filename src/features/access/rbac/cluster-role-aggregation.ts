@@ -1,6 +1,7 @@
 import type { ClusterRole } from "./cluster-roles.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { clusterRoleResource } from "../resources.ts";
 
 /** Keeps the rules of every ClusterRole that aggregates others equal to the union of theirs. */
 export function clusterRoleAggregation({
@@ -12,13 +13,13 @@ export function clusterRoleAggregation({
   return {
     name: "clusterrole-aggregation",
     start(context) {
-      const { client, informers, references } = context;
-      const roles = informers.of(references.clusterRoles);
+      const { client, informers, names } = context;
+      const roles = informers.of(clusterRoleResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const role = roles.get(name);
         if (role?.aggregationRule === undefined) return;
         const rules = aggregateRules(role, roles.list());
-        if (rules !== undefined) await client.resource(references.clusterRoles).update({ ...role, rules });
+        if (rules !== undefined) await client.resource(clusterRoleResource(names)).update({ ...role, rules });
       });
       /** Any change of any role may change what an aggregating one selects. */
       const addAggregating = (): void => {

@@ -1,3 +1,4 @@
+import { clusterRoleBindingResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
@@ -19,12 +20,8 @@ export function clusterRoleBindings(names: Names): ResourceDefinition<ClusterRol
   const group = names.group("rbac.authorization");
   const rules = { group, isNamespaced: false };
   return defineResource({
-    group,
-    version: "v1",
-    kind: "ClusterRoleBinding",
-    plural: "clusterrolebindings",
+    ...clusterRoleBindingResource(names),
     singular: "clusterrolebinding",
-    scope: "Cluster",
     schema: clusterRoleBindingSchema,
     validateName: validateRbacName,
     setDefaults: (binding) => withDefaultGroups(binding, group),

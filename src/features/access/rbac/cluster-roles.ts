@@ -1,3 +1,4 @@
+import { clusterRoleResource } from "../resources.ts";
 import { required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -49,12 +50,8 @@ export type ClusterRole = Infer<typeof clusterRoleSchema>;
 
 export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
   defineResource({
-    group: names.group("rbac.authorization"),
-    version: "v1",
-    kind: "ClusterRole",
-    plural: "clusterroles",
+    ...clusterRoleResource(names),
     singular: "clusterrole",
-    scope: "Cluster",
     schema: clusterRoleSchema,
     validateName: validateRbacName,
     prepareForCreate: withNullForNoRules,

@@ -1,3 +1,4 @@
+import { roleBindingResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
@@ -19,12 +20,8 @@ export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
   const group = names.group("rbac.authorization");
   const rules = { group, isNamespaced: true };
   return defineResource({
-    group,
-    version: "v1",
-    kind: "RoleBinding",
-    plural: "rolebindings",
+    ...roleBindingResource(names),
     singular: "rolebinding",
-    scope: "Namespaced",
     schema: roleBindingSchema,
     validateName: validateRbacName,
     setDefaults: (binding) => withDefaultGroups(binding, group),

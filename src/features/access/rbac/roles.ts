@@ -1,3 +1,4 @@
+import { roleResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ValidateName } from "../../../machinery/api/name-validation.ts";
@@ -35,12 +36,8 @@ export const validateRbacName: ValidateName = (name) => validatePathSegmentName(
 
 export const roles = (names: Names): ResourceDefinition<Role> =>
   defineResource({
-    group: names.group("rbac.authorization"),
-    version: "v1",
-    kind: "Role",
-    plural: "roles",
+    ...roleResource(names),
     singular: "role",
-    scope: "Namespaced",
     schema: roleSchema,
     validateName: validateRbacName,
     prepareForCreate: withNullForNoRules,

@@ -1,3 +1,4 @@
+import { clusterTrustBundleResource } from "../resources.ts";
 import { invalidValue, tooLong } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
@@ -54,12 +55,8 @@ export type ClusterTrustBundle = Infer<typeof clusterTrustBundleSchema>;
 
 export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTrustBundle> =>
   defineResource({
-    group: names.group("certificates"),
-    version: "v1beta1",
-    kind: "ClusterTrustBundle",
-    plural: "clustertrustbundles",
+    ...clusterTrustBundleResource(names),
     singular: "clustertrustbundle",
-    scope: "Cluster",
     answersStatusOfDeletedCollection: true,
     deprecationWarning: `${names.group("certificates")}/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+`,
     schema: clusterTrustBundleSchema,

@@ -6,6 +6,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { clusterTrustBundleResource } from "../resources.ts";
 
 export interface TrustBundlePublisherOptions {
   readonly signerNames: readonly string[];
@@ -28,14 +29,14 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
   return {
     name: "trust-bundle-publisher",
     start(context) {
-      const { client, clock, informers, names, references } = context;
-      const bundles = informers.of(references.clusterTrustBundles);
+      const { client, clock, informers, names } = context;
+      const bundles = informers.of(clusterTrustBundleResource(names));
       const retiredKey = `${names.group("signet")}/retired-trust-anchors`;
       const queue = controllerQueue(this.name, context, async (signerName) => {
         queue.addAfter(signerName, options.intervalMilliseconds);
         const anchors = options.anchorsFor(signerName);
         if (anchors.length === 0) return;
-        const writer = client.resource(references.clusterTrustBundles);
+        const writer = client.resource(clusterTrustBundleResource(names));
         const existing = bundles.get(bundleName(signerName));
         const wanted = publishedAnchors({
           current: anchors,

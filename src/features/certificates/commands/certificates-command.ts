@@ -7,6 +7,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFormat } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { issuedCertificateResource } from "../resources.ts";
 
 /** `signet certificates list|describe`: the inventory of what was issued. */
 export const certificates = (): Command =>
@@ -30,13 +31,13 @@ const list = (): Command =>
     .option("--expiring-within <duration>", "only those that end within this time, such as 72h; not those that have")
     .action(async (flags: ListFlags) => {
       const isWanted = endsWithin(flags.expiringWithin);
-      const { client, references } = await connect(flags);
+      const { client, names } = await connect(flags);
       const selectors = [
         ...(flags.signer === undefined ? [] : [`spec.signerName=${flags.signer}`]),
         ...(flags.user === undefined ? [] : [`spec.username=${flags.user}`]),
       ];
       const found = await client
-        .resource(references.issuedCertificates)
+        .resource(issuedCertificateResource(names))
         .list(selectors.length > 0 ? { fieldSelector: selectors.join(",") } : {});
       const items = found.items.filter(isWanted).toSorted((one, other) => endOf(one) - endOf(other));
       print({ ...found, items }, flags.output, () =>
@@ -69,8 +70,8 @@ const describe = (): Command =>
     .description("show what is recorded of a certificate")
     .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
     .action(async (name: string, flags: ListFlags) => {
-      const { client, references } = await connect(flags);
-      const records = client.resource(references.issuedCertificates);
+      const { client, names } = await connect(flags);
+      const records = client.resource(issuedCertificateResource(names));
       const record =
         (await records.find(name)) ??
         (await records.list()).items.find(({ spec }) => spec.serialNumber === name.toLowerCase().replaceAll(":", ""));

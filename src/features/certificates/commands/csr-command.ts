@@ -18,6 +18,8 @@ import { print, table, withOutputFlag } from "../../../machinery/command-line/ou
 import type { OutputFormat } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
+import { nodeResource } from "../../nodes/index.ts";
 
 type CommonFlags = ConnectionFlags & { readonly output: OutputFormat };
 
@@ -32,7 +34,7 @@ export const csr = (): Command =>
     .addCommand(decide("deny"))
     .addCommand(get());
 
-const requestsOf = ({ client, references }: ServerConnection) => client.resource(references.certificateSigningRequests);
+const requestsOf = ({ client, names }: ServerConnection) => client.resource(certificateSigningRequestResource(names));
 
 const list = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("list")))
@@ -115,14 +117,14 @@ function decide(verb: "approve" | "deny"): Command {
 
 /** A report with what only the server knows: its own names, and those of the node that asks. */
 async function look(
-  { client, names, references, transport }: ServerConnection,
+  { client, names, transport }: ServerConnection,
   request: CertificateSigningRequest,
 ): Promise<CertificateRequestReport> {
   const { username = "", signerName } = request.spec;
   const nodeName = signerName === names.signers.nodeAgentServing ? requestingNodeName(username) : undefined;
   const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
     try {
-      const node = await client.resource(references.nodes).find(name);
+      const node = await client.resource(nodeResource(names)).find(name);
       return node === undefined ? "not registered" : namesOfNode(node);
     } catch (error) {
       if (error instanceof ApiError && error.code === 403) return undefined;

@@ -17,6 +17,7 @@ import {
   writePrivateOutput,
   writePublicOutput,
 } from "../../../machinery/command-line/output-file.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
 
 interface CreateFlags extends ConnectionFlags {
   readonly output: OutputFormat;
@@ -72,14 +73,14 @@ export const createRequest = (): Command =>
       const expirationSeconds = secondsOf(flags.duration);
       const request = outputFile("request-file", requestFile);
       const connection = await connect(flags);
-      const { client, names, references } = connection;
+      const { client, names } = connection;
       const pem = createCertificateRequestPem({
         privateKey: openKey(flags),
         subject: { commonName, organizations: organization },
         subjectAltNames: { dnsNames: dns, ipAddresses: ip, emailAddresses: email, uris: uri },
       });
       if (request !== undefined) writePublicOutput(request, pem);
-      const created = await client.resource(references.certificateSigningRequests).create({
+      const created = await client.resource(certificateSigningRequestResource(names)).create({
         apiVersion: `${names.group("certificates")}/v1`,
         kind: "CertificateSigningRequest",
         metadata: { name },

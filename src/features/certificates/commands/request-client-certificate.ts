@@ -4,6 +4,7 @@ import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
 
 export interface ClientIdentity {
   readonly user: string;
@@ -19,13 +20,13 @@ const patienceMilliseconds = 30_000;
  * certificate. The key never leaves this process but in what is returned.
  */
 export async function requestClientCertificate(
-  { client, names, references }: ServerConnection,
+  { client, names }: ServerConnection,
   { user, groups, expirationSeconds }: ClientIdentity,
 ): Promise<{ certificate: string; key: string }> {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const subject = { commonName: user, organizations: groups };
   const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
-  const requests = client.resource(references.certificateSigningRequests);
+  const requests = client.resource(certificateSigningRequestResource(names));
   const name = `signet-kubeconfig-${randomBytes(5).toString("hex")}`;
   const created = await requests.create({
     apiVersion: `${names.group("certificates")}/v1`,

@@ -11,6 +11,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFormat } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { clusterTrustBundleResource } from "../resources.ts";
 
 interface TrustFlags extends ConnectionFlags {
   readonly output: OutputFormat;
@@ -44,9 +45,9 @@ const list = (): Command =>
     .description("list trust bundles, with the anchor that ends first")
     .option("--signer <name>", "only those of this signer")
     .action(async (flags: TrustFlags) => {
-      const { client, references } = await connect(flags);
+      const { client, names } = await connect(flags);
       const found = await client
-        .resource(references.clusterTrustBundles)
+        .resource(clusterTrustBundleResource(names))
         .list(flags.signer === undefined ? {} : { fieldSelector: `spec.signerName=${flags.signer}` });
       print(found, flags.output, () =>
         table(
@@ -71,8 +72,8 @@ const describe = (): Command =>
     .description("decode the anchors of a trust bundle")
     .argument("<name>")
     .action(async (name: string, flags: TrustFlags) => {
-      const { client, references } = await connect(flags);
-      const bundle = await client.resource(references.clusterTrustBundles).get(name);
+      const { client, names } = await connect(flags);
+      const bundle = await client.resource(clusterTrustBundleResource(names)).get(name);
       const anchors = anchorsOf(bundle);
       const signerName = bundle.spec.signerName ?? "<none>";
       print({ name, signerName, anchors }, flags.output, () =>
@@ -99,9 +100,9 @@ const create = (): Command =>
       const trustBundle = readFileSync(flags.fromFile, "utf8");
       const faults = validateTrustAnchors(trustBundle);
       if (faults.length > 0) throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}`);
-      const { client, names, references } = await connect(flags);
+      const { client, names } = await connect(flags);
       const { signer } = flags;
-      const created = await client.resource(references.clusterTrustBundles).create({
+      const created = await client.resource(clusterTrustBundleResource(names)).create({
         apiVersion: `${names.group("certificates")}/v1beta1`,
         kind: "ClusterTrustBundle",
         metadata: { name },

@@ -6,6 +6,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import { certificateRecord, foreignRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 /**
  * Records the certificates that appear in requests: those of custom signers, and whatever else was written by hand. What
@@ -14,10 +15,10 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 export const certificateInventory: Controller = {
   name: "certificate-inventory",
   start(context) {
-    const { client, informers, log, names, references } = context;
-    const requests = informers.of(references.certificateSigningRequests);
-    const records = informers.of(references.issuedCertificates);
-    const writer = client.resource(references.issuedCertificates);
+    const { client, informers, log, names } = context;
+    const requests = informers.of(certificateSigningRequestResource(names));
+    const records = informers.of(issuedCertificateResource(names));
+    const writer = client.resource(issuedCertificateResource(names));
 
     /** The local copy may be behind the request that was just signed here: then the server is asked. */
     const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {

@@ -1,5 +1,6 @@
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { issuedCertificateResource } from "../resources.ts";
 
 export interface CertificateRecordCleanerOptions {
   /** How long a record is kept after its certificate has ended, in milliseconds. */
@@ -15,15 +16,15 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
   return {
     name: "certificate-record-cleaner",
     start(context) {
-      const { client, clock, informers, references } = context;
-      const records = informers.of(references.issuedCertificates);
+      const { client, clock, informers, names } = context;
+      const records = informers.of(issuedCertificateResource(names));
       const queue = controllerQueue(this.name, context, async () => {
         queue.addAfter(everything, options.intervalMilliseconds);
         const endedBefore = clock.now() - options.retentionMilliseconds;
         const outlived = [...records.list()].filter(({ spec }) => Date.parse(spec.notAfter) < endedBefore);
         for (const { metadata } of outlived) {
           const { name = "", uid = "" } = metadata;
-          await ignoring([404, 409], client.resource(references.issuedCertificates).delete(name, { uid }));
+          await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
         }
       });
       return { queue, onSynced: () => queue.add(everything) };

@@ -1,3 +1,4 @@
+import { issuedCertificateResource } from "../resources.ts";
 import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSameJson } from "../../../machinery/api/json-equality.ts";
@@ -75,13 +76,9 @@ export type IssuedCertificate = Infer<typeof issuedCertificateSchema>;
  */
 export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCertificate> =>
   defineResource({
-    group: names.group("signet"),
-    version: "v1",
-    kind: "IssuedCertificate",
-    plural: "issuedcertificates",
+    ...issuedCertificateResource(names),
     singular: "issuedcertificate",
     shortNames: ["issued"],
-    scope: "Cluster",
     schema: issuedCertificateSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     validate: ({ spec }) => validateSpec(spec),

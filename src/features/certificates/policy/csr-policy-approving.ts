@@ -13,6 +13,8 @@ import { certificateRequestState } from "../requests/certificate-request-state.t
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { withCondition } from "../requests/with-condition.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
+import { nodeResource } from "../../nodes/index.ts";
 
 export interface CsrPolicyApprovingOptions {
   /** The policy as it is now. */
@@ -30,9 +32,9 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
   return {
     name: "csrpolicyapproving",
     start(context) {
-      const { client, clock, informers, names, references } = context;
-      const requests = informers.of(references.certificateSigningRequests);
-      const nodes = informers.of(references.nodes);
+      const { client, clock, informers, names } = context;
+      const requests = informers.of(certificateSigningRequestResource(names));
+      const nodes = informers.of(nodeResource(names));
 
       const queue = controllerQueue(this.name, context, async (name) => {
         const request = requests.get(name);
@@ -40,7 +42,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const decision = await decide(request);
         if (decision.type === "undecided") return queue.addAfter(name, options.intervalMilliseconds);
         const decided = withCondition(request, approvalCondition(decision), clock.now());
-        await client.resource(references.certificateSigningRequests).update(decided, { subresource: "approval" });
+        await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
       });
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
@@ -56,7 +58,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const nodeName = requestingNodeName(question.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
-        const node = await client.resource(references.nodes).find(nodeName);
+        const node = await client.resource(nodeResource(names)).find(nodeName);
         return decideApproval(policy, question, { ...surroundings, findNode: () => namesOf(node) });
       }
 

@@ -1,3 +1,4 @@
+import { certificateSigningRequestResource } from "../resources.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -14,13 +15,9 @@ import { validateCertificateSigningRequest, validateStatusChange } from "./certi
 
 export const certificateSigningRequests = (names: Names): ResourceDefinition<CertificateSigningRequest> =>
   defineResource({
-    group: names.group("certificates"),
-    version: "v1",
-    kind: "CertificateSigningRequest",
-    plural: "certificatesigningrequests",
+    ...certificateSigningRequestResource(names),
     singular: "certificatesigningrequest",
     shortNames: ["csr"],
-    scope: "Cluster",
     answersStatusOfDeletedCollection: true,
     schema: certificateSigningRequestSchema,
     // Any name that a path can carry.

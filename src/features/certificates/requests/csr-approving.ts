@@ -8,6 +8,7 @@ import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { withCondition } from "./with-condition.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
 
 interface SubjectAccessReview extends ApiObject {
   readonly spec: unknown;
@@ -31,8 +32,8 @@ export interface CsrApprovingOptions {
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csrapproving",
   start(context) {
-    const { client, clock, informers, names, references } = context;
-    const requests = informers.of(references.certificateSigningRequests);
+    const { client, clock, informers, names } = context;
+    const requests = informers.of(certificateSigningRequestResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
       if (request === undefined || certificateRequestState(request) !== "pending" || isLeftToPolicy(request)) return;
@@ -40,7 +41,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
         if (!(await mayCreate(subresource, request, context))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
         const approved = withCondition(request, condition, clock.now());
-        await client.resource(references.certificateSigningRequests).update(approved, { subresource: "approval" });
+        await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
         return;
       }
     });

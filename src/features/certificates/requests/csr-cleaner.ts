@@ -5,6 +5,7 @@ import type { CertificateSigningRequest } from "./certificate-signing-request-sc
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
 
 const hourMilliseconds = 3_600_000;
 
@@ -48,15 +49,15 @@ function certificateEnd({ status }: CertificateSigningRequest): number {
 export const csrCleaner: Controller = {
   name: "csrcleaner",
   start(context) {
-    const { client, clock, informers, references } = context;
-    const requests = informers.of(references.certificateSigningRequests);
+    const { client, clock, informers, names } = context;
+    const requests = informers.of(certificateSigningRequestResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
       if (request === undefined) return;
       const wait = removalTime(request) - clock.now();
       if (wait > 0) return queue.addAfter(name, Math.min(wait, hourMilliseconds));
       const { uid = "" } = request.metadata;
-      await ignoring([404, 409], client.resource(references.certificateSigningRequests).delete(name, { uid }));
+      await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
     });
     const add = ({ metadata }: CertificateSigningRequest): void => queue.add(metadata.name ?? "");
     requests.addHandler({ onAdd: add, onUpdate: add });

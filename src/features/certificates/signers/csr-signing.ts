@@ -12,6 +12,7 @@ import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { issueOnce } from "./issue-once.ts";
 import { withCondition } from "../requests/with-condition.ts";
+import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface CsrSigningOptions {
   /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
@@ -30,11 +31,11 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
   return {
     name: "csrsigning",
     start(context) {
-      const { client, clock, informers, names, references } = context;
+      const { client, clock, informers, names } = context;
       const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));
-      const requests = informers.of(references.certificateSigningRequests);
-      const records = informers.of(references.issuedCertificates);
-      const writer = client.resource(references.certificateSigningRequests);
+      const requests = informers.of(certificateSigningRequestResource(names));
+      const records = informers.of(issuedCertificateResource(names));
+      const writer = client.resource(certificateSigningRequestResource(names));
 
       const fail = async (
         stored: CertificateSigningRequest,

@@ -10,6 +10,7 @@ import { issueCertificate } from "./issue.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
 import type { ControllerContext } from "../../../machinery/loops/controller.ts";
+import { issuedCertificateResource } from "../resources.ts";
 
 export interface IssueOnceOptions {
   /** The local copy of the records. */
@@ -37,7 +38,7 @@ export type IssuedOnce =
  * record holds. Throws what the client throws, and PkiError for what cannot be signed.
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
-  const { client, clock, names, references } = context;
+  const { client, clock, names } = context;
   const { records, stored, request, authority, maximumLifetimeSeconds } = options;
   const { uid = "" } = stored.metadata;
   const recordName = signedRecordName(uid);
@@ -48,7 +49,7 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const now = clock.now();
   const signed = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
   const pem = signed.pem + authority.chainPem;
-  const writer = client.resource(references.issuedCertificates);
+  const writer = client.resource(issuedCertificateResource(names));
   const record = certificateRecord(names, { recordName, certificate: signed.certificate, request: stored, pem });
   try {
     await writer.create(record);

@@ -1,17 +1,12 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { nodesGroup } from "../../../machinery/api/user-info.ts";
-import type { ResourceReference } from "../../../machinery/client/api-client.ts";
+import { clusterRoleBindingResource } from "../../access/index.ts";
+import type { RoleBinding } from "../../access/index.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
 /** The group of bootstrap tokens that may ask for nodes' client certificates (kubeadm's idea, and much its name). */
 export const bootstrapGroup = "system:bootstrappers:signet:default-node-token";
-
-interface ClusterRoleBinding extends ApiObject {
-  readonly roleRef: { readonly apiGroup: string; readonly kind: "ClusterRole"; readonly name: string };
-  readonly subjects: readonly { readonly apiGroup: string; readonly kind: "Group"; readonly name: string }[];
-}
 
 /**
  * Lets the holders of bootstrap tokens ask for a node's client certificate and get it, and nodes renew theirs. Bindings
@@ -21,7 +16,7 @@ export async function permitNodeBootstrap({
   client,
   names,
 }: Pick<ServerConnection, "client" | "names">): Promise<string[]> {
-  const bindings = client.resource(bindingReference(names));
+  const bindings = client.resource(clusterRoleBindingResource(names));
   const created: string[] = [];
   for (const binding of bootstrapBindings(names)) {
     try {
@@ -34,12 +29,12 @@ export async function permitNodeBootstrap({
   return created;
 }
 
-function bootstrapBindings(names: Names): ClusterRoleBinding[] {
+function bootstrapBindings(names: Names): RoleBinding[] {
   const apiGroup = names.group("rbac.authorization");
   const domain = names.group("certificates").replace("certificates.", "");
   const approved = (subresource: string): string =>
     `system:certificates.${domain}:certificatesigningrequests:${subresource}`;
-  const binding = (name: string, role: string, group: string): ClusterRoleBinding => ({
+  const binding = (name: string, role: string, group: string): RoleBinding => ({
     apiVersion: `${apiGroup}/v1`,
     kind: "ClusterRoleBinding",
     metadata: { name },
@@ -52,11 +47,3 @@ function bootstrapBindings(names: Names): ClusterRoleBinding[] {
     binding("signet:node-autoapprove-certificate-rotation", approved("selfnodeclient"), nodesGroup),
   ];
 }
-
-const bindingReference = (names: Names): ResourceReference<ClusterRoleBinding> => ({
-  group: names.group("rbac.authorization"),
-  version: "v1",
-  resource: "clusterrolebindings",
-  kind: "ClusterRoleBinding",
-  isNamespaced: false,
-});

@@ -1,6 +1,7 @@
 import type { Secret } from "../../core/secrets.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { secretResource } from "../../core/index.ts";
 
 /** When a bootstrap token's Secret ends, in milliseconds since the epoch; undefined: never. One that can't be read, now. */
 export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
@@ -17,8 +18,8 @@ const longestWaitMilliseconds = 24 * 3_600_000;
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
   start(context) {
-    const { client, clock, informers, names, references } = context;
-    const secrets = informers.of(references.secrets);
+    const { client, clock, informers, names } = context;
+    const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
     const tokenType = `bootstrap.${names.domain}/token`;
     const queue = controllerQueue(this.name, context, async (key) => {
@@ -28,7 +29,7 @@ export const bootstrapTokenCleaner: Controller = {
       const wait = end - clock.now();
       if (wait > 0) return queue.addAfter(key, Math.min(wait, longestWaitMilliseconds));
       const { name = "", uid = "" } = secret.metadata;
-      await ignoring([404, 409], client.resource(references.secrets, namespace).delete(name, { uid }));
+      await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
     });
     const add = ({ metadata, type }: Secret): void => {
       if (type === tokenType && metadata.namespace === namespace) queue.add(`${namespace}/${metadata.name}`);

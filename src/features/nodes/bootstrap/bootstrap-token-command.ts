@@ -13,6 +13,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFormat } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
+import { secretResource } from "../../core/index.ts";
 
 /** `signet bootstrap-token create|list|delete`: what machines introduce themselves with. */
 export const bootstrapToken = (): Command =>
@@ -70,8 +71,8 @@ const create = (): Command =>
       connection.client.close();
     });
 
-const systemSecrets = ({ client, references, names }: ServerConnection): ResourceClient<Secret> =>
-  client.resource(references.secrets, names.namespaces.system);
+const systemSecrets = ({ client, names }: ServerConnection): ResourceClient<Secret> =>
+  client.resource(secretResource(names), names.namespaces.system);
 
 function bootstrapKubeconfig({ transport }: ServerConnection, token: string): string {
   const { server, caCertificates = "" } = transport;

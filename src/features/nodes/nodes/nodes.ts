@@ -1,3 +1,4 @@
+import { nodeResource } from "../resources.ts";
 import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSameJson } from "../../../machinery/api/json-equality.ts";
@@ -11,13 +12,9 @@ import type { Node } from "./node-schema.ts";
 
 export const nodes = (names: Names): ResourceDefinition<Node> =>
   defineResource({
-    group: "",
-    version: "v1",
-    kind: "Node",
-    plural: "nodes",
+    ...nodeResource(names),
     singular: "node",
     shortNames: ["no"],
-    scope: "Cluster",
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
     validate: validateTaints,

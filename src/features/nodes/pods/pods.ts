@@ -1,3 +1,4 @@
+import { podResource } from "../resources.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
@@ -11,14 +12,10 @@ import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./p
 export function pods(names: Names): ResourceDefinition<Pod> {
   const mirrorAnnotation = names.key("config.mirror");
   return defineResource({
-    group: "",
-    version: "v1",
-    kind: "Pod",
-    plural: "pods",
+    ...podResource(names),
     singular: "pod",
     shortNames: ["po"],
     categories: ["all"],
-    scope: "Namespaced",
     answersDeletedObject: true,
     schema: podSchema,
     validateName: validateDnsSubdomainName,

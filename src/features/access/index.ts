@@ -1,0 +1,2 @@
+export type * from "./rbac-types.ts";
+export { roleResource, clusterRoleResource, roleBindingResource, clusterRoleBindingResource } from "./resources.ts";

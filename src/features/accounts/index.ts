@@ -1,0 +1,1 @@
+export { serviceAccountResource } from "./resources.ts";

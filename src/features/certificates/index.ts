@@ -1,0 +1,5 @@
+export {
+  certificateSigningRequestResource,
+  clusterTrustBundleResource,
+  issuedCertificateResource,
+} from "./resources.ts";

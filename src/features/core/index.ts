@@ -1,0 +1,1 @@
+export { namespaceResource, configMapResource, secretResource, eventResource, leaseResource } from "./resources.ts";

@@ -1,0 +1,1 @@
+export { podResource, nodeResource } from "./resources.ts";

@@ -1,0 +1,6 @@
+import { resourceType } from "../../machinery/api/resource-type.ts";
+import type { Node } from "./nodes/node-schema.ts";
+import type { Pod } from "./pods/pod-schema.ts";
+
+export const podResource = resourceType<Pod>({ group: "", kind: "Pod", scope: "Namespaced" });
+export const nodeResource = resourceType<Node>({ group: "", kind: "Node", scope: "Cluster" });

@@ -3,7 +3,7 @@ import { ApiError } from "../machinery/api/api-error.ts";
 const maximumAttempts = 5;
 
 /** Does a step of the start again when another process, which starts at the same time, did a part of it first (409). */
-export async function despiteOtherReplicas(step: () => Promise<void>): Promise<void> {
+export async function retryOnConflict(step: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await step();

@@ -1,3 +1,5 @@
+import { accessFlags } from "../features/access/settings.ts";
+import { accountFlags } from "../features/accounts/settings.ts";
 import { controllerFlags } from "./controller-flags.ts";
 import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
 
@@ -40,89 +42,8 @@ export const serveFlags = {
   },
   "tls-private-key-file": { type: "file", help: "PEM file with the serving certificate's private key." },
   "tls-san": { type: "strings", help: "More DNS names and addresses for the serving certificate that is made." },
-  "client-ca-file": {
-    type: "file",
-    help: "PEM bundle of CAs whose client certificates authenticate, besides the server's own CA.",
-  },
-  "token-auth-file": { type: "file", help: 'CSV file of static tokens: token,user,uid,"group1,group2".' },
-  "anonymous-auth": {
-    type: "boolean",
-    default: true,
-    help: "Requests without credentials are the user system:anonymous; false, as always with AlwaysAllow, answers them 401.",
-  },
-  "service-account-issuer": {
-    type: "strings",
-    help: "Issuer of tokens; the first issues, all are accepted. Default: https://<name>.default.svc.",
-  },
-  "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
-  "service-account-signing-key-file": {
-    type: "file",
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a P-256 key is made.",
-  },
-  "service-account-key-file": {
-    type: "strings",
-    help: "PEM files of keys that verify tokens, besides the signing key's. May be repeated.",
-  },
-  "service-account-max-token-expiration": {
-    type: "duration",
-    help: "The longest lifetime of an issued token; a longer request is shortened with a warning.",
-  },
-  "service-account-extend-token-expiration": {
-    type: "boolean",
-    default: true,
-    help: "Pod tokens of 3607 s for the API audiences are issued for a year, with a warnafter claim.",
-  },
-  "service-account-public-discovery": {
-    type: "boolean",
-    default: false,
-    help: "Everyone may read the issuer's discovery documents, without credentials.",
-  },
-  "requestheader-client-ca-file": {
-    type: "file",
-    help: "PEM bundle of CAs that sign front proxies' client certificates. Without it no front proxy is believed.",
-  },
-  "requestheader-allowed-names": {
-    type: "strings",
-    help: "Common names that a front proxy's certificate may have; empty: any.",
-  },
-  "requestheader-username-headers": {
-    type: "strings",
-    default: ["X-Remote-User"],
-    help: "Headers that hold the user name, in order.",
-  },
-  "requestheader-uid-headers": {
-    type: "strings",
-    default: ["X-Remote-Uid"],
-    help: "Headers that hold the user's uid, in order.",
-  },
-  "requestheader-group-headers": {
-    type: "strings",
-    default: ["X-Remote-Group"],
-    help: "Headers that hold the groups.",
-  },
-  "requestheader-extra-headers-prefix": {
-    type: "strings",
-    default: ["X-Remote-Extra-"],
-    help: "Prefixes of headers that hold extra attributes.",
-  },
-  "requestheader-user-required": {
-    type: "boolean",
-    default: false,
-    help: "A front proxy's request that names no user is refused, whatever other credentials it carries.",
-  },
-  "impersonation-only-users": {
-    type: "strings",
-    help: "Users who may act only for others: without Impersonate-User they are refused. For proxies that impersonate.",
-  },
-  "impersonation-only-groups": {
-    type: "strings",
-    help: "Groups whose members may act only for others: without Impersonate-User they are refused.",
-  },
-  "authorization-mode": {
-    type: "strings",
-    default: ["Node", "RBAC"],
-    help: "Authorizers in order: Node, RBAC, AlwaysAllow (development only).",
-  },
+  ...accessFlags,
+  ...accountFlags,
   "max-requests-inflight": {
     type: "integer",
     default: 400,

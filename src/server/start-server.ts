@@ -1,14 +1,12 @@
 import type { Logger } from "pino";
-import { unauthorized } from "../machinery/api/api-error.ts";
-import type { AdmissionRule, Authorize } from "../machinery/api/attributes.ts";
+import type { AdmissionRule } from "../machinery/api/attributes.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Handler } from "../machinery/api/http-message.ts";
 import { namesFor } from "../machinery/api/names.ts";
-import type { Names, Profile } from "../machinery/api/names.ts";
+import type { Profile } from "../machinery/api/names.ts";
 import { anonymousUsername } from "../machinery/api/user-info.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
-import { createImpersonation } from "../features/access/credentials/impersonation.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
@@ -18,37 +16,43 @@ import { createListener } from "../machinery/http/listener.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
-import { afterOthersWrites } from "./wait-for-fresh-cache.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openAuditFile } from "./audit-file.ts";
 import { openAuthentication } from "./authentication.ts";
-import { openAuthorization } from "./authorization-services.ts";
-import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
-import { impersonationOnlyCallers } from "./impersonation-only-callers.ts";
-import { createReservedNamespaces } from "../features/core/reserved-namespaces.ts";
-import { tokenObjects } from "../features/accounts/look-ups.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { agreeOnIdentity } from "./replica-identity.ts";
-import { despiteOtherReplicas } from "./retry-on-conflict.ts";
 import { openStore, usesEtcd } from "./open-store.ts";
 import { ownDataDirectory } from "./own-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
-import { reconcilePolicy } from "../features/access/policy/reconcile-policy.ts";
-import { reviewDefinitions, storedDefinitions } from "./served-definitions.ts";
 import { startServerControllers } from "./server-controllers.ts";
-import { openAdmission, ServerRegistries } from "./server-registries.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
-import { openIdRoutes } from "../features/accounts/openid-routes.ts";
-import { openTokenServices } from "../features/accounts/token-services.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
+import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import { Stores } from "../machinery/registry/stores.ts";
+import { accessSettings } from "../features/access/settings.ts";
+import { accountSettings } from "../features/accounts/settings.ts";
+import { admissionRules } from "./admission-rules.ts";
+import { authorizersOf } from "./authorizers.ts";
+import { checkImpersonationOnly } from "./check-impersonation-only.ts";
+import { connectAccess } from "../features/access/feature.ts";
+import { connectAccounts } from "../features/accounts/feature.ts";
+import { connectCertificates } from "../features/certificates/feature.ts";
+import { connectCore } from "../features/core/feature.ts";
+import { connectNodes } from "../features/nodes/feature.ts";
+import { connectRbac } from "../features/access/feature.ts";
+import { createAuthorization } from "../machinery/authorization/authorization.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
+import { reviewDefinitions } from "./review-definitions.ts";
+import { storedResources } from "./stored-resources.ts";
+import { waitForFreshCache } from "./wait-for-fresh-cache.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -87,127 +91,106 @@ export interface RunningServer {
 }
 
 /**
- * Composes a server from its parts and starts it: store, copies in memory, identity and permissions, the request chain, the
- * listener, then what must be there before anyone comes (default policy, reserved namespaces, the administrator's
- * kubeconfig), then the loops. Throws UsageError for settings that can't be used.
+ * Puts a server together and starts it, in this order: what the features declare (kinds, settings), the store and its copies
+ * in memory, what the features bring once they are connected to it, the request chain, the listener, then what must be there
+ * before anyone comes (default policy, reserved namespaces, the administrator's kubeconfig), then the loops. What was
+ * opened is closed in reverse order, when the server stops and when it cannot start. Throws UsageError for settings that
+ * can't be used.
  */
-export async function startServer(
-  options: ServeOptions,
-  {
+export async function startServer(options: ServeOptions, given: StartOptions): Promise<RunningServer> {
+  const {
     log,
     clock = systemClock,
-    admission = [],
-    store: givenStore,
-    folder: givenFolder,
     loops = "at once",
     isStoreShared = usesEtcd(options),
     isPortShared = false,
-  }: StartOptions,
-): Promise<RunningServer> {
+  } = given;
   const names = namesFor(options.profile as Profile);
+  const accessConfig = accessSettings(options);
   // A wrong setting is told before anything is made.
   enabledControllers(options.controllers);
-  const folder = givenFolder ?? ownDataDirectory(options["data-dir"]);
-  let store = givenStore;
-  try {
-    store ??= await openStore(options);
-    const foundations = { log, clock, names, admission, folder, store, isStoreShared, isPortShared };
-    const server = await composeServer(options, foundations);
-    if (loops === "at once") server.startLoops();
-    return server;
-  } catch (error) {
-    await store?.close();
-    folder.release();
-    throw error;
-  }
-}
+  checkImpersonationOnly(accessConfig.impersonationOnly, names);
 
-interface Foundations {
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly names: Names;
-  readonly admission: readonly AdmissionRule[];
-  readonly store: Store;
-  readonly folder: OwnedFolder;
-  readonly isStoreShared: boolean;
-  readonly isPortShared: boolean;
-}
-
-async function composeServer(
-  options: ServeOptions,
-  { log, clock, names, admission: moreRules, folder, store, isStoreShared, isPortShared }: Foundations,
-): Promise<RunningServer> {
+  await using opening = new AsyncDisposableStack();
+  let graceMilliseconds = 0;
   const dataDirectory = options["data-dir"];
+  const folder = opening.adopt(given.folder ?? ownDataDirectory(dataDirectory), (owned) => owned.release());
+  const store = opening.adopt(given.store ?? (await openStore(options)), (opened) => opened.close());
+  const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
   const policy = openApprovalPolicy(options["approval-policy"], log);
-  const certificate = openTlsCertificate(options, { authority: authorities.server, clock, log });
+  const certificate = opening.adopt(
+    openTlsCertificate(options, { authority: authorities.server, clock, log }),
+    (opened) => opened.stop(),
+  );
 
-  const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
-  const objects = tokenObjects(registry);
-  const tokens = openTokenServices({ options, names, clock, objects });
-  if (usesEtcd(options)) await agreeOnIdentity(store, { authorities, ...tokens });
-  const definitions = storedDefinitions(names, { options, tokens, objects });
-  // What decides needs what is stored, and what is stored asks what decides: it is there before the first request.
-  let authorization: AuthorizationServices | undefined;
-  const authorize: Authorize = (attributes) => {
-    if (authorization === undefined) throw unauthorized();
-    return authorization.authorize(attributes);
-  };
-  const resolver = (): AuthorizationServices["resolver"] => {
-    if (authorization === undefined) throw unauthorized();
-    return authorization.resolver;
-  };
-  const feed = new ChangeFeed({ store });
-  const admission = [
-    ...openAdmission({ names, authorize, apiAudiences: tokens.apiAudiences, registry, definitions, resolver }),
-    ...moreRules,
-  ];
-  const maximumObjectBytes = options["max-request-bytes"];
-  const registries = new ServerRegistries({ definitions, store, feed, admission, clock, maximumObjectBytes });
-  await registries.start();
-  authorization = openAuthorization(options, { names, registry });
+  const stores = new Stores({
+    names,
+    definitions: storedResources(names),
+    store,
+    feed,
+    clock,
+    maximumObjectBytes: options["max-request-bytes"],
+  });
+  await stores.start();
 
-  const loopback = new LoopbackTokens();
-  const authentication = openAuthentication({
-    options,
+  const accountConfig = accountSettings(options, dataDirectory);
+  const { resolver, rbac } = connectRbac(names, stores);
+  const authorize = createAuthorization(
+    authorizersOf({
+      names,
+      stores,
+      rbac,
+      modes: accessConfig.authorizationModes,
+      isDiscoveryPublic: accountConfig.isDiscoveryPublic,
+    }),
+  );
+  const accounts = connectAccounts({ settings: accountConfig, names, clock, stores });
+  const { apiAudiences } = accounts.tokens;
+  const access = connectAccess({
+    settings: accessConfig,
     names,
     clock,
     log,
-    registry,
-    tokens,
-    loopback,
+    stores,
+    authorize,
+    resolver,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
-  const impersonate = createImpersonation(names, authorize, impersonationOnlyCallers(options, names));
-  const reviews = reviewDefinitions(names, { authentication, authorize, resolver: authorization.resolver });
-  const audit = openAuditFile(options, { clock, log });
-  const served = [...definitions, ...reviews];
+  const core = connectCore({ names, stores, authorize });
+  const certificates = connectCertificates({ names, authorize });
+  const nodes = connectNodes({ names, clock, stores, authorize, apiAudiences });
+  const connected = { core, accounts, access, certificates, nodes };
+  stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
+  if (usesEtcd(options)) await agreeOnIdentity(store, { authorities, ...accounts.tokens });
+
+  const loopback = new LoopbackTokens();
+  const authentication = openAuthentication({ log, ...connected, loopback });
+  const reviews = reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken));
+  const audit = opening.adopt(openAuditFile(options, { clock, log }), (opened) => opened?.close());
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   let url = "";
-  const authenticate: typeof authentication.authenticate = (request) => authentication.authenticate(request);
+  const { authenticate } = authentication;
   const { handler } = createApiServer({
-    definitions: served,
-    authenticate: isStoreShared ? afterOthersWrites(authenticate, () => registries.catchUp()) : authenticate,
-    impersonate: (request, user) => impersonate(request.headers, user),
+    definitions: [...stores.definitions, ...reviews],
+    authenticate: isStoreShared ? waitForFreshCache(authenticate, () => stores.catchUp()) : authenticate,
+    impersonate: (request, user) => access.impersonate(request.headers, user),
     authorize,
     withoutIdentity: authentication.withoutIdentity,
     identityWarnings: (request, user) =>
       user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
-    handleResource: createResourceHandler({ registries: registries.all, reviews, admission, authorize, clock }),
-    openApi: openApiSource({ names, version: signetVersion, resources: definitions, reviews }),
-    pathRoutes: openIdRoutes(() => tokens.discovery(`${url}/openid/v1/jwks`)),
-    healthChecks: [
-      ...storeChecks(store, registries),
-      {
-        name: "shutdown",
-        endpoints: ["readyz"],
-        check: () => {
-          if (health.isStopping) throw new Error("the server is stopping");
-        },
-      },
-    ],
+    handleResource: createResourceHandler({
+      registries: stores.registries,
+      reviews,
+      admission: stores.admission,
+      authorize,
+      clock,
+    }),
+    openApi: openApiSource({ names, version: signetVersion, resources: stores.definitions, reviews }),
+    pathRoutes: accounts.pathRoutes(() => url),
+    healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
     log,
     ...(audit !== undefined && { audit }),
     signetVersion,
@@ -217,93 +200,95 @@ async function composeServer(
     maximumWrites: options["max-mutating-requests-inflight"],
   });
 
-  const client = new ApiClient(
-    inProcessTransport(handler, {
-      bearerToken: loopback.issue(serverUser),
-    }),
+  const client = opening.adopt(
+    new ApiClient(inProcessTransport(handler, { bearerToken: loopback.issue(serverUser) })),
+    (opened) => opened.close(),
   );
-  const keeper = { names, registry, client };
-  await despiteOtherReplicas(() => reconcilePolicy(keeper));
-  await despiteOtherReplicas(() => createReservedNamespaces(keeper));
+  await retryOnConflict(() => access.prepare(client));
+  await retryOnConflict(() => core.prepare(client));
 
-  const listener = createListener({
-    handler,
-    certificate: certificate.current(),
-    limits: {
-      connections: connectionLimit(options["max-connections"], openFileLimit()),
-      connectionsPerAddress: options["max-connections-per-address"],
-    },
-    log,
-  });
+  const listener = opening.adopt(
+    createListener({
+      handler,
+      certificate: certificate.current(),
+      limits: {
+        connections: connectionLimit(options["max-connections"], openFileLimit()),
+        connectionsPerAddress: options["max-connections-per-address"],
+      },
+      log,
+    }),
+    (opened) => opened.close({ graceMilliseconds }),
+  );
   openStreams = () => listener.openStreams();
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
   const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"], isPortShared });
   url = serverUrl(options, port);
-  let kubeconfigFile: string;
-  try {
-    folder.describe(url);
-    const { caCertificates } = certificate;
-    const authority = authorities.administrator;
-    kubeconfigFile = writeAdminKubeconfig({ dataDirectory, authority, clock, server: url, caCertificates });
-  } catch (error) {
-    certificate.stop();
-    await listener.close({ graceMilliseconds: 0 });
-    throw error;
-  }
+  folder.describe(url);
+  const { caCertificates } = certificate;
+  const kubeconfigFile = writeAdminKubeconfig({
+    dataDirectory,
+    authority: authorities.administrator,
+    clock,
+    server: url,
+    caCertificates,
+  });
 
-  let loops: readonly { stop(): void | Promise<void> }[] = [];
+  const running = opening.move();
+  let hasLoops = false;
   const startLoops = (): void => {
-    if (loops.length > 0 || health.isStopping) return;
-    const compaction = startCompaction({ store, clock, log });
-    if (enabledControllers(options.controllers).size === 0) {
-      loops = [compaction];
-      return;
-    }
+    if (hasLoops || health.isStopping) return;
+    hasLoops = true;
+    running.adopt(startCompaction({ store, clock, log }), (loop) => loop.stop());
+    if (enabledControllers(options.controllers).size === 0) return;
     const controllers = startServerControllers({
       options,
       names,
       clock,
       log,
-      definitions,
+      definitions: stores.definitions,
       handler,
       bearerToken: loopback.issue(controllersUser(names)),
-      caCertificates: certificate.caCertificates,
-      issueSecretToken: tokens.issueSecretToken,
+      caCertificates,
+      issueSecretToken: accounts.tokens.issueSecretToken,
       signing,
       policy,
       server: () => certificate.identity(),
     });
-    loops = [compaction, controllers];
+    running.adopt(controllers, (loop) => loop.stop());
   };
+  if (loops === "at once") startLoops();
   return {
     version: signetVersion,
     url,
     port,
     kubeconfigFile,
-    caCertificates: certificate.caCertificates,
+    caCertificates,
     handler,
     client,
     store,
     startLoops,
-    async stop({ graceMilliseconds } = { graceMilliseconds: 0 }) {
+    async stop(stopOptions = { graceMilliseconds: 0 }) {
+      ({ graceMilliseconds } = stopOptions);
       health.isStopping = true;
-      certificate.stop();
-      for (const loop of loops) await loop.stop();
-      await listener.close({ graceMilliseconds });
-      client.close();
-      feed.close();
-      await store.close();
-      folder.release();
-      await audit?.close();
+      await running.disposeAsync();
     },
   };
 }
+
+/** Not ready any more once the server stops: load balancers look elsewhere. */
+const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck => ({
+  name: "shutdown",
+  endpoints: ["readyz"],
+  check: () => {
+    if (health.isStopping) throw new Error("the server is stopping");
+  },
+});
 
 function serverUrl(options: ServeOptions, port: number): string {
   const host = options["advertise-address"] ?? reachable(options["bind-address"]);
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Nobody can connect to "every address". */
+/** The address to connect to: "every address" is none that a client could use. */
 const reachable = (address: string): string =>
   address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

@@ -1,8 +1,8 @@
+import { describedReviews } from "../described-reviews.ts";
+import { storedResources } from "../../src/server/stored-resources.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
-import { reviewDefinitions, storedDefinitions } from "../../src/server/served-definitions.ts";
-import type { IssuingServices, ReviewServices } from "../../src/server/served-definitions.ts";
 
 /** A kind that the server stores. */
 export interface StoredKind {
@@ -35,14 +35,10 @@ const apiVersionOf = ({ group, version }: { readonly group: string; readonly ver
   group === "" ? version : `${group}/${version}`;
 const rootOf = (apiVersion: string): string => `${apiVersion.includes("/") ? "/apis" : "/api"}/${apiVersion}`;
 
-/** Only their descriptions are read: what would answer them is never called. */
-const noServices = { options: {}, tokens: {}, objects: {}, authentication: {} } as unknown as IssuingServices &
-  ReviewServices;
-
 /** Every kind, subresource and review that a server of the profile serves, from the definitions that it serves by. */
 export function servedKinds(profile: Profile): ServedKinds {
   const names = namesFor(profile);
-  const definitions = storedDefinitions(names, noServices);
+  const definitions = storedResources(names);
   const stored = definitions.map((definition) => ({
     apiVersion: apiVersionOf(definition),
     kind: definition.kind,
@@ -69,7 +65,7 @@ export function servedKinds(profile: Profile): ServedKinds {
         : [],
     ),
   );
-  const reviews = reviewDefinitions(names, noServices).map((definition) => ({
+  const reviews = describedReviews(names).map((definition) => ({
     apiVersion: apiVersionOf(definition),
     kind: definition.kind,
     schema: definition.schema,

@@ -1,3 +1,4 @@
+import { describedReviews } from "../described-reviews.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
@@ -13,8 +14,6 @@ import { decodeProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
-import { reviewDefinitions } from "../../src/server/served-definitions.ts";
-import type { ReviewServices } from "../../src/server/served-definitions.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -195,14 +194,7 @@ describe("a client that prefers protobuf", () => {
   });
 });
 
-const unused = (): never => {
-  throw new Error("only the schemas are looked at");
-};
-const reviews = reviewDefinitions(kubernetesNames, {
-  authentication: { reviewToken: unused },
-  authorize: unused,
-  resolver: { rulesFor: unused } as unknown as ReviewServices["resolver"],
-});
+const reviews = describedReviews(kubernetesNames);
 
 /** Type, kind and name of length-delimited events. */
 function framesOf(frames: readonly Buffer[]): string[][] {

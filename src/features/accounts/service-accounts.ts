@@ -10,6 +10,7 @@ import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn } from "../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 import { localObjectReference, objectReference } from "../../machinery/schema/object-references.ts";
+import { tokenSubresource } from "./token-request.ts";
 
 const serviceAccountSchema = object({
   goType: "v1.ServiceAccount",
@@ -65,6 +66,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
         : deprecation(enforceMountableSecrets, metadata.annotations),
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [ageColumn()],
+    subresources: { token: tokenSubresource(names) },
   });
 }
 

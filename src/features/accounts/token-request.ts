@@ -4,7 +4,12 @@ import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import type { CreateSubresource, ReviewAnswer, ReviewContext } from "../../machinery/registry/resource-definition.ts";
+import type {
+  AnswerCreate,
+  CreateSubresource,
+  ReviewAnswer,
+  ReviewContext,
+} from "../../machinery/registry/resource-definition.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
 
@@ -52,10 +57,18 @@ const maximumSeconds = 2 ** 32;
 const mountedTokenSeconds = 3607;
 const extendedSeconds = 365 * 24 * 60 * 60;
 
-/** `serviceaccounts/token` (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
-export function tokenRequest(names: Names, options: TokenRequestOptions): CreateSubresource {
-  const group = names.group("authentication");
-  const kind = { group, resource: "TokenRequest" };
+/** `serviceaccounts/token`: what it takes and answers. */
+export const tokenSubresource = (names: Names): CreateSubresource => ({
+  type: "create",
+  group: names.group("authentication"),
+  version: "v1",
+  kind: "TokenRequest",
+  schema: tokenRequestSchema,
+});
+
+/** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
+export function answerTokenRequest(names: Names, options: TokenRequestOptions): AnswerCreate {
+  const kind = { group: names.group("authentication"), resource: "TokenRequest" };
 
   const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): ReviewAnswer => {
     const nameFaults = metadataFaults(request, { namespace, name });
@@ -93,15 +106,8 @@ export function tokenRequest(names: Names, options: TokenRequestOptions): Create
     return { object, warnings };
   };
 
-  return {
-    type: "create",
-    group,
-    version: "v1",
-    kind: "TokenRequest",
-    schema: tokenRequestSchema,
-    // The registry has decoded it by the schema above.
-    create: async (object: ApiObject, context) => create(object as TokenRequest, context),
-  };
+  // The registry has decoded it by the schema above.
+  return async (object: ApiObject, context) => create(object as TokenRequest, context);
 }
 
 /** What the body says of the account must be what the path says. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { ServeOptions } from "../../server/serve-flags.ts";
+import type { AccountSettings } from "./settings.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import {
@@ -35,7 +35,7 @@ export interface TokenServices {
 }
 
 export interface TokenServicesOptions {
-  readonly options: ServeOptions;
+  readonly settings: AccountSettings;
   readonly names: Names;
   readonly clock: Clock;
   readonly objects: TokenObjects;
@@ -46,17 +46,17 @@ const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 
 /** Reads or makes the keys. Throws UsageError for a file that holds none. */
-export function openTokenServices({ options, names, clock, objects }: TokenServicesOptions): TokenServices {
-  const key = signingKey(options);
-  const keyFiles = options["service-account-key-file"];
+export function openTokenServices({ settings, names, clock, objects }: TokenServicesOptions): TokenServices {
+  const key = signingKey(settings);
   const keys = distinctKeys([
     key,
-    ...keyFiles.flatMap((file) => parseSettingsFile("service-account-key-file", file, parseVerificationKeys)),
+    ...settings.verificationKeyFiles.flatMap((file) =>
+      parseSettingsFile("service-account-key-file", file, parseVerificationKeys),
+    ),
   ]);
-  const given = options["service-account-issuer"];
-  const issuers = given.length > 0 ? given : [defaultIssuer(names)];
+  const issuers = settings.issuers.length > 0 ? settings.issuers : [defaultIssuer(names)];
   const issuer = issuers[0] ?? "";
-  const apiAudiences = options["api-audiences"].length > 0 ? options["api-audiences"] : issuers;
+  const apiAudiences = settings.apiAudiences.length > 0 ? settings.apiAudiences : issuers;
   return {
     apiAudiences,
     signingKeyId: key.kid,
@@ -71,10 +71,11 @@ export function openTokenServices({ options, names, clock, objects }: TokenServi
   };
 }
 
-function signingKey(options: ServeOptions): SigningKey {
-  const given = options["service-account-signing-key-file"];
-  if (given !== undefined) return parseSettingsFile("service-account-signing-key-file", given, parseSigningKey);
-  const file = join(options["data-dir"], "service-account.key");
+function signingKey({ dataDirectory, signingKeyFile }: AccountSettings): SigningKey {
+  if (signingKeyFile !== undefined) {
+    return parseSettingsFile("service-account-signing-key-file", signingKeyFile, parseSigningKey);
+  }
+  const file = join(dataDirectory, "service-account.key");
   const kept = readPrivateFile(file);
   if (kept !== undefined) return parseSigningKey(kept);
   const made = generateSigningKeyPem();

@@ -1,12 +1,22 @@
 import { namespaceResource } from "./resources.ts";
-import type { PolicyKeeper } from "../access/policy/reconcile-policy.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
 
 /** Creates the namespaces that every server has: default, and the system's own. */
-export async function createReservedNamespaces({ names, registry, client }: PolicyKeeper): Promise<void> {
+export async function createReservedNamespaces({
+  names,
+  stores,
+  client,
+}: {
+  readonly names: Names;
+  readonly stores: Stores;
+  readonly client: ApiClient;
+}): Promise<void> {
   const namespaces = client.resource(namespaceResource(names));
   const { system, public: everyone, nodeLease } = names.namespaces;
   const missing = ["default", system, everyone, nodeLease].filter(
-    (name) => registry("namespaces").peek({ namespace: "", name }) === undefined,
+    (name) => stores.of(namespaceResource).peek({ namespace: "", name }) === undefined,
   );
   await Promise.all(
     missing.map((name) =>

@@ -1,1 +1,2 @@
 export { podResource, nodeResource } from "./resources.ts";
+export { podReferences } from "./pods/pod-references.ts";

@@ -6,7 +6,8 @@ import { podReferences } from "./pods/pod-references.ts";
 import type { Pod } from "./pods/pod-schema.ts";
 import { prefixEnd } from "../../machinery/storage/store.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
-import type { FindRegistry } from "../accounts/look-ups.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { podResource } from "./resources.ts";
 
 /** What Pods open to their node, by the kind of the reference. */
 const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
@@ -18,8 +19,8 @@ interface OpenedObject {
 }
 
 /** Which objects the Pods of which node refer to, kept from the copy in memory. Call after the registries have started. */
-export function nodeObjects(names: Names, registry: FindRegistry): NodeObjects {
-  const pods = registry<Pod>("pods");
+export function nodeObjects(names: Names, stores: Stores): NodeObjects {
+  const pods = stores.of(podResource);
   const start = resourcePrefix(pods.definition);
   const range = { start, end: prefixEnd(start) };
   const openedByNode = new Map<string, OpenedObjects>();

@@ -5,10 +5,15 @@ import type { AdmissionTarget, Caller } from "./admission.ts";
 import { trackReview } from "./apply/track-review.ts";
 import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
-import type { CreateSubresource, ReviewAnswer, ReviewDefinition } from "./resource-definition.ts";
+import type { AnswerCreate, CreateSubresource, ReviewAnswer, ReviewDefinition } from "./resource-definition.ts";
+
+/** A subresource that is only created, with who answers it. */
+export interface AnsweredSubresource extends CreateSubresource {
+  readonly create: AnswerCreate;
+}
 
 export interface CreateReviewRequest {
-  readonly review: ReviewDefinition | CreateSubresource;
+  readonly review: ReviewDefinition | AnsweredSubresource;
   /** Of the path: for a subresource the resource that it belongs to. */
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;

@@ -107,15 +107,20 @@ export interface UpdateSubresource<T extends ApiObject> {
   readonly resetFields?: readonly (readonly string[])[];
 }
 
-/** A subresource that is only created, of a kind of its own and never stored (`serviceaccounts/token`). */
+/**
+ * A subresource that is only created, of a kind of its own and never stored (`serviceaccounts/token`). Who answers it is said
+ * with `ResourceRegistry.answerSubresource`, when the server is put together.
+ */
 export interface CreateSubresource {
   readonly type: "create";
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema<ApiObject>;
-  create(object: ApiObject, context: ReviewContext): Promise<ReviewAnswer>;
 }
+
+/** Answers the creation of what is never stored. */
+export type AnswerCreate = (object: ApiObject, context: ReviewContext) => Promise<ReviewAnswer>;
 
 /** A kind that is answered and never stored: the reviews. */
 export interface ReviewDefinition<T extends ApiObject = ApiObject> {

@@ -11,7 +11,7 @@ import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import type { Admitted } from "./admission.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -24,7 +24,7 @@ export interface RegistryOptions<T extends ApiObject> {
   /** Follows the same store; shared by all registries of the process. */
   readonly feed: ChangeFeed;
   /** In order: every `admit`, and after validation every `validate`. */
-  readonly admission?: readonly AdmissionRule[];
+  readonly admission?: () => readonly AdmissionRule[];
   readonly clock?: Clock;
   /** Versions that are kept in memory for watches that start in the past. */
   readonly historyLength?: number;
@@ -57,7 +57,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly definition: ResourceDefinition<T>;
   readonly store: Store;
   readonly cache: WatchCache<StoredObject<T>>;
-  readonly admission: readonly AdmissionRule[];
+  readonly #admission: () => readonly AdmissionRule[];
   readonly clock: Clock;
   readonly futureWaitMilliseconds: number;
   /** `v1`, `certificates.platform.io/v1`. */
@@ -67,13 +67,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   /** The kind as validation errors name it. */
   readonly kind: Named;
   readonly #prefix: KindPrefix;
+  readonly #answers = new Map<string, AnswerCreate>();
   readonly #maximumObjectBytes: number;
 
   constructor({
     definition,
     store,
     feed,
-    admission = [],
+    admission = () => [],
     clock = systemClock,
     historyLength = 10_000,
     maximumObjectBytes = defaultObjectBytes,
@@ -82,7 +83,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     const { group, version, kind, plural } = definition;
     this.definition = definition;
     this.store = store;
-    this.admission = admission;
+    this.#admission = admission;
     this.clock = clock;
     this.futureWaitMilliseconds = futureWaitMilliseconds;
     this.apiVersion = group === "" ? version : `${group}/${version}`;
@@ -97,6 +98,23 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       historyLength,
       bytesOf: (object) => object.textLength,
     });
+  }
+
+  /** Says who answers a subresource of the type `create`. */
+  answerSubresource(subresource: string, answer: AnswerCreate): void {
+    this.#answers.set(subresource, answer);
+  }
+
+  /** Throws for a subresource that nobody answers: that is a server put together without a part. */
+  answerOf(subresource: string): AnswerCreate {
+    const answer = this.#answers.get(subresource);
+    if (answer === undefined) throw new TypeError(`nothing answers ${this.definition.plural}/${subresource}`);
+    return answer;
+  }
+
+  /** In the order in which they are asked. */
+  get admission(): readonly AdmissionRule[] {
+    return this.#admission();
   }
 
   /** Loads what is stored. Start the registries of a process together. */

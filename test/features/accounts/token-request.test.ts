@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { tokenRequest } from "../../../src/features/accounts/token-request.ts";
+import { answerTokenRequest, tokenSubresource } from "../../../src/features/accounts/token-request.ts";
 import type { TokenRequestOptions } from "../../../src/features/accounts/token-request.ts";
 import { apiAudience, TestObjects } from "./token-scene.ts";
 import { answer, send } from "../review-scene.ts";
@@ -14,7 +14,7 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
   const issued: Parameters<TokenRequestOptions["issueToken"]>[] = [];
-  const subresource = tokenRequest(platformNames, {
+  const create = answerTokenRequest(platformNames, {
     apiAudiences: [apiAudience],
     isExpirationExtended: false,
     findServiceAccount: (namespace, name) => objects.findServiceAccount(namespace, name),
@@ -27,6 +27,7 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
     },
     ...overrides,
   });
+  const subresource = { ...tokenSubresource(platformNames), create };
   return {
     objects,
     issued,

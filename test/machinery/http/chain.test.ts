@@ -40,7 +40,6 @@ const definitions: Definition[] = [
         version: "v1",
         kind: "TokenRequest",
         schema,
-        create: () => Promise.reject(new Error("unused")),
       },
     },
   },

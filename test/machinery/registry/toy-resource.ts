@@ -81,7 +81,7 @@ export async function toyBox({
     definition,
     store,
     feed: new ChangeFeed({ store }),
-    admission,
+    admission: () => admission,
     clock: toyClock,
     historyLength,
     futureWaitMilliseconds: 1,

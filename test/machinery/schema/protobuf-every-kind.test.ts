@@ -1,3 +1,4 @@
+import { describedReviews } from "../../described-reviews.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -10,8 +11,6 @@ import { deleteOptions, statusSchema } from "../../../src/machinery/schema/meta-
 import { decodeProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
-import { reviewDefinitions } from "../../../src/server/served-definitions.ts";
-import type { ReviewServices } from "../../../src/server/served-definitions.ts";
 
 interface Golden {
   readonly name: string;
@@ -27,14 +26,7 @@ interface Typed {
 /** Objects with every field set, as Kubernetes' Go libraries encode them; see fixtures/README.md. */
 const golden = JSON.parse(readFileSync(new URL("fixtures/every-kind.json", import.meta.url), "utf8")) as Golden[];
 
-const unused = (): never => {
-  throw new Error("only the schemas are looked at");
-};
-const reviews = reviewDefinitions(kubernetesNames, {
-  authentication: {} as ReviewServices["authentication"],
-  authorize: unused,
-  resolver: {} as ReviewServices["resolver"],
-});
+const reviews = describedReviews(kubernetesNames);
 const stored = storedResources(kubernetesNames).filter(({ group }) => group !== kubernetesNames.group("signet"));
 const schemas = new Map<string, unknown>([
   ...[...stored, ...reviews].map(({ kind, schema }) => [kind, schema] as const),

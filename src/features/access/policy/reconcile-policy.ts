@@ -4,31 +4,31 @@ import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { reconcileBinding, reconcileRole } from "./reconcile.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import type { FindRegistry } from "../../accounts/look-ups.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
 
 export interface PolicyKeeper {
   readonly names: Names;
-  readonly registry: FindRegistry;
+  readonly stores: Stores;
   /** May do everything: the policy says what everybody else may. */
   readonly client: ApiClient;
 }
 
 /** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
-export async function reconcilePolicy({ names, registry, client }: PolicyKeeper): Promise<void> {
+export async function reconcilePolicy({ names, stores, client }: PolicyKeeper): Promise<void> {
   const roles = client.resource(clusterRoleResource(names));
   const bindings = client.resource(clusterRoleBindingResource(names));
   const policy = bootstrapPolicy(names);
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const existing = registry<ClusterRole>("clusterroles").peek({ namespace: "", name })?.object;
+    const existing = stores.of(clusterRoleResource).peek({ namespace: "", name })?.object;
     const next = existing && reconcileRole(existing, wanted, names);
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);
   };
   const keepBinding = async (wanted: RoleBinding): Promise<void> => {
     const { name = "" } = wanted.metadata;
-    const existing = registry<RoleBinding>("clusterrolebindings").peek({ namespace: "", name })?.object;
+    const existing = stores.of(clusterRoleBindingResource).peek({ namespace: "", name })?.object;
     if (existing === undefined) {
       await bindings.create(wanted);
       return;

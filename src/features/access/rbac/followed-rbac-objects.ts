@@ -1,18 +1,18 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
 import { prefixEnd } from "../../../machinery/storage/store.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
-import type { FindRegistry } from "../../accounts/look-ups.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
 /** Roles and bindings for the authorizer, from the copies in memory. Call after the registries have started. */
-export function rbacObjects(registry: FindRegistry): RbacObjects {
-  const clusterRoles = registry<ClusterRole>("clusterroles");
-  const roles = registry<Role>("roles");
-  const clusterRoleBindings = registry<RoleBinding>("clusterrolebindings");
-  const roleBindings = registry<RoleBinding>("rolebindings");
+export function rbacObjects(stores: Stores): RbacObjects {
+  const clusterRoles = stores.of(clusterRoleResource);
+  const roles = stores.of(roleResource);
+  const clusterRoleBindings = stores.of(clusterRoleBindingResource);
+  const roleBindings = stores.of(roleBindingResource);
   let generation = 0;
   const onChange = (): void => void generation++;
   const follower = { onLoaded: onChange, onEvent: onChange };

@@ -1,3 +1,5 @@
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { secretResource } from "../../core/index.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -61,4 +63,18 @@ function extraGroups(text: string): string[] | undefined {
     .map((group) => group.trim())
     .filter((group) => group !== "");
   return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
+}
+
+/** The Secrets of bootstrap tokens. */
+export function bootstrapSecrets(stores: Stores) {
+  return (namespace: string, name: string): BootstrapSecret | undefined => {
+    const secret = stores.of(secretResource).peek({ namespace, name })?.object;
+    if (secret === undefined) return undefined;
+    const { deletionTimestamp } = secret.metadata;
+    return {
+      type: secret.type ?? "",
+      data: secret.data ?? {},
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    };
+  };
 }

@@ -1,6 +1,7 @@
 import type { HttpResponse } from "../../api/http-message.ts";
 import { createReview } from "../../registry/create-review.ts";
-import type { CreateSubresource, ReviewDefinition } from "../../registry/resource-definition.ts";
+import type { AnsweredSubresource } from "../../registry/create-review.ts";
+import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
@@ -17,7 +18,7 @@ const maximumReviewBytes = 256 * 1024;
 
 /** Answers a kind that is never stored: reviews and token requests. */
 export async function answerReview(
-  review: ReviewDefinition | CreateSubresource,
+  review: ReviewDefinition | AnsweredSubresource,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
   const { request, info, warnings, admission, clock } = resourceRequest;

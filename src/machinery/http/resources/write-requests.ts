@@ -32,7 +32,7 @@ export async function createRequest(
   const { request, info } = resourceRequest;
   const subresource = info.subresource === "" ? undefined : registry.definition.subresources?.[info.subresource];
   if (subresource?.type === "create") {
-    return answerReview(subresource, resourceRequest);
+    return answerReview({ ...subresource, create: registry.answerOf(info.subresource) }, resourceRequest);
   }
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(request);

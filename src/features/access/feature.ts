@@ -1,0 +1,159 @@
+import type { Logger } from "pino";
+import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { UserInfo } from "../../machinery/api/user-info.ts";
+import type { Credential } from "../../machinery/authentication/credential.ts";
+import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
+import { kind } from "../../machinery/feature.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { clientCertificate } from "./credentials/client-certificate.ts";
+import { frontProxy } from "./credentials/front-proxy.ts";
+import { createImpersonation } from "./credentials/impersonation.ts";
+import type { Impersonate } from "./credentials/impersonation.ts";
+import { parseTokenFile } from "./credentials/static-token-file.ts";
+import { bindingEscalation } from "./escalation/binding-escalation.ts";
+import { roleEscalation } from "./escalation/role-escalation.ts";
+import { reconcilePolicy } from "./policy/reconcile-policy.ts";
+import { aggregateRules } from "./rbac/aggregate-rules.ts";
+import { clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
+import { clusterRoleBindings } from "./rbac/cluster-role-bindings.ts";
+import { clusterRoles } from "./rbac/cluster-roles.ts";
+import { rbacObjects } from "./rbac/followed-rbac-objects.ts";
+import { rbac } from "./rbac/rbac-authorizer.ts";
+import { roleBindings } from "./rbac/role-bindings.ts";
+import { roles } from "./rbac/roles.ts";
+import { compareRules } from "./rbac/rule-coverage.ts";
+import { RuleResolver } from "./rbac/rule-resolver.ts";
+import { localSubjectAccessReviews } from "./reviews/local-subject-access-reviews.ts";
+import { selfSubjectAccessReviews } from "./reviews/self-subject-access-reviews.ts";
+import { selfSubjectReviews } from "./reviews/self-subject-reviews.ts";
+import { selfSubjectRulesReviews } from "./reviews/self-subject-rules-reviews.ts";
+import { subjectAccessReviews } from "./reviews/subject-access-reviews.ts";
+import { accessFlags } from "./settings.ts";
+import type { AccessSettings } from "./settings.ts";
+
+/** Who asks and who may what: certificates, front proxies and static tokens; impersonation; RBAC; access reviews. */
+export const accessFeature = {
+  name: "access",
+  kinds: [kind(clusterRoleBindings), kind(clusterRoles), kind(roleBindings), kind(roles)],
+  flags: accessFlags,
+} as const satisfies Feature;
+
+/** What decides, from the roles and bindings in memory. Connect it first: other features ask it. */
+export function connectRbac(
+  names: Names,
+  stores: Stores,
+): { readonly resolver: RuleResolver; rbac: AuthorizerInMemory } {
+  const resolver = new RuleResolver(names, rbacObjects(stores));
+  return { resolver, rbac: rbac(resolver) };
+}
+
+export interface AccessConnection {
+  readonly settings: AccessSettings;
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly stores: Stores;
+  readonly authorize: Authorize;
+  readonly resolver: RuleResolver;
+  /** CAs of client certificates besides those of the settings: the administrator's, and those of the client signers. */
+  readonly clientAuthorities: () => readonly Certificate[];
+}
+
+export interface ConnectedAccess {
+  readonly reviews: Readonly<
+    Record<
+      | "selfSubjectReviews"
+      | "localSubjectAccessReviews"
+      | "selfSubjectAccessReviews"
+      | "selfSubjectRulesReviews"
+      | "subjectAccessReviews",
+      ReviewDefinition
+    >
+  >;
+  readonly admission: Readonly<Record<"roleEscalation" | "bindingEscalation", AdmissionRule>>;
+  readonly credentials: Readonly<Record<"frontProxy" | "clientCertificate", Credential>>;
+  /** The user of a token of the token file. */
+  readonly findStaticToken: (token: string) => UserInfo | undefined;
+  readonly impersonate: Impersonate;
+  readonly isAnonymousAllowed: boolean;
+  /** Brings the default roles and bindings back to what they should be. */
+  prepare(client: ApiClient): Promise<void>;
+}
+
+/** Throws UsageError for a file that can't be used. */
+export function connectAccess(connection: AccessConnection): ConnectedAccess {
+  const { settings, names, clock, stores, authorize, resolver } = connection;
+  const escalation = {
+    authorize,
+    rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),
+    compareRules,
+  };
+  return {
+    reviews: accessReviews(names, { authorize, resolver }),
+    admission: {
+      roleEscalation: roleEscalation(names, escalation),
+      bindingEscalation: bindingEscalation(names, {
+        ...escalation,
+        rulesOfRole: (roleRef, namespace) => resolver.rulesOfRole(roleRef, namespace),
+      }),
+    },
+    credentials: {
+      frontProxy: frontProxyOf(settings, clock),
+      clientCertificate: clientCertificate({ names, clock, roots: clientRoots(connection) }),
+    },
+    findStaticToken:
+      settings.tokenFile === undefined
+        ? () => undefined
+        : parseSettingsFile("token-auth-file", settings.tokenFile, parseTokenFile),
+    impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
+    isAnonymousAllowed: isAnonymousAllowed(connection),
+    prepare: (client) => reconcilePolicy({ names, stores, client }),
+  };
+}
+
+/** Reviews of permissions, and who the caller is. */
+export const accessReviews = (
+  names: Names,
+  { authorize, resolver }: { readonly authorize: Authorize; readonly resolver: Pick<RuleResolver, "rulesFor"> },
+): ConnectedAccess["reviews"] => ({
+  selfSubjectReviews: selfSubjectReviews(names),
+  localSubjectAccessReviews: localSubjectAccessReviews(names, { authorize }),
+  selfSubjectAccessReviews: selfSubjectAccessReviews(names, { authorize }),
+  selfSubjectRulesReviews: selfSubjectRulesReviews(names, {
+    rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
+  }),
+  subjectAccessReviews: subjectAccessReviews(names, { authorize }),
+});
+
+function clientRoots({ settings, clientAuthorities }: AccessConnection): () => readonly Certificate[] {
+  const file = settings.clientAuthorityFile;
+  const given = file === undefined ? [] : readCertificates("client-ca-file", file);
+  return () => [...clientAuthorities(), ...given];
+}
+
+function frontProxyOf({ frontProxy: proxy }: AccessSettings, clock: Clock): Credential {
+  const { authorityFile, allowedNames, headers, isUserRequired } = proxy;
+  const roots = authorityFile === undefined ? [] : readCertificates("requestheader-client-ca-file", authorityFile);
+  return frontProxy({ roots: () => roots, clock, allowedNames, headers, isUserRequired });
+}
+
+/** With AlwaysAllow everybody who reaches the port would be an administrator: anonymous requests end there, as upstream's. */
+function isAnonymousAllowed({ settings, log }: AccessConnection): boolean {
+  if (!settings.isAnonymousWanted || !settings.authorizationModes.includes("AlwaysAllow")) {
+    return settings.isAnonymousWanted;
+  }
+  log.warn("--anonymous-auth is not allowed with the authorizer AlwaysAllow and is off; use another authorizer");
+  return false;
+}
+
+export const accessControllers = (): Controller[] => [
+  clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
+];

@@ -1,0 +1,40 @@
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { secretResource } from "../core/index.ts";
+import { nodeResource, podResource } from "../nodes/index.ts";
+import { serviceAccountResource } from "./resources.ts";
+import type { ObjectMeta } from "../../machinery/api/object-meta.ts";
+import type { FoundObject, TokenObjects } from "./tokens/tokens.ts";
+
+const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
+  uid,
+  ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+});
+
+/** What tokens are checked against, from the copies in memory. */
+export function tokenObjects(stores: Stores): TokenObjects {
+  return {
+    findServiceAccount(namespace, name) {
+      const account = stores.of(serviceAccountResource).peek({ namespace, name });
+      return account && found(account.object.metadata);
+    },
+    findPod(namespace, name) {
+      const pod = stores.of(podResource).peek({ namespace, name })?.object;
+      if (pod === undefined) return undefined;
+      const { serviceAccountName = "", nodeName } = pod.spec ?? {};
+      return { ...found(pod.metadata), serviceAccountName, ...(nodeName !== undefined && { nodeName }) };
+    },
+    findSecret(namespace, name) {
+      const secret = stores.of(secretResource).peek({ namespace, name })?.object;
+      if (secret === undefined) return undefined;
+      const token = secret.data?.["token"];
+      return {
+        ...found(secret.metadata),
+        ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
+      };
+    },
+    findNode(name) {
+      const node = stores.of(nodeResource).peek({ namespace: "", name });
+      return node && found(node.object.metadata);
+    },
+  };
+}

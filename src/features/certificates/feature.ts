@@ -1,0 +1,43 @@
+import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { kind } from "../../machinery/feature.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import { clusterTrustBundleAttest } from "./bundles/cluster-trust-bundle-attest.ts";
+import { clusterTrustBundles } from "./bundles/cluster-trust-bundles.ts";
+import { issuedCertificates } from "./inventory/issued-certificates.ts";
+import { certificateApproval } from "./requests/certificate-approval.ts";
+import { certificateSigning } from "./requests/certificate-signing.ts";
+import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
+import { certificateSubjectRestriction } from "./requests/certificate-subject-restriction.ts";
+
+export { certificateControllers } from "./certificate-controllers.ts";
+
+/** Certificates: requested, approved by people and policies, signed, recorded, and trusted through published bundles. */
+export const certificatesFeature = {
+  name: "certificates",
+  kinds: [kind(certificateSigningRequests), kind(clusterTrustBundles), kind(issuedCertificates)],
+  flags: {},
+} as const satisfies Feature;
+
+export interface ConnectedCertificates {
+  readonly admission: Readonly<
+    Record<
+      "certificateApproval" | "certificateSigning" | "clusterTrustBundleAttest" | "certificateSubjectRestriction",
+      AdmissionRule
+    >
+  >;
+}
+
+export function connectCertificates(options: {
+  readonly names: Names;
+  readonly authorize: Authorize;
+}): ConnectedCertificates {
+  return {
+    admission: {
+      certificateApproval: certificateApproval(options),
+      certificateSigning: certificateSigning(options),
+      clusterTrustBundleAttest: clusterTrustBundleAttest(options),
+      certificateSubjectRestriction: certificateSubjectRestriction(options),
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { kind } from "../../machinery/feature.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { configMaps } from "./config-maps.ts";
+import { eventCleaner } from "./event-cleaner.ts";
+import { events } from "./events.ts";
+import { garbageCollector } from "./garbage-collector.ts";
+import { leases } from "./leases.ts";
+import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { namespaceTermination } from "./namespace-termination.ts";
+import { namespaces } from "./namespaces.ts";
+import { ownerReferencesPermission } from "./owner-references-permission.ts";
+import { createReservedNamespaces } from "./reserved-namespaces.ts";
+import { namespaceResource } from "./resources.ts";
+import { secrets } from "./secrets.ts";
+
+/** What other features build on: namespaces, config maps, secrets, events, leases, and the end of what has no owner. */
+export const coreFeature = {
+  name: "core",
+  kinds: [kind(configMaps), kind(events), kind(leases), kind(namespaces), kind(secrets)],
+  flags: {},
+} as const satisfies Feature;
+
+export interface CoreConnection {
+  readonly names: Names;
+  readonly stores: Stores;
+  readonly authorize: Authorize;
+}
+
+export interface ConnectedCore {
+  readonly admission: Readonly<Record<"namespaceLifecycle" | "ownerReferencesPermission", AdmissionRule>>;
+  /** Creates the namespaces that every server has. */
+  prepare(client: ApiClient): Promise<void>;
+}
+
+export function connectCore({ names, stores, authorize }: CoreConnection): ConnectedCore {
+  return {
+    admission: {
+      namespaceLifecycle: namespaceLifecycle({
+        names,
+        findNamespace: (name) => stores.findCurrent(namespaceResource, { namespace: "", name }),
+      }),
+      ownerReferencesPermission: ownerReferencesPermission({
+        authorize,
+        findResource: (reference) => resourceOf(stores.definitions, reference),
+      }),
+    },
+    prepare: (client) => createReservedNamespaces({ names, stores, client }),
+  };
+}
+
+/** The stored resource that an owner reference means. */
+function resourceOf(
+  types: readonly ResourceType[],
+  { apiVersion, kind: kindName }: { readonly apiVersion: string; readonly kind: string },
+) {
+  const type = types.find(
+    ({ group, version, kind: name }) =>
+      name === kindName && apiVersion === (group === "" ? version : `${group}/${version}`),
+  );
+  return type && { group: type.group, resource: type.plural, isNamespaced: type.scope === "Namespaced" };
+}
+
+/** The loops. `types` are all stored resources. */
+export const coreControllers = (types: readonly ResourceType[]): Controller[] => [
+  namespaceTermination({ contents: types.filter(({ scope }) => scope === "Namespaced") }),
+  // As upstream: there are many events, and nothing depends on them.
+  garbageCollector({ resources: types.filter(({ plural }) => plural !== "events") }),
+  eventCleaner,
+];

@@ -1,0 +1,64 @@
+import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { UserInfo } from "../../machinery/api/user-info.ts";
+import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
+import { kind } from "../../machinery/feature.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { bootstrapPolicy } from "../access/index.ts";
+import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
+import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
+import { nodeAuthorizer } from "./node-authorizer.ts";
+import { nodeObjects } from "./node-objects.ts";
+import { nodes } from "./nodes/nodes.ts";
+import { podReferences } from "./pods/pod-references.ts";
+import { pods } from "./pods/pods.ts";
+import { nodeResource, podResource } from "./resources.ts";
+import { nodeRestriction } from "./restriction/node-restriction.ts";
+
+/** Machines: Node and Pod, what a node's identity may read and write, and the tokens that new machines come with. */
+export const nodesFeature = {
+  name: "nodes",
+  kinds: [kind(nodes), kind(pods)],
+  flags: {},
+} as const satisfies Feature;
+
+/** What a node may read, by the Pods that it runs. */
+export const connectNodeAuthorizer = (names: Names, stores: Stores): AuthorizerInMemory =>
+  nodeAuthorizer({ names, objects: nodeObjects(names, stores), rules: systemNodeRules(names) });
+
+const systemNodeRules = (names: Names) =>
+  bootstrapPolicy(names).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [];
+
+export interface NodesConnection {
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly stores: Stores;
+  readonly authorize: Authorize;
+  readonly apiAudiences: readonly string[];
+}
+
+export interface ConnectedNodes {
+  readonly admission: Readonly<Record<"nodeRestriction", AdmissionRule>>;
+  readonly findBootstrapToken: (token: string) => UserInfo | undefined;
+}
+
+export function connectNodes({ names, clock, stores, authorize, apiAudiences }: NodesConnection): ConnectedNodes {
+  return {
+    admission: {
+      nodeRestriction: nodeRestriction({
+        names,
+        authorize,
+        apiAudiences,
+        podReferences,
+        findPod: (namespace, name) => stores.findCurrent(podResource, { namespace, name }),
+        findNode: (name) => stores.findCurrent(nodeResource, { namespace: "", name }),
+      }),
+    },
+    findBootstrapToken: bootstrapTokens({ names, clock, findSecret: bootstrapSecrets(stores) }),
+  };
+}
+
+export const nodeControllers: readonly Controller[] = [bootstrapTokenCleaner];

@@ -1,0 +1,80 @@
+import type { AdmissionRule } from "../api/attributes.ts";
+import type { Names } from "../api/names.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
+import type { ObjectName } from "./storage-key.ts";
+import { ResourceRegistry } from "./resource-registry.ts";
+import type { RegistryOptions } from "./resource-registry.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+export interface StoresOptions extends Omit<RegistryOptions<ApiObject>, "definition" | "admission"> {
+  readonly names: Names;
+  readonly definitions: readonly ResourceDefinition[];
+}
+
+/**
+ * The registries of everything that is stored, found by the type of the resource.
+ *
+ * Registries ask admission rules, admission rules ask authorizers, and authorizers read registries. The knot is undone here:
+ * registries can be read as soon as `start` has finished, and written once `admitThrough` has been told every rule.
+ */
+export class Stores {
+  readonly registries: readonly ResourceRegistry[];
+  readonly definitions: readonly ResourceDefinition[];
+  readonly #names: Names;
+  readonly #byType: ReadonlyMap<string, ResourceRegistry>;
+  #admission: readonly AdmissionRule[] | undefined;
+
+  constructor({ names, definitions, ...shared }: StoresOptions) {
+    const admission = (): readonly AdmissionRule[] => this.admission;
+    this.#names = names;
+    this.definitions = definitions;
+    this.registries = definitions.map((definition) => new ResourceRegistry({ definition, admission, ...shared }));
+    this.#byType = new Map(this.registries.map((registry) => [keyOf(registry.definition), registry]));
+  }
+
+  /** Loads what is stored, for all of them at once: they share the reading. */
+  async start(): Promise<void> {
+    await Promise.all(this.registries.map((registry) => registry.start()));
+  }
+
+  /** Names every admission rule, in order. Writes are possible from now on. */
+  admitThrough(rules: readonly AdmissionRule[]): void {
+    if (this.#admission !== undefined) throw new TypeError("the admission rules are known already");
+    this.#admission = rules;
+  }
+
+  /** In order. Throws before they are known: nothing may be written without them. */
+  get admission(): readonly AdmissionRule[] {
+    if (this.#admission === undefined)
+      throw new TypeError("nothing can be written before the admission rules are known");
+    return this.#admission;
+  }
+
+  of<T extends ApiObject>(type: NamedResourceType<T>): ResourceRegistry<T> {
+    const named = type(this.#names);
+    const registry = this.#byType.get(keyOf(named));
+    if (registry === undefined) throw new RangeError(`${named.plural} are not stored here`);
+    return registry as unknown as ResourceRegistry<T>; // the key is that of T's resource
+  }
+
+  /** The object as every acknowledged write has left it; undefined where there is none. */
+  async findCurrent<T extends ApiObject>(type: NamedResourceType<T>, where: ObjectName): Promise<T | undefined> {
+    const registry = this.of(type);
+    await registry.catchUp();
+    return registry.peek(where)?.object;
+  }
+
+  /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */
+  catchUp(): Promise<void> | undefined {
+    return this.registries[0]?.catchUp();
+  }
+
+  /** Rejects when the copies in memory do not come to the store's revision within a bounded time. */
+  async waitUntilCurrent(): Promise<void> {
+    const [first] = this.registries;
+    await first?.waitForRevision(await first.store.latestRevision());
+  }
+}
+
+const keyOf = ({ group, plural }: Pick<ResourceType, "group" | "plural">): string => `${group}/${plural}`;

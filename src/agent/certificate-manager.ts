@@ -17,7 +17,7 @@ import { requestCertificate, RequestRefused } from "./request-certificate.ts";
 import { rotationPoint } from "./rotation-point.ts";
 import type { Sleep } from "./sleep.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
-import { certificateSigningRequestResource } from "../features/certificates/index.ts";
+import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 
 export interface CertificateManagerOptions {
   readonly name: CertificateName;

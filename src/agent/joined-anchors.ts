@@ -1,5 +1,5 @@
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
-import type { ClusterTrustBundle } from "../features/certificates/bundles/cluster-trust-bundles.ts";
+import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 
 /** The anchors of bundles as one PEM text: by the bundles' names, each anchor once, without text around them. */
 export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {

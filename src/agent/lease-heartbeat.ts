@@ -2,7 +2,7 @@ import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import type { Lease } from "../features/core/leases.ts";
+import type { Lease } from "../features/core/resources.ts";
 
 /** As a kubelet: renewed every 10 s, and others wait 40 s before they take the node for lost. */
 export const leaseIntervalMilliseconds = 10_000;

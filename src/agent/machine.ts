@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { release } from "node:os";
-import type { Node } from "../features/nodes/nodes/node-schema.ts";
+import type { Node } from "../features/nodes/resources.ts";
 
 export type NodeSystemInfo = Node["status"]["nodeInfo"];
 

@@ -1,7 +1,7 @@
 import { timestamp } from "../machinery/api/clock.ts";
 import { isSameJson } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
-import type { Node } from "../features/nodes/nodes/node-schema.ts";
+import type { Node } from "../features/nodes/resources.ts";
 import { architecture, operatingSystem } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import type { MachineNames } from "./wanted-certificate.ts";

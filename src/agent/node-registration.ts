@@ -1,7 +1,7 @@
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import type { Node } from "../features/nodes/nodes/node-schema.ts";
+import type { Node } from "../features/nodes/resources.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { newNode, statusPatch } from "./node-object.ts";
 import type { NodeReport } from "./node-object.ts";

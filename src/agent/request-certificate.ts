@@ -4,7 +4,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import type { CertificateSigningRequest } from "../features/certificates/requests/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";

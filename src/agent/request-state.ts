@@ -1,4 +1,4 @@
-import type { CertificateSigningRequest } from "../features/certificates/requests/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 
 /** How a request stands with the server. */
 export type RequestState =

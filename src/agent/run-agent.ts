@@ -11,9 +11,9 @@ import type { AgentParts } from "./start-agent.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
-import { clusterTrustBundleResource } from "../features/certificates/index.ts";
-import { leaseResource } from "../features/core/index.ts";
-import { nodeResource } from "../features/nodes/index.ts";
+import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
+import { leaseResource } from "../features/core/resources.ts";
+import { nodeResource } from "../features/nodes/resources.ts";
 
 /** As a kubelet reports a status that did not change. */
 const statusIntervalMilliseconds = 5 * 60_000;

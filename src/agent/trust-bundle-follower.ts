@@ -4,7 +4,7 @@ import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
-import type { ClusterTrustBundle } from "../features/certificates/bundles/cluster-trust-bundles.ts";
+import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";

@@ -3,7 +3,7 @@ import type { KeyObject } from "node:crypto";
 import type { Names } from "../machinery/api/names.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
 import { publicKeyInfoOf } from "../pki/keys.ts";
-import type { CertificateSigningRequest } from "../features/certificates/requests/certificate-signing-request-schema.ts";
+import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 export interface SigningRequestOptions {

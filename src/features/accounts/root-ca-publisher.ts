@@ -1,4 +1,4 @@
-import type { ConfigMap } from "../core/config-maps.ts";
+import type { ConfigMap } from "../core/index.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";

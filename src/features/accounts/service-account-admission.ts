@@ -2,10 +2,10 @@ import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/att
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/api/reference.ts";
-import { asPod, isMirrorPod } from "../nodes/pods/pod-object.ts";
-import type { PodObject, PodReferences } from "../nodes/pods/pod-object.ts";
+import { asPod, isMirrorPod } from "../nodes/index.ts";
+import type { PodObject, PodReferences } from "../nodes/index.ts";
 import { refusal } from "../../machinery/registry/admission-refusal.ts";
-import { withTokenVolume } from "../nodes/pods/token-volume.ts";
+import { withTokenVolume } from "../nodes/index.ts";
 
 interface ServiceAccountObject {
   readonly metadata: ApiObject["metadata"];

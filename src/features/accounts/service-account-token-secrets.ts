@@ -1,4 +1,4 @@
-import type { Secret } from "../core/secrets.ts";
+import type { Secret } from "../core/index.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";

@@ -19,3 +19,5 @@ export const issuedCertificateResource = resourceType<IssuedCertificate>({
   kind: "IssuedCertificate",
   scope: "Cluster",
 });
+export type { ClusterTrustBundle } from "./bundles/cluster-trust-bundles.ts";
+export type { CertificateSigningRequest } from "./requests/certificate-signing-request-schema.ts";

@@ -1,1 +1,4 @@
 export { namespaceResource, configMapResource, secretResource, eventResource, leaseResource } from "./resources.ts";
+export type { ConfigMap } from "./config-maps.ts";
+export { isOnlyGarbageCollectionChange } from "./garbage-collection-change.ts";
+export type { Secret } from "./secrets.ts";

@@ -10,3 +10,4 @@ export const configMapResource = resourceType<ConfigMap>({ group: "", kind: "Con
 export const secretResource = resourceType<Secret>({ group: "", kind: "Secret", scope: "Namespaced" });
 export const eventResource = resourceType<Event>({ group: "", kind: "Event", scope: "Namespaced" });
 export const leaseResource = resourceType<Lease>({ group: "coordination", kind: "Lease", scope: "Namespaced" });
+export type { Lease } from "./leases.ts";

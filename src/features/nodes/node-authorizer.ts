@@ -3,8 +3,8 @@ import type { Names } from "../../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
-import { ruleAllows } from "../access/rbac/rule-matching.ts";
-import type { PolicyRule } from "../access/rbac-types.ts";
+import { ruleAllows } from "../access/index.ts";
+import type { PolicyRule } from "../access/index.ts";
 import type { Decision } from "../../machinery/api/attributes.ts";
 
 /** What Pods that are bound to a node refer to, in memory. */

@@ -4,3 +4,4 @@ import type { Pod } from "./pods/pod-schema.ts";
 
 export const podResource = resourceType<Pod>({ group: "", kind: "Pod", scope: "Namespaced" });
 export const nodeResource = resourceType<Node>({ group: "", kind: "Node", scope: "Cluster" });
+export type { Node } from "./nodes/node-schema.ts";

@@ -1,6 +1,6 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { isOnlyGarbageCollectionChange } from "../../core/garbage-collection-change.ts";
+import { isOnlyGarbageCollectionChange } from "../../core/index.ts";
 import { refusal } from "../../../machinery/registry/admission-refusal.ts";
 import { isPermittedForSigner } from "../signer-permission.ts";
 import type { SignerRuleOptions } from "../signer-permission.ts";

@@ -1,7 +1,7 @@
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import type { Node } from "../../nodes/nodes/node-schema.ts";
+import type { Node } from "../../nodes/index.ts";
 import type { ApprovalPolicy } from "./approval-policy.ts";
 import { approvalCondition, decideApproval, isDecidedByPolicy, requestingNodeName } from "./decide-approval.ts";
 import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "./decide-approval.ts";

@@ -1,4 +1,4 @@
-import type { Secret } from "../../core/secrets.ts";
+import type { Secret } from "../../core/index.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";

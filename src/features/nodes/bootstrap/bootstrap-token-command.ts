@@ -3,7 +3,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { formatKubeconfig } from "../../../machinery/client/kubeconfig.ts";
-import type { Secret } from "../../core/secrets.ts";
+import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
 import { bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";

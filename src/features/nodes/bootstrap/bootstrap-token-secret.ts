@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Secret } from "../../core/secrets.ts";
+import type { Secret } from "../../core/index.ts";
 
 /** A bootstrap token as it may be shown: without its secret. */
 export interface BootstrapToken {

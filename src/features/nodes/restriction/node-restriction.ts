@@ -13,7 +13,7 @@ import type { TokenRequestObject } from "../pods/token-audience.ts";
 import { asPod } from "../pods/pod-object.ts";
 import type { PodReferences } from "../pods/pod-object.ts";
 import { refusal } from "../../../machinery/registry/admission-refusal.ts";
-import { asSigningRequest } from "../../certificates/requests/signing-request.ts";
+import { asSigningRequest } from "../../certificates/index.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;

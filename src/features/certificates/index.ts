@@ -3,8 +3,3 @@ export {
   clusterTrustBundleResource,
   issuedCertificateResource,
 } from "./resources.ts";
-export { certificates } from "./commands/certificates-command.ts";
-export { csr } from "./commands/csr-command.ts";
-export { requestClientCertificate } from "./commands/request-client-certificate.ts";
-export { trust } from "./commands/trust-command.ts";
-export { asSigningRequest } from "./requests/signing-request.ts";

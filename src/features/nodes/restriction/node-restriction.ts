@@ -13,7 +13,6 @@ import type { TokenRequestObject } from "../pods/token-audience.ts";
 import { asPod } from "../pods/pod-object.ts";
 import type { PodReferences } from "../pods/pod-object.ts";
 import { refusal } from "../../../machinery/registry/admission-refusal.ts";
-import { asSigningRequest } from "../../certificates/index.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;
@@ -23,6 +22,10 @@ export interface NodeRestrictionOptions {
   readonly podReferences: PodReferences;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
+}
+
+interface SigningRequestObject extends ApiObject {
+  readonly spec: { readonly signerName: string; readonly request?: string };
 }
 
 interface NodeObject extends ApiObject {
@@ -188,7 +191,7 @@ function checkLease(attributes: NodeAttributes, names: Names): void {
 function checkSigningRequest(attributes: NodeAttributes, { signers }: Names): void {
   const { operation, subresource, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
-  const { signerName, request = "" } = asSigningRequest(object).spec;
+  const { signerName, request = "" } = (object as SigningRequestObject).spec;
   if (signerName !== signers.nodeAgentServing && signerName !== signers.apiserverClientNodeAgent) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
   throw refusal(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);

@@ -1,0 +1,1 @@
+export { token } from "./token-command.ts";

@@ -1,0 +1,1 @@
+export { bootstrapToken } from "./bootstrap/bootstrap-token-command.ts";

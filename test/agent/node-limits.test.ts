@@ -5,6 +5,7 @@ import { wantedClientCertificate, wantedServingCertificate } from "../../src/age
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
@@ -22,6 +23,14 @@ let nodeA: ApiClient;
 
 /** What a client may leave out, the types of objects have. */
 const sparse = (object: object): never => object as never; // the server fills in the rest, or refuses
+
+const selfSubjectAccessReviews: ResourceType<ApiObject & { readonly status: { readonly allowed: boolean } }> = {
+  group: names.group("authorization"),
+  version: "v1",
+  resource: "selfsubjectaccessreviews",
+  kind: "SelfSubjectAccessReview",
+  isNamespaced: false,
+};
 
 const podOf = (node: string): Pod =>
   sparse({
@@ -91,6 +100,33 @@ describe("a node", () => {
     await refused(pods.delete("pod-of-b"));
     await refused(pods.patch("pod-of-b", { status: { phase: "Failed" } }, { subresource: "status" }));
     await refused(pods.create({ ...podOf("b"), metadata: { name: "planted", namespace: "default" } }));
+  });
+
+  it("is judged by the selector that the list is made with, commas in values included", async () => {
+    const pods = nodeA.resource(references.pods, "");
+    const { items } = await pods.list({ fieldSelector: "spec.nodeName=a,status.phase!=x" });
+    assert.deepEqual(
+      items.map(({ metadata }) => metadata.name),
+      ["pod-of-a"],
+    );
+    for (const fieldSelector of [
+      "metadata.name!=x\\,spec.nodeName=a",
+      "metadata.name!=x\\,spec.nodeName\\=a",
+      "metadata.name\\,spec.nodeName=a",
+      "spec.nodeName=b,spec.nodeName=a",
+    ]) {
+      await refused(pods.list({ fieldSelector }));
+    }
+    const review = async (key: string, value: string): Promise<unknown> => {
+      const requirements = [{ key, operator: "In", values: [value] }];
+      const resourceAttributes = { verb: "list", version: "v1", resource: "pods", fieldSelector: { requirements } };
+      const { status } = await nodeA
+        .resource(selfSubjectAccessReviews)
+        .create(sparse({ spec: { resourceAttributes } }));
+      return status.allowed;
+    };
+    assert.equal(await review("spec.nodeName", "a"), true);
+    assert.equal(await review("metadata.name", "x,spec.nodeName=a"), false);
   });
 
   it("reads the secrets of Pods on itself, and no other", async () => {

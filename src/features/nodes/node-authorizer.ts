@@ -1,4 +1,5 @@
 import type { ResourceAttributes } from "../../machinery/api/attributes.ts";
+import { requiredFieldValue } from "../../machinery/api/field-selector.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
@@ -92,7 +93,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
     const { namespace, name, verb } = attributes;
     if (verb === "create") return undefined; // the admission rule for nodes sees the object
     if (verb === "list" || verb === "watch") {
-      return attributes.fieldSelector?.split(",").includes(`spec.nodeName=${node}`) === true
+      return requiredFieldValue(attributes.fieldSelector ?? [], "spec.nodeName") === node
         ? undefined
         : "can only list/watch pods with spec.nodeName field selector";
     }

@@ -1,3 +1,4 @@
+import type { FieldSelector } from "./field-selector.ts";
 import type { ApiObject } from "./object-meta.ts";
 import type { UserInfo } from "./user-info.ts";
 
@@ -18,9 +19,8 @@ export interface ResourceAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** `metadata.name=NAME` selectors give a list or watch the name; others are carried for reviews. */
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
+  /** What a list, watch or deletecollection selects by; `metadata.name=NAME` also gives it the name. */
+  readonly fieldSelector?: FieldSelector;
 }
 
 export interface PathAttributes {

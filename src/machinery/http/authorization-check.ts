@@ -1,4 +1,7 @@
-import type { AuthorizationAttributes } from "../api/attributes.ts";
+import { ApiError } from "../api/api-error.ts";
+import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
+import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
+import type { FieldSelector } from "../api/field-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
@@ -13,24 +16,22 @@ export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: str
 
 const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 
-function selectorsOf(query: string): {
-  readonly name?: string;
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
-} {
-  if (!query.includes("Selector")) return {};
-  const parameters = new URLSearchParams(query);
-  const fieldSelector = parameters.get("fieldSelector");
-  const labelSelector = parameters.get("labelSelector");
-  const name = fieldSelector ? selectedName(fieldSelector) : undefined;
-  return { ...(name && { name }), ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
+function selectorsOf(query: string): Pick<ResourceAttributes, "fieldSelector"> & { readonly name?: string } {
+  if (!query.includes("fieldSelector")) return {};
+  const fieldSelector = readable(new URLSearchParams(query).get("fieldSelector") ?? "");
+  if (fieldSelector.length === 0) return {};
+  const name = requiredFieldValue(fieldSelector, "metadata.name");
+  return { fieldSelector, ...(name !== undefined && canStandInPath(name) && { name }) };
 }
 
-/** The name that `metadata.name=NAME` requires, if it could stand in a path. */
-function selectedName(fieldSelector: string): string | undefined {
-  for (const term of fieldSelector.split(",")) {
-    const [, name] = /^\s*metadata\.name\s*==?\s*(.*?)\s*$/.exec(term) ?? [];
-    if (name && name !== "." && name !== ".." && !/[/%\\]/.test(name)) return name;
+/** The terms by which objects will be selected. What cannot be read narrows nothing: whoever is allowed all the same gets the 400. */
+function readable(text: string): FieldSelector {
+  try {
+    return parseFieldSelector(text);
+  } catch (error) {
+    if (error instanceof ApiError) return [];
+    throw error;
   }
-  return undefined;
 }
+
+const canStandInPath = (name: string): boolean => name !== "" && name !== "." && name !== ".." && !/[/%]/.test(name);

@@ -166,9 +166,13 @@ describe("an access review", () => {
       allowed: false,
       evaluationError: "spec.resourceAttributes.labelSelector ignored due to parse error",
     });
-    await ask({ fieldSelector: { requirements: [{ key: "spec.nodeName", operator: "In", values: ["n1"] }] } });
-    const last = test.asked.at(-1);
-    assert.equal(last?.kind === "resource" && last.fieldSelector, "spec.nodeName=n1");
+    for (const value of ["n1", "x,spec.nodeName=n1"]) {
+      await ask({ fieldSelector: { requirements: [{ key: "spec.nodeName", operator: "In", values: [value] }] } });
+      const last = test.asked.at(-1);
+      assert.deepEqual(last?.kind === "resource" && last.fieldSelector, [
+        { field: "spec.nodeName", operator: "=", value },
+      ]);
+    }
   });
 
   it("of one namespace stays in it", async () => {

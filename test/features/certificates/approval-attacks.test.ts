@@ -45,7 +45,11 @@ rules:
     ...asked,
     request: parseCertificateRequestPem(pem),
   };
-  const decision = decideApproval(parsed.policy, question, { names, serverNames: server, findNode: () => node });
+  const decision = decideApproval(parsed.policy, question, {
+    names,
+    serverNames: server,
+    findNode: (name) => (question.username === `system:node:${name}` ? node : undefined),
+  });
   return decision.type === "denied" ? [...new Set(decision.failed.map(({ field }) => field))] : [decision.type];
 }
 

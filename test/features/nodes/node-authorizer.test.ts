@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
 import type { ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
@@ -48,9 +49,9 @@ describe("a node", () => {
     assert.ok(may({ ...pods, subresource: "status", verb: "patch", name: "mine" }));
     assert.ok(!may({ ...pods, name: "foreign" }));
     assert.ok(!may({ ...pods, verb: "list" }));
-    assert.ok(may({ ...pods, verb: "list", fieldSelector: "spec.nodeName=n1" }));
-    assert.ok(!may({ ...pods, verb: "list", fieldSelector: "spec.nodeName=n2" }));
-    assert.ok(!may({ ...pods, verb: "list", fieldSelector: "spec.nodeName=n11" }));
+    assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
+    assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2") }));
+    assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n11") }));
   });
 
   it("has its own Node, which it cannot delete, and its own Lease", () => {

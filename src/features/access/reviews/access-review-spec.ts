@@ -1,4 +1,4 @@
-import type { AuthorizationAttributes } from "../../../machinery/api/attributes.ts";
+import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { atomicList, mapOf, namedStringList, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
@@ -131,20 +131,16 @@ export function attributesOf(request: AccessRequest, user: UserInfo): Authorizat
     subresource: resource.subresource ?? "",
     namespace: resource.namespace ?? "",
     name: resource.name ?? "",
-    ...selectorText("fieldSelector", resource.fieldSelector),
-    ...selectorText("labelSelector", resource.labelSelector),
+    ...fieldSelectorOf(resource.fieldSelector),
   };
 }
 
-/** The selector in a query's form, as far as authorizers look at it: equality with one value. */
-function selectorText(
-  key: "fieldSelector" | "labelSelector",
-  selector: SelectorAttributes | undefined,
-): { fieldSelector?: string; labelSelector?: string } {
-  const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values = [] }) =>
-    operator === "In" && values.length === 1 ? [`${field}=${values[0]}`] : [],
+/** As much of a selector as authorizers look at: equality with one value. */
+function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
+  const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) =>
+    operator === "In" && value !== undefined && others.length === 0 ? [{ field, operator: "=" as const, value }] : [],
   );
-  return terms.length === 0 ? {} : { [key]: terms.join(",") };
+  return terms.length === 0 ? {} : { fieldSelector: terms };
 }
 
 export const userOf = ({ user = "", groups = [], extra = {}, uid }: AccessReviewSpec): UserInfo => ({

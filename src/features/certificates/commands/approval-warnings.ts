@@ -2,9 +2,8 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
-import type { Extension } from "../../../pki/extension.ts";
-import { oids } from "../../../pki/object-identifiers.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
 import { namesOfOthers } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
@@ -73,6 +72,7 @@ function nameWarnings({ request, surroundings }: RequestToApprove): string[] {
     ...(node === "not registered" ? ["the node that asks is not registered"] : []),
     ...(typeof node === "object" ? namesOfOthers(subjectAltNames, node) : []),
     ...odd,
+    ...(countOfOtherNames(request) === 0 ? [] : ["the request holds names of kinds that are not shown here"]),
   ];
 }
 
@@ -94,15 +94,11 @@ function scopeWarnings({ spec, request }: RequestToApprove): string[] {
   const { usages = [] } = spec;
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [
-    ...(request.extensions.some(asksForCa) ? ["the request asks for a CA certificate"] : []),
+    ...(asksForCa(request) ? ["the request asks for a CA certificate"] : []),
     ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is a CA's`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
     ...wildcards.map((name) => `the DNS name ${quoted(name)} stands for every name below it`),
   ];
 }
-
-/** BasicConstraints that begin with TRUE (RFC 5280 4.2.1.9): SEQUENCE { BOOLEAN TRUE ... }. */
-const asksForCa = ({ id, value }: Extension): boolean =>
-  id === oids.basicConstraints && value[2] === 0x01 && value[3] === 0x01 && value[4] !== 0;
 
 const quoted = (text: string): string => JSON.stringify(text);

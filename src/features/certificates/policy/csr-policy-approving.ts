@@ -50,16 +50,15 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
         const question = questionOf(request, options.maximumLifetimeSeconds);
         if (question === undefined) return { type: "undecided" };
-        const surroundings = { names, serverNames: options.serverNames() };
-        const decision = decideApproval(policy, question, {
-          ...surroundings,
-          findNode: (node) => namesOf(nodes.get(node)),
-        });
+        const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));
+        const surroundings = { names, serverNames: options.serverNames(), findNode: known };
+        const decision = decideApproval(policy, question, surroundings);
         const nodeName = requestingNodeName(question.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
         const node = await client.resource(nodeResource(names)).find(nodeName);
-        return decideApproval(policy, question, { ...surroundings, findNode: () => namesOf(node) });
+        const findNode = (name: string): NodeNames | undefined => (name === nodeName ? namesOf(node) : known(name));
+        return decideApproval(policy, question, { ...surroundings, findNode });
       }
 
       const add = (request: CertificateSigningRequest): void => {

@@ -4,7 +4,9 @@ import {
   serviceAccountsGroup,
   serviceAccountUsernamePrefix,
 } from "../../../machinery/api/user-info.ts";
+import { shortened } from "../../../machinery/api/shown-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
 import type { RequesterNode } from "../signers/alternative-name-requirements.ts";
 import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
@@ -30,7 +32,7 @@ export interface ApprovalQuestion extends RequestIdentity {
 
 /** A requirement that a request does not keep: the field of the rule, and what is wrong. */
 export interface FailedRequirement {
-  readonly field: keyof RequestRequirements | "subject" | "serverNames";
+  readonly field: keyof RequestRequirements | "subject" | "serverNames" | "extensions";
   readonly message: string;
 }
 
@@ -48,7 +50,7 @@ export interface ApprovalSurroundings {
   readonly names: Names;
   /** No policy approves a certificate for one of these. */
   readonly serverNames: ServerNames;
-  /** Asked for the requesting node, and only when a rule wants its names. */
+  /** Asked only when a rule wants the names of the requesting node: for it, and for nodes that have a name it wants. */
   readonly findNode: (name: string) => NodeNames | undefined;
 }
 
@@ -67,7 +69,11 @@ export function decideApproval(
   };
   const failed = [
     ...subjectFaults(rule.require, question, names),
-    ...alternativeNameFaults(rule.require, question, { node, serverNames }),
+    ...alternativeNameFaults(rule.require, question, {
+      node,
+      isNode: (name) => findNode(name) !== undefined,
+      serverNames,
+    }),
     ...otherFaults(rule.require, question, names),
   ];
   return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
@@ -83,7 +89,7 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
   if (decision.type === "approved") {
     return { type: "Approved", reason: "ApprovalPolicy", message: `Approved by rule ${rule} of the approval policy.` };
   }
-  const faults = decision.failed.map(({ field, message }) => `${field}: ${message}`).join("; ");
+  const faults = shortened(decision.failed.map(({ field, message }) => `${field}: ${message}`).join("; "));
   return {
     type: "Denied",
     reason: "ApprovalPolicy",
@@ -115,6 +121,11 @@ function otherFaults(require: RequestRequirements, question: ApprovalQuestion, n
     if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
+  }
+  // A signer of somebody else's may take over what is requested besides names that a rule can judge.
+  if (asksForCa(question.request)) faults.push({ field: "extensions", message: "a CA certificate is asked for" });
+  if (countOfOtherNames(question.request) > 0) {
+    faults.push({ field: "extensions", message: "only DNS names, IP addresses, mail addresses and URIs are allowed" });
   }
   const { algorithm, sizeBits } = question.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {

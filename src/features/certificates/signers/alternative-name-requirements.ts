@@ -16,6 +16,13 @@ export interface RequesterNode {
   readonly names: NodeNames | undefined;
 }
 
+export interface NameSurroundings {
+  readonly node: () => RequesterNode;
+  /** Whether there is a Node of this name. */
+  readonly isNode: (name: string) => boolean;
+  readonly serverNames: ServerNames;
+}
+
 /**
  * Which subject alternative names break a rule's requirements. A name must be one before any pattern looks at it: what one
  * program takes for the end of a name, another reads on.
@@ -23,7 +30,7 @@ export interface RequesterNode {
 export function alternativeNameFaults(
   require: RequestRequirements,
   { request }: ApprovalQuestion,
-  { node, serverNames }: { readonly node: () => RequesterNode; readonly serverNames: ServerNames },
+  { node, isNode, serverNames }: NameSurroundings,
 ): FailedRequirement[] {
   const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
   const owner = require.namesBelongToNode ? node() : undefined;
@@ -42,6 +49,9 @@ export function alternativeNameFaults(
         : matchesAny(require.dnsNames, name);
     if (fault !== undefined) refuse("dnsNames", text, `is no DNS name: it ${fault}`);
     else if (!isAllowed) refuse("dnsNames", text);
+    else if (ownNames.has(name) && name !== owner?.name && isNode(name)) {
+      refuse("namesBelongToNode", text, "is the name of another node");
+    }
   }
   for (const text of ipAddresses) {
     const address = parseIpAddress(text);

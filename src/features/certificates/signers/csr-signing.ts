@@ -1,3 +1,4 @@
+import { shortened } from "../../../machinery/api/shown-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
@@ -41,7 +42,8 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
         stored: CertificateSigningRequest,
         { reason, message }: { readonly reason: string; readonly message: string },
       ): Promise<void> => {
-        const failed = withCondition(stored, { type: "Failed", reason, message }, clock.now());
+        const condition = { type: "Failed", reason, message: shortened(message) } as const;
+        const failed = withCondition(stored, condition, clock.now());
         await writer.update(failed, { subresource: "status" });
       };
 

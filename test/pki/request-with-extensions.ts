@@ -1,0 +1,40 @@
+import type { KeyObject } from "node:crypto";
+import { contextTag } from "../../src/pki/der.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSetOf,
+  encodeSmallInteger,
+} from "../../src/pki/der-writer.ts";
+import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
+import type { DistinguishedNameParts } from "../../src/pki/distinguished-name.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
+import type { Extension } from "../../src/pki/extension.ts";
+import { publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
+
+/** A PKCS #10 request in PEM that asks for extensions of any content. */
+export function requestWithExtensions(options: {
+  readonly privateKey: KeyObject;
+  readonly subject: DistinguishedNameParts;
+  readonly extensions: readonly Omit<Extension, "isCritical">[];
+}): string {
+  const { privateKey, subject, extensions } = options;
+  const list = encodeSequence(...extensions.map((one) => encodeExtension({ ...one, isCritical: false })));
+  const attribute = encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([list]));
+  const info = encodeSequence(
+    encodeSmallInteger(0),
+    encodeDistinguishedName(subject),
+    publicKeyInfoOf(privateKey).spki,
+    encodeElement(contextTag(0, "constructed"), attribute),
+  );
+  const signature = encodeBitString(signData(info, privateKey));
+  return encodePem(
+    "CERTIFICATE REQUEST",
+    encodeSequence(info, signatureSchemeOf(privateKey).algorithmIdentifier, signature),
+  );
+}

@@ -103,7 +103,8 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   };
   const sessions = new Map<ServerHttp2Session, TlsConnection>();
   const connections = new WeakMap<TLSSocket, TlsConnection>();
-  const sockets = new Set<TLSSocket>();
+  /** From their first byte on: closing ends those too that never finish their handshake. */
+  const sockets = new Set<Socket>();
   let isClosing = false;
 
   const server = createServer({
@@ -145,7 +146,11 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     log?.warn({ address, count }, "too many connections: new ones are closed"),
   );
   server.on("connection", (socket: Socket) => {
-    if (bound.admits(socket)) return startTls(socket);
+    if (bound.admits(socket)) {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      return startTls(socket);
+    }
     refused(socket.remoteAddress);
     // Before the handshake, which would cost more than the connection.
     socket.destroy();
@@ -153,10 +158,10 @@ export function createListener({ handler, certificate, limits: changes, log }: L
 
   const serveHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
+    // Its handshake was under way when the server closed: nobody would end it any more.
+    if (isClosing) return socket.destroy();
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") return serveHttp1(socket);
     const session = performServerHandshake(socket, http2Options);

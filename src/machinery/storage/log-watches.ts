@@ -1,14 +1,19 @@
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
-/** How many changes a watch that lags is given in one event turn. */
-const CATCH_UP_LENGTH = 500;
+/** What a watch that lags is given in one event turn. */
+const CATCH_UP = { count: 500, bytes: 4 * 2 ** 20 };
 
 export interface RevisionLog {
   latestRevision(): number;
   compactedRevision(): number;
-  /** The next changes after a revision, at most `limit`. */
-  readLog(afterRevision: number, limit: number): Change[];
+  /** The next changes after a revision: no more than `count`, and none after those whose values reach `bytes`. */
+  readLog(afterRevision: number, bounds: LogReadBounds): Change[];
+}
+
+export interface LogReadBounds {
+  readonly count: number;
+  readonly bytes: number;
 }
 
 interface LogWatch {
@@ -81,7 +86,7 @@ export class LogWatches {
     try {
       const compactedRevision = this.#log.compactedRevision();
       if (watch.position < compactedRevision) throw new RevisionCompacted(compactedRevision);
-      changes = watch.position < this.#log.latestRevision() ? this.#log.readLog(watch.position, CATCH_UP_LENGTH) : [];
+      changes = watch.position < this.#log.latestRevision() ? this.#log.readLog(watch.position, CATCH_UP) : [];
     } catch (error) {
       this.#endWatch(watch, asError(error));
       return false;

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect as connectHttp2, constants } from "node:http2";
 import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2";
 import { request as httpsRequest } from "node:https";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -413,6 +414,29 @@ describe("the listener", () => {
     await once(session, "remoteSettings");
     await listener.close({ graceMilliseconds: 1 });
     await closed;
+  });
+
+  it("cuts connections that never end their handshake when the grace is over", async () => {
+    const listener = createListener({ handler: echo, certificate: serving, limits: { handshakeSeconds: 1000 } });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const silent = connectTcp(port, "127.0.0.1");
+    const closed = once(silent, "close");
+    await once(silent, "connect");
+    await sendHttp1(port, { path: "/" }); // connections are accepted in their order
+    await listener.close({ graceMilliseconds: 1 });
+    await closed;
+  });
+
+  it("closes a connection that ends its handshake while the listener closes", async () => {
+    const listener = createListener({ handler: echo, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const late = connectTcp(port, "127.0.0.1");
+    await once(late, "connect");
+    await sendHttp1(port, { path: "/" });
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    const socket = connectTls({ socket: late, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+    socket.on("error", () => undefined);
+    await Promise.all([closing, once(socket, "close")]);
   });
 });
 

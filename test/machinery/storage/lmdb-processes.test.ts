@@ -4,6 +4,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
+import { openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { WriteQueue } from "../../../src/machinery/storage/backends/lmdb-write-queue.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges } from "./store-contract.ts";
@@ -98,13 +101,44 @@ describe("several processes on one LMDB file", () => {
   });
 });
 
+describe("a batch of writes that always loses to other processes", () => {
+  it("is refused in the end, and pauses meanwhile", async () => {
+    const directory = temporaryDirectory();
+    const environment = openEnvironment({ directory: directory.path, profile: "platform" });
+    try {
+      let pauses = 0;
+      const queue = new WriteQueue({
+        environment: { ...environment, meta: losing(environment.meta) },
+        entryAt: () => undefined,
+        onCommitted: () => assert.fail("it cannot be written"),
+        pause: async () => void pauses++,
+      });
+      const write = queue.add({ key: "/a", value: Buffer.of(1), expectedRevision: 0 });
+      await assert.rejects(write, { name: StoreUnavailable.name, message: /other processes write to it/ });
+      assert.ok(pauses > 100);
+    } finally {
+      await environment.root.close();
+      directory.remove();
+    }
+  });
+});
+
+/** A database whose records have always another version than was expected. */
+const losing = (meta: LmdbEnvironment["meta"]): LmdbEnvironment["meta"] =>
+  new Proxy(meta, {
+    get: (target, name): unknown =>
+      name === "ifVersion" ? async () => false : name === "getEntry" ? target.getEntry.bind(target) : undefined,
+  });
+
 describe("an LMDB store that may not grow", () => {
   it("refuses writes as unavailable, writes nothing by halves and stays readable", async () => {
     const directory = temporaryDirectory();
     try {
       const limit = 'ulimit -f 4000; exec "$0" "$@"';
       const script = join(import.meta.dirname, "lmdb-full.ts");
-      const { stdout } = await promisify(execFile)("bash", ["-c", limit, process.execPath, script, directory.path]);
+      const words = ["-c", limit, process.execPath, script, directory.path];
+      const { stdout, stderr } = await promisify(execFile)("bash", words);
+      assert.equal(stderr, "", "lmdb prints nothing of its own");
       const report: unknown = JSON.parse(stdout);
       assert.ok(typeof report === "object" && report !== null && "written" in report && "refusals" in report);
       assert.deepEqual(report.refusals, [StoreUnavailable.name]);

@@ -30,6 +30,29 @@ describe("a directory of the LMDB store", () => {
   };
 
   it(
+    "gives a watch that lags a few MiB at once",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const value = Buffer.alloc(2 ** 20);
+      for (let index = 0; index < 12; index++) await store.write({ key: `/a/${index}`, value, expectedRevision: 0 });
+      const lengths: number[] = [];
+      const { promise: all, resolve } = Promise.withResolvers<void>();
+      const watch = store.watch({
+        afterRevision: 1,
+        onChanges: (changes) => {
+          lengths.push(changes.length);
+          if (changes.some(({ revision }) => revision === 13)) resolve();
+        },
+        onEnd: assert.ifError,
+      });
+      await all;
+      watch.stop();
+      assert.deepEqual(lengths, [4, 4, 4]);
+      await store.close();
+    }),
+  );
+
+  it(
     "keeps entries, revisions and history over a restart",
     withDirectory(async (directory) => {
       const first = new LmdbStore({ directory, profile: "platform" });

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync } from "node:fs";
 import { chmod, link, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { open } from "lmdb";
+import { keepCommitsQuiet } from "./lmdb-commit-reports.ts";
 import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
 import { makeStoreFile } from "./lmdb-store-file.ts";
 import type { Database, RootDatabase } from "lmdb";
@@ -51,6 +52,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     // Everything is batched explicitly; lmdb's own batching makes promises that nobody can catch when a commit fails.
     eventTurnBatching: false,
   });
+  keepCommitsQuiet(root);
   root.readerCheck(); // the slots of processes that were killed would keep old pages alive
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
   const environment: LmdbEnvironment = {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
@@ -8,11 +9,19 @@ import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 const MAX_BATCH_WRITES = 1000;
 const MAX_BATCH_BYTES = 8 * 2 ** 20;
 
+/** Other processes' commits that a batch loses to before it pauses after each. */
+const LOSSES_BEFORE_PAUSES = 10;
+const MAX_PAUSE_MILLISECONDS = 10;
+/** A batch that has lost so often is refused: its writers would wait for ever. */
+const MAX_LOSSES = 1000;
+
 export interface WriteQueueOptions {
   readonly environment: LmdbEnvironment;
   readonly entryAt: (revision: number) => Entry | undefined;
   /** Called when the changes are on disk, before their writes resolve. */
   readonly onCommitted: (changes: readonly Change[]) => void;
+  /** Waits before a batch that keeps losing to other processes is planned again. Default: up to 10 ms, by chance. */
+  readonly pause?: () => Promise<void>;
 }
 
 interface PendingWrite {
@@ -108,7 +117,9 @@ export class WriteQueue {
   async #commit(
     requests: readonly WriteRequest[],
   ): Promise<{ readonly results: readonly WriteResult[]; readonly changes: readonly Change[] }> {
-    for (;;) {
+    const { pause = shortPause } = this.#options;
+    for (let losses = 0; losses < MAX_LOSSES; losses++) {
+      if (losses >= LOSSES_BEFORE_PAUSES) await pause();
       this.#options.environment.root.resetReadTxn();
       const latestRevision = this.#options.environment.meta.getEntry("revision")?.version ?? 0;
       const { results, writes } = this.#plan(requests, latestRevision);
@@ -117,6 +128,7 @@ export class WriteQueue {
         return { results, changes: writes.map(({ change }) => change) };
       }
     }
+    throw new Error("other processes write to it without a pause");
   }
 
   #plan(requests: readonly WriteRequest[], latestRevision: number): Plan {
@@ -179,6 +191,8 @@ export class WriteQueue {
     });
   }
 }
+
+const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISECONDS);
 
 const isAbandoned = ({ request: { signal } }: PendingWrite): boolean => signal?.aborted === true;
 

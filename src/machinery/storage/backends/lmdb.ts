@@ -1,5 +1,6 @@
 import { checkKey } from "../check-key.ts";
 import { LogWatches } from "../log-watches.ts";
+import type { LogReadBounds } from "../log-watches.ts";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
 import type {
   Change,
@@ -39,7 +40,7 @@ export class LmdbStore implements Store {
     this.#watches = new LogWatches({
       latestRevision: () => this.#counter("revision"),
       compactedRevision: () => this.#counter("compacted"),
-      readLog: (afterRevision, limit) => this.#readLog(afterRevision, limit),
+      readLog: (afterRevision, bounds) => this.#readLog(afterRevision, bounds),
     });
     this.#writes = new WriteQueue({
       environment: this.#environment,
@@ -160,12 +161,16 @@ export class LmdbStore implements Store {
     return undefined;
   }
 
-  #readLog(afterRevision: number, limit: number): Change[] {
+  #readLog(afterRevision: number, bounds: LogReadBounds): Change[] {
     const changes: Change[] = [];
-    const records = this.#environment.log.getRange({ start: encodeRevision(afterRevision + 1), limit, snapshot: true });
+    const range = { start: encodeRevision(afterRevision + 1), limit: bounds.count, snapshot: true };
+    const records = this.#environment.log.getRange(range);
+    let bytes = 0;
     for (const { key: encodedRevision, value: encoded } of records) {
       const { key, value, createRevision } = decodeLogRecord(encoded);
       changes.push({ revision: decodeRevision(encodedRevision), key, value, createRevision });
+      bytes += value?.length ?? 0;
+      if (bytes >= bounds.bytes) break;
     }
     return changes;
   }

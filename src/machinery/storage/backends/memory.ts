@@ -30,9 +30,9 @@ export class MemoryStore implements Store {
     this.#watches = new LogWatches({
       latestRevision: () => this.#latestRevision,
       compactedRevision: () => this.#compactedRevision,
-      readLog: (afterRevision, limit) => {
+      readLog: (afterRevision, { count }) => {
         const from = Math.max(0, afterRevision + 1 - (this.#log[0]?.revision ?? 0));
-        return this.#log.slice(from, from + limit);
+        return this.#log.slice(from, from + count); // shared, not copied: their bytes cost nothing
       },
     });
   }

@@ -34,7 +34,7 @@ const nodeAllocatableMappedResources = struct(
   "What devices of a claim stand for.",
   {
     name: required(1, named(string, "v1.ResourceName"), "The resource."),
-    quantity: nullable(2, quantity, "How much of it."),
+    quantity: nullable(2, quantity, "How much of it.", { isRequired: true }),
   },
 );
 

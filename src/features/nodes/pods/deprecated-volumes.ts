@@ -115,12 +115,10 @@ export const portworxVolumeSource = struct("v1.PortworxVolumeSource", "A Portwor
 export const scaleIOVolumeSource = struct("v1.ScaleIOVolumeSource", "A ScaleIO volume.", {
   gateway: required(1, string, "The gateway's address."),
   system: required(2, string, "The storage system's name."),
-  secretRef: nullable(
-    3,
-    localObjectReference,
-    "The Secret with the user's name and password.",
-    refersTo("Secret", "name"),
-  ),
+  secretRef: nullable(3, localObjectReference, "The Secret with the user's name and password.", {
+    ...refersTo("Secret", "name"),
+    isRequired: true,
+  }),
   sslEnabled: omitEmpty(4, boolean, "Whether the gateway is spoken to over TLS."),
   protectionDomain: omitEmpty(5, string, "The protection domain's name."),
   storagePool: omitEmpty(6, string, "The storage pool's name."),

@@ -36,7 +36,7 @@ const fileKeySelector = atomicStruct("v1.FileKeySelector", "A key of a file with
   volumeName: required(1, string, "The volume that the file is in."),
   path: required(2, string, "The file's path within the volume."),
   key: required(3, string, "The key."),
-  optional: pointer(4, boolean, "Whether it may be missing."),
+  optional: pointer(4, boolean, "Whether it may be missing.", { default: false }),
 });
 
 const envVarSource = struct("v1.EnvVarSource", "Where the value of an environment variable comes from.", {

@@ -31,7 +31,7 @@ const podSchedulingGroup = struct("v1.PodSchedulingGroup", "The group of Pods th
 
 const evictionResponder = atomicStruct("v1.EvictionResponder", "Somebody who can end a Pod in an orderly way.", {
   name: required(1, string, "Who it is, as a qualified name."),
-  priority: nullable(2, int32, "Those with higher numbers are asked first."),
+  priority: nullable(2, int32, "Those with higher numbers are asked first.", { isRequired: true }),
 });
 
 const podReadinessGate = struct("v1.PodReadinessGate", "A condition that must be True too before a Pod is ready.", {

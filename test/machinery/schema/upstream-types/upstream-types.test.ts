@@ -14,10 +14,6 @@ const known: Readonly<Record<string, string>> = {
   "core/v1.NodeStatus addresses": "a node may have several addresses of a type, so that `type` is no key",
   "certificates/v1.CertificateSigningRequestStatus conditions":
     "a strategic merge patch merges them by type; upstream's replaces the list",
-  "core/v1.FileKeySelector optional": "upstream makes it false when it is left out",
-  "core/v1.EvictionResponder priority": requiredUpstream,
-  "core/v1.NodeAllocatableMappedResources quantity": requiredUpstream,
-  "core/v1.ScaleIOVolumeSource secretRef": requiredUpstream,
   "core/v1.Event metadata": requiredUpstream,
   "core/v1.ContainerStateRunning startedAt": unsetTime,
   "core/v1.ContainerStateTerminated startedAt": unsetTime,

@@ -152,13 +152,29 @@ export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
   patchMerge: {},
 });
 
-/** A list of objects that one field tells apart, for patches and for apply. */
-export const mapList = <S extends Schema>(items: S, key: string): ArraySchema<Infer<S>[]> => ({
+/** A list of objects that one field tells apart, for patches and for apply. Apply may need more keys than that one. */
+export const mapList = <S extends Schema>(
+  items: S,
+  key: string,
+  ...moreKeys: readonly string[]
+): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "map",
-  mapKeys: [key],
+  mapKeys: [key, ...moreKeys],
   patchMerge: { mergeKey: key },
+});
+
+/** A `mapList` of unions: objects whose fields exclude each other, such as the sources of a volume. */
+export const unionList = <S extends Schema>(items: S, key: string): ArraySchema<Infer<S>[]> => ({
+  ...mapList(items, key),
+  patchMerge: { mergeKey: key, retainsKeys: true },
+});
+
+/** A list that is one value for apply, as its key need not be unique; a strategic merge patch goes by the key. */
+export const patchedList = <S extends Schema>(items: S, mergeKey: string): ArraySchema<Infer<S>[]> => ({
+  ...atomicList(items),
+  patchMerge: { mergeKey },
 });
 
 /** A list of objects that some fields tell apart for apply; a strategic merge patch replaces it. */
@@ -191,6 +207,12 @@ export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(numb
   ) as unknown as F; // the same names with the same types
 
 export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({ type: "map", values });
+
+/** A map that is one value: apply and ownership do not look into it. */
+export const atomicMapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({
+  ...mapOf(values),
+  isAtomic: true,
+});
 
 // ---- inference --------------------------------------------------------------------------------
 

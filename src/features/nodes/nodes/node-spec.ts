@@ -1,96 +1,44 @@
-import {
-  atomicList,
-  boolean,
-  named,
-  object,
-  setOf,
-  string,
-  time,
-  uniqueList,
-} from "../../../machinery/schema/schema.ts";
+import { atomicList, boolean, named, setOf, string, time, uniqueList } from "../../../machinery/schema/schema.ts";
+import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
-const taint = object({
-  goType: "v1.Taint",
-  description: "Keeps Pods away that do not tolerate it.",
-  fields: {
-    key: { number: 1, schema: string, presence: "always", isRequired: true, description: "The taint's key." },
-    value: { number: 2, schema: string, description: "The taint's value." },
-    effect: {
-      number: 3,
-      schema: named(string, "v1.TaintEffect"),
-      presence: "always",
-      isRequired: true,
-      description: "NoSchedule, PreferNoSchedule or NoExecute.",
-    },
-    timeAdded: { number: 4, schema: time, presence: "pointer", description: "When it was added." },
-  },
+const taint = struct("v1.Taint", "Keeps Pods away that do not tolerate it.", {
+  key: required(1, string, "The taint's key."),
+  value: omitEmpty(2, string, "The taint's value."),
+  effect: required(3, named(string, "v1.TaintEffect"), "NoSchedule, PreferNoSchedule or NoExecute."),
+  timeAdded: pointer(4, time, "When it was added."),
 });
 
-const configMapNodeConfigSource = object({
-  goType: "v1.ConfigMapNodeConfigSource",
-  description: "Deprecated: a ConfigMap with a node's settings.",
-  fields: {
-    namespace: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The ConfigMap's namespace.",
-    },
-    name: { number: 2, schema: string, presence: "always", isRequired: true, description: "The ConfigMap's name." },
-    uid: { number: 3, schema: named(string, "types.UID"), description: "The ConfigMap's uid." },
-    resourceVersion: { number: 4, schema: string, description: "The ConfigMap's version." },
-    kubeletConfigKey: {
-      number: 5,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The key with the settings.",
-    },
+const configMapNodeConfigSource = struct(
+  "v1.ConfigMapNodeConfigSource",
+  "Deprecated: a ConfigMap with a node's settings.",
+  {
+    namespace: required(1, string, "The ConfigMap's namespace."),
+    name: required(2, string, "The ConfigMap's name."),
+    uid: omitEmpty(3, named(string, "types.UID"), "The ConfigMap's uid."),
+    resourceVersion: omitEmpty(4, string, "The ConfigMap's version."),
+    kubeletConfigKey: required(5, string, "The key with the settings."),
   },
+);
+
+export const nodeConfigSource = struct("v1.NodeConfigSource", "Deprecated: where a node's settings came from.", {
+  configMap: pointer(2, configMapNodeConfigSource, "The ConfigMap."),
 });
 
-export const nodeConfigSource = object({
-  goType: "v1.NodeConfigSource",
-  description: "Deprecated: where a node's settings came from.",
-  fields: {
-    configMap: { number: 2, schema: configMapNodeConfigSource, presence: "pointer", description: "The ConfigMap." },
+const nodePodPreemptionPolicy = struct(
+  "v1.NodePodPreemptionPolicy",
+  "Which Pods of a node may be moved out of the way of others.",
+  {
+    disableResizePreemption: omitEmpty(1, uniqueList(string), "Resources whose growth must not end other Pods."),
   },
-});
+);
 
-const nodePodPreemptionPolicy = object({
-  goType: "v1.NodePodPreemptionPolicy",
-  description: "Which Pods of a node may be moved out of the way of others.",
-  fields: {
-    disableResizePreemption: {
-      number: 1,
-      schema: uniqueList(string),
-      description: "Resources whose growth must not end other Pods.",
-    },
-  },
-});
-
-export const nodeSpec = object({
-  goType: "v1.NodeSpec",
-  description: "What is wanted of a node.",
-  fields: {
-    podCIDR: { number: 1, schema: string, description: "The addresses for its Pods." },
-    podCIDRs: { number: 7, schema: setOf(string), description: "All addresses for its Pods, one range a family." },
-    providerID: { number: 3, schema: string, description: "The machine, as `provider://id`." },
-    unschedulable: { number: 4, schema: boolean, description: "Whether new Pods are kept away." },
-    taints: { number: 5, schema: atomicList(taint), description: "Keep Pods away that do not tolerate them." },
-    configSource: {
-      number: 6,
-      schema: nodeConfigSource,
-      presence: "pointer",
-      description: "Deprecated: where its settings came from.",
-    },
-    externalID: { number: 2, schema: string, description: "Deprecated: no longer set." },
-    podPreemptionPolicy: {
-      number: 8,
-      schema: nodePodPreemptionPolicy,
-      presence: "pointer",
-      description: "Which Pods may be moved out of the way of others.",
-    },
-  },
+export const nodeSpec = struct("v1.NodeSpec", "What is wanted of a node.", {
+  podCIDR: omitEmpty(1, string, "The addresses for its Pods."),
+  podCIDRs: omitEmpty(7, setOf(string), "All addresses for its Pods, one range a family."),
+  providerID: omitEmpty(3, string, "The machine, as `provider://id`."),
+  unschedulable: omitEmpty(4, boolean, "Whether new Pods are kept away."),
+  taints: omitEmpty(5, atomicList(taint), "Keep Pods away that do not tolerate them."),
+  configSource: pointer(6, nodeConfigSource, "Deprecated: where its settings came from."),
+  externalID: omitEmpty(2, string, "Deprecated: no longer set."),
+  podPreemptionPolicy: pointer(8, nodePodPreemptionPolicy, "Which Pods may be moved out of the way of others."),
 });

@@ -1,120 +1,60 @@
-import { atomicList, mapList, named, object, quantity, string, uniqueList } from "../../../machinery/schema/schema.ts";
+import { atomicList, mapList, named, quantity, string, uniqueList } from "../../../machinery/schema/schema.ts";
+import { nullable, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
-export const podResourceClaimStatus = object({
-  goType: "v1.PodResourceClaimStatus",
-  description: "A claim that was made for a Pod.",
-  fields: {
-    name: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The claim's name in the Pod.",
-    },
-    resourceClaimName: {
-      number: 2,
-      schema: string,
-      presence: "pointer",
-      description: "The ResourceClaim that was made.",
-    },
-  },
+export const podResourceClaimStatus = struct("v1.PodResourceClaimStatus", "A claim that was made for a Pod.", {
+  name: required(1, string, "The claim's name in the Pod."),
+  resourceClaimName: pointer(2, string, "The ResourceClaim that was made."),
 });
 
-const containerExtendedResourceRequest = object({
-  goType: "v1.ContainerExtendedResourceRequest",
-  description: "A container's extended resource and the request for it.",
-  fields: {
-    containerName: { number: 1, schema: string, presence: "always", isRequired: true, description: "The container." },
-    resourceName: {
-      number: 2,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The extended resource.",
-    },
-    requestName: {
-      number: 3,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The request of the claim.",
-    },
+const containerExtendedResourceRequest = struct(
+  "v1.ContainerExtendedResourceRequest",
+  "A container's extended resource and the request for it.",
+  {
+    containerName: required(1, string, "The container."),
+    resourceName: required(2, string, "The extended resource."),
+    requestName: required(3, string, "The request of the claim."),
   },
-});
+);
 
-export const podExtendedResourceClaimStatus = object({
-  goType: "v1.PodExtendedResourceClaimStatus",
-  description: "The claim that was made for extended resources.",
-  fields: {
-    requestMappings: {
-      number: 1,
-      schema: atomicList(containerExtendedResourceRequest),
-      presence: "always",
-      isRequired: true,
-      description: "Which request of the claim is for which container.",
-    },
-    resourceClaimName: {
-      number: 2,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The ResourceClaim that was made.",
-    },
+export const podExtendedResourceClaimStatus = struct(
+  "v1.PodExtendedResourceClaimStatus",
+  "The claim that was made for extended resources.",
+  {
+    requestMappings: required(
+      1,
+      atomicList(containerExtendedResourceRequest),
+      "Which request of the claim is for which container.",
+    ),
+    resourceClaimName: required(2, string, "The ResourceClaim that was made."),
   },
-});
+);
 
-const nodeAllocatableMappedResources = object({
-  goType: "v1.NodeAllocatableMappedResources",
-  description: "What devices of a claim stand for.",
-  fields: {
-    name: {
-      number: 1,
-      schema: named(string, "v1.ResourceName"),
-      presence: "always",
-      isRequired: true,
-      description: "The resource.",
-    },
-    quantity: { number: 2, schema: quantity, presence: "nullable", description: "How much of it." },
+const nodeAllocatableMappedResources = struct(
+  "v1.NodeAllocatableMappedResources",
+  "What devices of a claim stand for.",
+  {
+    name: required(1, named(string, "v1.ResourceName"), "The resource."),
+    quantity: nullable(2, quantity, "How much of it.", { isRequired: true }),
   },
-});
+);
 
-const nodeAllocatableOverheadResources = object({
-  goType: "v1.NodeAllocatableOverheadResources",
-  description: "What devices of a claim take besides.",
-  fields: {
-    name: {
-      number: 1,
-      schema: named(string, "v1.ResourceName"),
-      presence: "always",
-      isRequired: true,
-      description: "The resource.",
-    },
-    perPod: { number: 2, schema: quantity, presence: "pointer", description: "How much for the Pod." },
-    perContainer: { number: 3, schema: quantity, presence: "pointer", description: "How much for each container." },
+const nodeAllocatableOverheadResources = struct(
+  "v1.NodeAllocatableOverheadResources",
+  "What devices of a claim take besides.",
+  {
+    name: required(1, named(string, "v1.ResourceName"), "The resource."),
+    perPod: pointer(2, quantity, "How much for the Pod."),
+    perContainer: pointer(3, quantity, "How much for each container."),
   },
-});
+);
 
-export const nodeAllocatableResourceClaimStatus = object({
-  goType: "v1.NodeAllocatableResourceClaimStatus",
-  description: "What a claim took of a node's own resources.",
-  fields: {
-    resourceClaimName: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The ResourceClaim.",
-    },
-    containers: { number: 2, schema: uniqueList(string), description: "The containers that use it." },
-    mapping: {
-      number: 4,
-      schema: mapList(nodeAllocatableMappedResources, "name"),
-      description: "What its devices stand for.",
-    },
-    overhead: {
-      number: 5,
-      schema: mapList(nodeAllocatableOverheadResources, "name"),
-      description: "What its devices take besides.",
-    },
+export const nodeAllocatableResourceClaimStatus = struct(
+  "v1.NodeAllocatableResourceClaimStatus",
+  "What a claim took of a node's own resources.",
+  {
+    resourceClaimName: required(1, string, "The ResourceClaim."),
+    containers: omitEmpty(2, uniqueList(string), "The containers that use it."),
+    mapping: omitEmpty(4, mapList(nodeAllocatableMappedResources, "name"), "What its devices stand for."),
+    overhead: omitEmpty(5, mapList(nodeAllocatableOverheadResources, "name"), "What its devices take besides."),
   },
-});
+);

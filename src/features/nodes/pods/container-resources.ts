@@ -1,54 +1,21 @@
-import { keyedList, mapOf, named, object, quantity, string } from "../../../machinery/schema/schema.ts";
+import { keyedList, mapOf, named, quantity, string } from "../../../machinery/schema/schema.ts";
+import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
 /** Resources by name: `cpu`, `memory`. */
 export const resourceList = mapOf(quantity);
 
-const resourceClaim = object({
-  goType: "v1.ResourceClaim",
-  description: "One of a Pod's resourceClaims.",
-  fields: {
-    name: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The claim's name in the Pod.",
-    },
-    request: { number: 2, schema: string, description: "The one request of the claim that is meant, else all." },
-  },
+const resourceClaim = struct("v1.ResourceClaim", "One of a Pod's resourceClaims.", {
+  name: required(1, string, "The claim's name in the Pod."),
+  request: omitEmpty(2, string, "The one request of the claim that is meant, else all."),
 });
 
-export const resourceRequirements = object({
-  goType: "v1.ResourceRequirements",
-  description: "What a program needs, and may use at most.",
-  fields: {
-    limits: { number: 1, schema: resourceList, description: "At most this." },
-    requests: { number: 2, schema: resourceList, description: "At least this." },
-    claims: {
-      number: 3,
-      schema: keyedList(resourceClaim, "name"),
-      description: "The Pod's resourceClaims that it uses.",
-    },
-  },
+export const resourceRequirements = struct("v1.ResourceRequirements", "What a program needs, and may use at most.", {
+  limits: omitEmpty(1, resourceList, "At most this."),
+  requests: omitEmpty(2, resourceList, "At least this."),
+  claims: omitEmpty(3, keyedList(resourceClaim, "name"), "The Pod's resourceClaims that it uses."),
 });
 
-export const containerResizePolicy = object({
-  goType: "v1.ContainerResizePolicy",
-  description: "What a change of a resource takes.",
-  fields: {
-    resourceName: {
-      number: 1,
-      schema: named(string, "v1.ResourceName"),
-      presence: "always",
-      isRequired: true,
-      description: "The resource: cpu or memory.",
-    },
-    restartPolicy: {
-      number: 2,
-      schema: named(string, "v1.ResourceResizeRestartPolicy"),
-      presence: "always",
-      isRequired: true,
-      description: "NotRequired or RestartContainer.",
-    },
-  },
+export const containerResizePolicy = struct("v1.ContainerResizePolicy", "What a change of a resource takes.", {
+  resourceName: required(1, named(string, "v1.ResourceName"), "The resource: cpu or memory."),
+  restartPolicy: required(2, named(string, "v1.ResourceResizeRestartPolicy"), "NotRequired or RestartContainer."),
 });

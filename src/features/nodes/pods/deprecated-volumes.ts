@@ -1,300 +1,137 @@
-import { atomicList, boolean, int32, mapOf, named, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, boolean, int32, mapOf, named, string } from "../../../machinery/schema/schema.ts";
+import { nullable, omitEmpty, pointer, refersTo, required, struct } from "../../../machinery/schema/struct.ts";
 import { localObjectReference } from "../../../machinery/schema/object-references.ts";
 
-export const gcePersistentDiskVolumeSource = object({
-  goType: "v1.GCEPersistentDiskVolumeSource",
-  description: "A GCE disk.",
-  fields: {
-    pdName: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's name." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    partition: { number: 3, schema: int32, description: "The partition to mount." },
-    readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
-  },
+export const gcePersistentDiskVolumeSource = struct("v1.GCEPersistentDiskVolumeSource", "A GCE disk.", {
+  pdName: required(1, string, "The disk's name."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  partition: omitEmpty(3, int32, "The partition to mount."),
+  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
 });
 
-export const awsElasticBlockStoreVolumeSource = object({
-  goType: "v1.AWSElasticBlockStoreVolumeSource",
-  description: "An AWS disk.",
-  fields: {
-    volumeID: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's id." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    partition: { number: 3, schema: int32, description: "The partition to mount." },
-    readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
-  },
+export const awsElasticBlockStoreVolumeSource = struct("v1.AWSElasticBlockStoreVolumeSource", "An AWS disk.", {
+  volumeID: required(1, string, "The disk's id."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  partition: omitEmpty(3, int32, "The partition to mount."),
+  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
 });
 
-export const gitRepoVolumeSource = object({
-  goType: "v1.GitRepoVolumeSource",
-  description: "A Git repository.",
-  fields: {
-    repository: { number: 1, schema: string, presence: "always", isRequired: true, description: "The URL." },
-    revision: { number: 2, schema: string, description: "The commit." },
-    directory: { number: 3, schema: string, description: "The directory to clone into." },
-  },
+export const gitRepoVolumeSource = struct("v1.GitRepoVolumeSource", "A Git repository.", {
+  repository: required(1, string, "The URL."),
+  revision: omitEmpty(2, string, "The commit."),
+  directory: omitEmpty(3, string, "The directory to clone into."),
 });
 
-export const glusterfsVolumeSource = object({
-  goType: "v1.GlusterfsVolumeSource",
-  description: "A Glusterfs volume.",
-  fields: {
-    endpoints: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The Endpoints that name the servers.",
-    },
-    path: { number: 2, schema: string, presence: "always", isRequired: true, description: "The volume's path." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-  },
+export const glusterfsVolumeSource = struct("v1.GlusterfsVolumeSource", "A Glusterfs volume.", {
+  endpoints: required(1, string, "The Endpoints that name the servers."),
+  path: required(2, string, "The volume's path."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
 });
 
-export const rbdVolumeSource = object({
-  goType: "v1.RBDVolumeSource",
-  description: "A Rados block device.",
-  fields: {
-    monitors: {
-      number: 1,
-      schema: atomicList(string),
-      presence: "always",
-      isRequired: true,
-      description: "The Ceph monitors.",
-    },
-    image: { number: 2, schema: string, presence: "always", isRequired: true, description: "The Rados image." },
-    fsType: { number: 3, schema: string, description: "The type of its file system." },
-    pool: { number: 4, schema: string, default: "rbd", description: "The Rados pool." },
-    user: { number: 5, schema: string, default: "admin", description: "The Rados user." },
-    keyring: { number: 6, schema: string, default: "/etc/ceph/keyring", description: "The file with the user's key." },
-    secretRef: {
-      number: 7,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-    readOnly: { number: 8, schema: boolean, description: "Whether it can only be read." },
-  },
+export const rbdVolumeSource = struct("v1.RBDVolumeSource", "A Rados block device.", {
+  monitors: required(1, atomicList(string), "The Ceph monitors."),
+  image: required(2, string, "The Rados image."),
+  fsType: omitEmpty(3, string, "The type of its file system."),
+  pool: omitEmpty(4, string, "The Rados pool.", { default: "rbd" }),
+  user: omitEmpty(5, string, "The Rados user.", { default: "admin" }),
+  keyring: omitEmpty(6, string, "The file with the user's key.", { default: "/etc/ceph/keyring" }),
+  secretRef: pointer(7, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
+  readOnly: omitEmpty(8, boolean, "Whether it can only be read."),
 });
 
-export const flexVolumeSource = object({
-  goType: "v1.FlexVolumeSource",
-  description: "A volume of an exec plugin.",
-  fields: {
-    driver: { number: 1, schema: string, presence: "always", isRequired: true, description: "The driver's name." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    secretRef: {
-      number: 3,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-    readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
-    options: { number: 5, schema: mapOf(string), description: "Options for the driver." },
-  },
+export const flexVolumeSource = struct("v1.FlexVolumeSource", "A volume of an exec plugin.", {
+  driver: required(1, string, "The driver's name."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  secretRef: pointer(3, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
+  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  options: omitEmpty(5, mapOf(string), "Options for the driver."),
 });
 
-export const cinderVolumeSource = object({
-  goType: "v1.CinderVolumeSource",
-  description: "A Cinder disk.",
-  fields: {
-    volumeID: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's id." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-    secretRef: {
-      number: 4,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-  },
+export const cinderVolumeSource = struct("v1.CinderVolumeSource", "A Cinder disk.", {
+  volumeID: required(1, string, "The disk's id."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  secretRef: pointer(4, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
 });
 
-export const cephFSVolumeSource = object({
-  goType: "v1.CephFSVolumeSource",
-  description: "A Ceph file system.",
-  fields: {
-    monitors: {
-      number: 1,
-      schema: atomicList(string),
-      presence: "always",
-      isRequired: true,
-      description: "The Ceph monitors.",
-    },
-    path: { number: 2, schema: string, description: "The root to mount." },
-    user: { number: 3, schema: string, description: "The Rados user." },
-    secretFile: { number: 4, schema: string, description: "The file with the user's key." },
-    secretRef: {
-      number: 5,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-    readOnly: { number: 6, schema: boolean, description: "Whether it can only be read." },
-  },
+export const cephFSVolumeSource = struct("v1.CephFSVolumeSource", "A Ceph file system.", {
+  monitors: required(1, atomicList(string), "The Ceph monitors."),
+  path: omitEmpty(2, string, "The root to mount."),
+  user: omitEmpty(3, string, "The Rados user."),
+  secretFile: omitEmpty(4, string, "The file with the user's key."),
+  secretRef: pointer(5, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
+  readOnly: omitEmpty(6, boolean, "Whether it can only be read."),
 });
 
-export const flockerVolumeSource = object({
-  goType: "v1.FlockerVolumeSource",
-  description: "A Flocker volume.",
-  fields: {
-    datasetName: { number: 1, schema: string, description: "The dataset's name." },
-    datasetUUID: { number: 2, schema: string, description: "The dataset's uid." },
-  },
+export const flockerVolumeSource = struct("v1.FlockerVolumeSource", "A Flocker volume.", {
+  datasetName: omitEmpty(1, string, "The dataset's name."),
+  datasetUUID: omitEmpty(2, string, "The dataset's uid."),
 });
 
-export const azureFileVolumeSource = object({
-  goType: "v1.AzureFileVolumeSource",
-  description: "An Azure file share.",
-  fields: {
-    secretName: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The Secret with the account's name and key.",
-    },
-    shareName: { number: 2, schema: string, presence: "always", isRequired: true, description: "The share's name." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-  },
+export const azureFileVolumeSource = struct("v1.AzureFileVolumeSource", "An Azure file share.", {
+  secretName: required(1, string, "The Secret with the account's name and key."),
+  shareName: required(2, string, "The share's name."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
 });
 
-export const vsphereVirtualDiskVolumeSource = object({
-  goType: "v1.VsphereVirtualDiskVolumeSource",
-  description: "A vSphere disk.",
-  fields: {
-    volumePath: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's path." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    storagePolicyName: { number: 3, schema: string, description: "The storage policy's name." },
-    storagePolicyID: { number: 4, schema: string, description: "The storage policy's id." },
-  },
+export const vsphereVirtualDiskVolumeSource = struct("v1.VsphereVirtualDiskVolumeSource", "A vSphere disk.", {
+  volumePath: required(1, string, "The disk's path."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  storagePolicyName: omitEmpty(3, string, "The storage policy's name."),
+  storagePolicyID: omitEmpty(4, string, "The storage policy's id."),
 });
 
-export const quobyteVolumeSource = object({
-  goType: "v1.QuobyteVolumeSource",
-  description: "A Quobyte volume.",
-  fields: {
-    registry: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The registries, as host:port, with commas between them.",
-    },
-    volume: { number: 2, schema: string, presence: "always", isRequired: true, description: "The volume's name." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-    user: { number: 4, schema: string, description: "The user that it is mounted as." },
-    group: { number: 5, schema: string, description: "The group that it is mounted as." },
-    tenant: { number: 6, schema: string, description: "The tenant that owns it." },
-  },
+export const quobyteVolumeSource = struct("v1.QuobyteVolumeSource", "A Quobyte volume.", {
+  registry: required(1, string, "The registries, as host:port, with commas between them."),
+  volume: required(2, string, "The volume's name."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  user: omitEmpty(4, string, "The user that it is mounted as."),
+  group: omitEmpty(5, string, "The group that it is mounted as."),
+  tenant: omitEmpty(6, string, "The tenant that owns it."),
 });
 
-export const azureDiskVolumeSource = object({
-  goType: "v1.AzureDiskVolumeSource",
-  description: "An Azure disk.",
-  fields: {
-    diskName: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's name." },
-    diskURI: { number: 2, schema: string, presence: "always", isRequired: true, description: "The disk's URI." },
-    cachingMode: {
-      number: 3,
-      schema: named(string, "v1.AzureDataDiskCachingMode"),
-      presence: "pointer",
-      default: "ReadWrite",
-      description: "None, ReadOnly or ReadWrite.",
-    },
-    fsType: {
-      number: 4,
-      schema: string,
-      presence: "pointer",
-      default: "ext4",
-      description: "The type of its file system.",
-    },
-    readOnly: {
-      number: 5,
-      schema: boolean,
-      presence: "pointer",
-      default: false,
-      description: "Whether it can only be read.",
-    },
-    kind: {
-      number: 6,
-      schema: named(string, "v1.AzureDataDiskKind"),
-      presence: "pointer",
-      default: "Shared",
-      description: "Shared, Dedicated or Managed.",
-    },
-  },
+export const azureDiskVolumeSource = struct("v1.AzureDiskVolumeSource", "An Azure disk.", {
+  diskName: required(1, string, "The disk's name."),
+  diskURI: required(2, string, "The disk's URI."),
+  cachingMode: pointer(3, named(string, "v1.AzureDataDiskCachingMode"), "None, ReadOnly or ReadWrite.", {
+    default: "ReadWrite",
+  }),
+  fsType: pointer(4, string, "The type of its file system.", { default: "ext4" }),
+  readOnly: pointer(5, boolean, "Whether it can only be read.", { default: false }),
+  kind: pointer(6, named(string, "v1.AzureDataDiskKind"), "Shared, Dedicated or Managed.", { default: "Shared" }),
 });
 
-export const photonPersistentDiskVolumeSource = object({
-  goType: "v1.PhotonPersistentDiskVolumeSource",
-  description: "A Photon disk.",
-  fields: {
-    pdID: { number: 1, schema: string, presence: "always", isRequired: true, description: "The disk's id." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-  },
+export const photonPersistentDiskVolumeSource = struct("v1.PhotonPersistentDiskVolumeSource", "A Photon disk.", {
+  pdID: required(1, string, "The disk's id."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
 });
 
-export const portworxVolumeSource = object({
-  goType: "v1.PortworxVolumeSource",
-  description: "A Portworx volume.",
-  fields: {
-    volumeID: { number: 1, schema: string, presence: "always", isRequired: true, description: "The volume's id." },
-    fsType: { number: 2, schema: string, description: "The type of its file system." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-  },
+export const portworxVolumeSource = struct("v1.PortworxVolumeSource", "A Portworx volume.", {
+  volumeID: required(1, string, "The volume's id."),
+  fsType: omitEmpty(2, string, "The type of its file system."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
 });
 
-export const scaleIOVolumeSource = object({
-  goType: "v1.ScaleIOVolumeSource",
-  description: "A ScaleIO volume.",
-  fields: {
-    gateway: { number: 1, schema: string, presence: "always", isRequired: true, description: "The gateway's address." },
-    system: {
-      number: 2,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The storage system's name.",
-    },
-    secretRef: {
-      number: 3,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "nullable",
-      description: "The Secret with the user's name and password.",
-    },
-    sslEnabled: { number: 4, schema: boolean, description: "Whether the gateway is spoken to over TLS." },
-    protectionDomain: { number: 5, schema: string, description: "The protection domain's name." },
-    storagePool: { number: 6, schema: string, description: "The storage pool's name." },
-    storageMode: {
-      number: 7,
-      schema: string,
-      default: "ThinProvisioned",
-      description: "ThickProvisioned or ThinProvisioned.",
-    },
-    volumeName: { number: 8, schema: string, description: "The volume's name." },
-    fsType: { number: 9, schema: string, default: "xfs", description: "The type of its file system." },
-    readOnly: { number: 10, schema: boolean, description: "Whether it can only be read." },
-  },
+export const scaleIOVolumeSource = struct("v1.ScaleIOVolumeSource", "A ScaleIO volume.", {
+  gateway: required(1, string, "The gateway's address."),
+  system: required(2, string, "The storage system's name."),
+  secretRef: nullable(3, localObjectReference, "The Secret with the user's name and password.", {
+    ...refersTo("Secret", "name"),
+    isRequired: true,
+  }),
+  sslEnabled: omitEmpty(4, boolean, "Whether the gateway is spoken to over TLS."),
+  protectionDomain: omitEmpty(5, string, "The protection domain's name."),
+  storagePool: omitEmpty(6, string, "The storage pool's name."),
+  storageMode: omitEmpty(7, string, "ThickProvisioned or ThinProvisioned.", { default: "ThinProvisioned" }),
+  volumeName: omitEmpty(8, string, "The volume's name."),
+  fsType: omitEmpty(9, string, "The type of its file system.", { default: "xfs" }),
+  readOnly: omitEmpty(10, boolean, "Whether it can only be read."),
 });
 
-export const storageOSVolumeSource = object({
-  goType: "v1.StorageOSVolumeSource",
-  description: "A StorageOS volume.",
-  fields: {
-    volumeName: { number: 1, schema: string, description: "The volume's name." },
-    volumeNamespace: { number: 2, schema: string, description: "The namespace that the volume is in." },
-    fsType: { number: 3, schema: string, description: "The type of its file system." },
-    readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
-    secretRef: {
-      number: 5,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-  },
+export const storageOSVolumeSource = struct("v1.StorageOSVolumeSource", "A StorageOS volume.", {
+  volumeName: omitEmpty(1, string, "The volume's name."),
+  volumeNamespace: omitEmpty(2, string, "The namespace that the volume is in."),
+  fsType: omitEmpty(3, string, "The type of its file system."),
+  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  secretRef: pointer(5, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
 });

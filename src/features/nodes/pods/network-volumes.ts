@@ -1,82 +1,44 @@
-import { atomicList, boolean, int32, mapOf, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, boolean, int32, mapOf, string } from "../../../machinery/schema/schema.ts";
+import { omitEmpty, pointer, refersTo, required, struct } from "../../../machinery/schema/struct.ts";
 import { localObjectReference } from "../../../machinery/schema/object-references.ts";
 
-export const nfsVolumeSource = object({
-  goType: "v1.NFSVolumeSource",
-  description: "An NFS share.",
-  fields: {
-    server: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The server's host name or address.",
-    },
-    path: { number: 2, schema: string, presence: "always", isRequired: true, description: "The exported path." },
-    readOnly: { number: 3, schema: boolean, description: "Whether it can only be read." },
-  },
+export const nfsVolumeSource = struct("v1.NFSVolumeSource", "An NFS share.", {
+  server: required(1, string, "The server's host name or address."),
+  path: required(2, string, "The exported path."),
+  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
 });
 
-export const iscsiVolumeSource = object({
-  goType: "v1.ISCSIVolumeSource",
-  description: "An iSCSI disk.",
-  fields: {
-    targetPortal: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The portal's address and port.",
-    },
-    iqn: { number: 2, schema: string, presence: "always", isRequired: true, description: "The target's name." },
-    lun: { number: 3, schema: int32, presence: "always", isRequired: true, description: "The unit's number." },
-    iscsiInterface: { number: 4, schema: string, default: "default", description: "The interface that is used." },
-    fsType: { number: 5, schema: string, description: "The type of its file system." },
-    readOnly: { number: 6, schema: boolean, description: "Whether it can only be read." },
-    portals: { number: 7, schema: atomicList(string), description: "More portals." },
-    chapAuthDiscovery: { number: 8, schema: boolean, description: "Whether discovery is authenticated by CHAP." },
-    chapAuthSession: { number: 11, schema: boolean, description: "Whether sessions are authenticated by CHAP." },
-    secretRef: {
-      number: 10,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret with the credentials.",
-    },
-    initiatorName: { number: 12, schema: string, presence: "pointer", description: "The initiator's name." },
-  },
+export const iscsiVolumeSource = struct("v1.ISCSIVolumeSource", "An iSCSI disk.", {
+  targetPortal: required(1, string, "The portal's address and port."),
+  iqn: required(2, string, "The target's name."),
+  lun: required(3, int32, "The unit's number."),
+  iscsiInterface: omitEmpty(4, string, "The interface that is used.", { default: "default" }),
+  fsType: omitEmpty(5, string, "The type of its file system."),
+  readOnly: omitEmpty(6, boolean, "Whether it can only be read."),
+  portals: omitEmpty(7, atomicList(string), "More portals."),
+  chapAuthDiscovery: omitEmpty(8, boolean, "Whether discovery is authenticated by CHAP."),
+  chapAuthSession: omitEmpty(11, boolean, "Whether sessions are authenticated by CHAP."),
+  secretRef: pointer(10, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
+  initiatorName: pointer(12, string, "The initiator's name."),
 });
 
-export const fcVolumeSource = object({
-  goType: "v1.FCVolumeSource",
-  description: "A Fibre Channel disk.",
-  fields: {
-    targetWWNs: { number: 1, schema: atomicList(string), description: "The names of the target." },
-    lun: { number: 2, schema: int32, presence: "pointer", description: "The unit's number." },
-    fsType: { number: 3, schema: string, description: "The type of its file system." },
-    readOnly: { number: 4, schema: boolean, description: "Whether it can only be read." },
-    wwids: {
-      number: 5,
-      schema: atomicList(string),
-      description: "World wide identifiers, in place of targetWWNs and lun.",
-    },
-  },
+export const fcVolumeSource = struct("v1.FCVolumeSource", "A Fibre Channel disk.", {
+  targetWWNs: omitEmpty(1, atomicList(string), "The names of the target."),
+  lun: pointer(2, int32, "The unit's number."),
+  fsType: omitEmpty(3, string, "The type of its file system."),
+  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  wwids: omitEmpty(5, atomicList(string), "World wide identifiers, in place of targetWWNs and lun."),
 });
 
-export const csiVolumeSource = object({
-  goType: "v1.CSIVolumeSource",
-  description: "A volume of a CSI driver, made for the Pod.",
-  fields: {
-    driver: { number: 1, schema: string, presence: "always", isRequired: true, description: "The driver's name." },
-    readOnly: { number: 2, schema: boolean, presence: "pointer", description: "Whether it can only be read." },
-    fsType: { number: 3, schema: string, presence: "pointer", description: "The type of its file system." },
-    volumeAttributes: { number: 4, schema: mapOf(string), description: "Settings that the driver knows." },
-    nodePublishSecretRef: {
-      number: 5,
-      refersTo: { kind: "Secret", nameIn: "name" },
-      schema: localObjectReference,
-      presence: "pointer",
-      description: "The Secret that the driver gets.",
-    },
-  },
+export const csiVolumeSource = struct("v1.CSIVolumeSource", "A volume of a CSI driver, made for the Pod.", {
+  driver: required(1, string, "The driver's name."),
+  readOnly: pointer(2, boolean, "Whether it can only be read."),
+  fsType: pointer(3, string, "The type of its file system."),
+  volumeAttributes: omitEmpty(4, mapOf(string), "Settings that the driver knows."),
+  nodePublishSecretRef: pointer(
+    5,
+    localObjectReference,
+    "The Secret that the driver gets.",
+    refersTo("Secret", "name"),
+  ),
 });

@@ -1,22 +1,21 @@
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
-import { object } from "../../../machinery/schema/schema.ts";
+import { always, struct } from "../../../machinery/schema/struct.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import type { container } from "./container.ts";
 import { podSpec } from "./pod-spec.ts";
 import { podStatus } from "./pod-status.ts";
 
-export const podSchema = object({
-  goType: "v1.Pod",
-  description:
-    "Programs that run together on a node. Signet keeps Pods, so that tokens can be bound to them; it runs none.",
-  fields: {
+export const podSchema = struct(
+  "v1.Pod",
+  "Programs that run together on a node. Signet keeps Pods, so that tokens can be bound to them; it runs none.",
+  {
     ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
-    spec: { number: 2, schema: podSpec, presence: "always", description: "What the Pod runs, where, and as whom." },
-    status: { number: 3, schema: podStatus, presence: "always", description: "What the node reports." },
+    metadata: always(1, objectMeta, "Standard object metadata."),
+    spec: always(2, podSpec, "What the Pod runs, where, and as whom."),
+    status: always(3, podStatus, "What the node reports."),
   },
-});
+);
 
 export type Pod = Infer<typeof podSchema>;
 export type Container = Infer<typeof container>;

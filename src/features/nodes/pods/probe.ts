@@ -1,164 +1,63 @@
-import {
-  atomicList,
-  embeddedIn,
-  int32,
-  int64,
-  intOrString,
-  named,
-  object,
-  string,
-} from "../../../machinery/schema/schema.ts";
+import { atomicList, embeddedIn, int32, int64, intOrString, named, string } from "../../../machinery/schema/schema.ts";
+import { nullable, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
-const execAction = object({
-  goType: "v1.ExecAction",
-  description: "A command in a container.",
-  fields: {
-    command: {
-      number: 1,
-      schema: atomicList(string),
-      description: "The command and its arguments; no shell is involved.",
-    },
-  },
+const execAction = struct("v1.ExecAction", "A command in a container.", {
+  command: omitEmpty(1, atomicList(string), "The command and its arguments; no shell is involved."),
 });
 
-const httpHeader = object({
-  goType: "v1.HTTPHeader",
-  description: "A header of a request.",
-  fields: {
-    name: { number: 1, schema: string, presence: "always", isRequired: true, description: "The header's name." },
-    value: { number: 2, schema: string, presence: "always", isRequired: true, description: "The header's value." },
-  },
+const httpHeader = struct("v1.HTTPHeader", "A header of a request.", {
+  name: required(1, string, "The header's name."),
+  value: required(2, string, "The header's value."),
 });
 
-const httpGetAction = object({
-  goType: "v1.HTTPGetAction",
-  description: "An HTTP request.",
-  fields: {
-    path: { number: 1, schema: string, default: "/", description: "The path of the request." },
-    port: {
-      number: 2,
-      schema: intOrString,
-      presence: "always",
-      isRequired: true,
-      description: "The port's number or name.",
-    },
-    host: { number: 3, schema: string, description: "The host to connect to, the Pod's address by default." },
-    scheme: { number: 4, schema: named(string, "v1.URIScheme"), default: "HTTP", description: "HTTP or HTTPS." },
-    httpHeaders: { number: 5, schema: atomicList(httpHeader), description: "Headers to send." },
-    protocol: {
-      number: 6,
-      schema: named(string, "v1.HTTPProtocol"),
-      presence: "pointer",
-      description: "The version of HTTP to speak.",
-    },
-  },
+const httpGetAction = struct("v1.HTTPGetAction", "An HTTP request.", {
+  path: omitEmpty(1, string, "The path of the request.", { default: "/" }),
+  port: required(2, intOrString, "The port's number or name."),
+  host: omitEmpty(3, string, "The host to connect to, the Pod's address by default."),
+  scheme: omitEmpty(4, named(string, "v1.URIScheme"), "HTTP or HTTPS.", { default: "HTTP" }),
+  httpHeaders: omitEmpty(5, atomicList(httpHeader), "Headers to send."),
+  protocol: pointer(6, named(string, "v1.HTTPProtocol"), "The version of HTTP to speak."),
 });
 
-const tcpSocketAction = object({
-  goType: "v1.TCPSocketAction",
-  description: "Opening a connection.",
-  fields: {
-    port: {
-      number: 1,
-      schema: intOrString,
-      presence: "always",
-      isRequired: true,
-      description: "The port's number or name.",
-    },
-    host: { number: 2, schema: string, description: "The host to connect to, the Pod's address by default." },
-  },
+const tcpSocketAction = struct("v1.TCPSocketAction", "Opening a connection.", {
+  port: required(1, intOrString, "The port's number or name."),
+  host: omitEmpty(2, string, "The host to connect to, the Pod's address by default."),
 });
 
-const grpcAction = object({
-  goType: "v1.GRPCAction",
-  description: "A call of the gRPC health service.",
-  fields: {
-    port: { number: 1, schema: int32, presence: "always", isRequired: true, description: "The port's number." },
-    service: { number: 2, schema: string, presence: "nullable", default: "", description: "The service to ask for." },
-    mode: {
-      number: 3,
-      schema: named(string, "v1.GRPCProbeMode"),
-      presence: "pointer",
-      description: "How the connection is made.",
-    },
-  },
+const grpcAction = struct("v1.GRPCAction", "A call of the gRPC health service.", {
+  port: required(1, int32, "The port's number."),
+  service: nullable(2, string, "The service to ask for.", { default: "" }),
+  mode: pointer(3, named(string, "v1.GRPCProbeMode"), "How the connection is made."),
 });
 
-const sleepAction = object({
-  goType: "v1.SleepAction",
-  description: "A pause.",
-  fields: {
-    seconds: {
-      number: 1,
-      schema: int64,
-      presence: "always",
-      isRequired: true,
-      description: "How long it is, in seconds.",
-    },
-  },
+const sleepAction = struct("v1.SleepAction", "A pause.", {
+  seconds: required(1, int64, "How long it is, in seconds."),
 });
 
-export const probe = object({
-  goType: "v1.Probe",
-  description: "A check that is repeated.",
-  fields: {
-    ...embeddedIn(1, {
-      exec: { number: 1, schema: execAction, presence: "pointer", description: "Runs a command in the container." },
-      httpGet: { number: 2, schema: httpGetAction, presence: "pointer", description: "Sends an HTTP request." },
-      tcpSocket: { number: 3, schema: tcpSocketAction, presence: "pointer", description: "Opens a connection." },
-      grpc: { number: 4, schema: grpcAction, presence: "pointer", description: "Calls the gRPC health service." },
-    }),
-    initialDelaySeconds: { number: 2, schema: int32, description: "Seconds to wait after the container's start." },
-    timeoutSeconds: { number: 3, schema: int32, default: 1, description: "Seconds after which a check has failed." },
-    periodSeconds: { number: 4, schema: int32, default: 10, description: "Seconds between checks." },
-    successThreshold: {
-      number: 5,
-      schema: int32,
-      default: 1,
-      description: "So many successes in a row make it succeed again.",
-    },
-    failureThreshold: { number: 6, schema: int32, default: 3, description: "So many failures in a row make it fail." },
-    terminationGracePeriodSeconds: {
-      number: 7,
-      schema: int64,
-      presence: "pointer",
-      description: "Seconds that the Pod has to end when it fails.",
-    },
-  },
+export const probe = struct("v1.Probe", "A check that is repeated.", {
+  ...embeddedIn(1, {
+    exec: pointer(1, execAction, "Runs a command in the container."),
+    httpGet: pointer(2, httpGetAction, "Sends an HTTP request."),
+    tcpSocket: pointer(3, tcpSocketAction, "Opens a connection."),
+    grpc: pointer(4, grpcAction, "Calls the gRPC health service."),
+  }),
+  initialDelaySeconds: omitEmpty(2, int32, "Seconds to wait after the container's start."),
+  timeoutSeconds: omitEmpty(3, int32, "Seconds after which a check has failed.", { default: 1 }),
+  periodSeconds: omitEmpty(4, int32, "Seconds between checks.", { default: 10 }),
+  successThreshold: omitEmpty(5, int32, "So many successes in a row make it succeed again.", { default: 1 }),
+  failureThreshold: omitEmpty(6, int32, "So many failures in a row make it fail.", { default: 3 }),
+  terminationGracePeriodSeconds: pointer(7, int64, "Seconds that the Pod has to end when it fails."),
 });
 
-const lifecycleHandler = object({
-  goType: "v1.LifecycleHandler",
-  description: "One action of a lifecycle.",
-  fields: {
-    exec: { number: 1, schema: execAction, presence: "pointer", description: "Runs a command in the container." },
-    httpGet: { number: 2, schema: httpGetAction, presence: "pointer", description: "Sends an HTTP request." },
-    tcpSocket: { number: 3, schema: tcpSocketAction, presence: "pointer", description: "Deprecated: not supported." },
-    sleep: { number: 4, schema: sleepAction, presence: "pointer", description: "Waits." },
-  },
+const lifecycleHandler = struct("v1.LifecycleHandler", "One action of a lifecycle.", {
+  exec: pointer(1, execAction, "Runs a command in the container."),
+  httpGet: pointer(2, httpGetAction, "Sends an HTTP request."),
+  tcpSocket: pointer(3, tcpSocketAction, "Deprecated: not supported."),
+  sleep: pointer(4, sleepAction, "Waits."),
 });
 
-export const lifecycle = object({
-  goType: "v1.Lifecycle",
-  description: "What runs when a container starts and before it stops.",
-  fields: {
-    postStart: {
-      number: 1,
-      schema: lifecycleHandler,
-      presence: "pointer",
-      description: "Runs right after the container's start.",
-    },
-    preStop: {
-      number: 2,
-      schema: lifecycleHandler,
-      presence: "pointer",
-      description: "Runs before the container is stopped.",
-    },
-    stopSignal: {
-      number: 3,
-      schema: named(string, "v1.Signal"),
-      presence: "pointer",
-      description: "The signal that stops the container.",
-    },
-  },
+export const lifecycle = struct("v1.Lifecycle", "What runs when a container starts and before it stops.", {
+  postStart: pointer(1, lifecycleHandler, "Runs right after the container's start."),
+  preStop: pointer(2, lifecycleHandler, "Runs before the container is stopped."),
+  stopSignal: pointer(3, named(string, "v1.Signal"), "The signal that stops the container."),
 });

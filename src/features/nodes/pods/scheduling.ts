@@ -1,281 +1,115 @@
-import { atomicList, int32, int64, named, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, int32, int64, named, string } from "../../../machinery/schema/schema.ts";
+import { atomicStruct, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 
-const nodeSelectorRequirement = object({
-  goType: "v1.NodeSelectorRequirement",
-  description: "A condition on a label or a field.",
-  fields: {
-    key: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "The label's or the field's name.",
-    },
-    operator: {
-      number: 2,
-      schema: named(string, "v1.NodeSelectorOperator"),
-      presence: "always",
-      isRequired: true,
-      description: "In, NotIn, Exists, DoesNotExist, Gt or Lt.",
-    },
-    values: { number: 3, schema: atomicList(string), description: "What the operator compares with." },
-  },
+const nodeSelectorRequirement = struct("v1.NodeSelectorRequirement", "A condition on a label or a field.", {
+  key: required(1, string, "The label's or the field's name."),
+  operator: required(2, named(string, "v1.NodeSelectorOperator"), "In, NotIn, Exists, DoesNotExist, Gt or Lt."),
+  values: omitEmpty(3, atomicList(string), "What the operator compares with."),
 });
 
-const nodeSelectorTerm = object({
-  goType: "v1.NodeSelectorTerm",
-  description: "Conditions on a node: all must be met.",
-  isAtomic: true,
-  fields: {
-    matchExpressions: {
-      number: 1,
-      schema: atomicList(nodeSelectorRequirement),
-      description: "Conditions on its labels.",
-    },
-    matchFields: { number: 2, schema: atomicList(nodeSelectorRequirement), description: "Conditions on its fields." },
-  },
+const nodeSelectorTerm = atomicStruct("v1.NodeSelectorTerm", "Conditions on a node: all must be met.", {
+  matchExpressions: omitEmpty(1, atomicList(nodeSelectorRequirement), "Conditions on its labels."),
+  matchFields: omitEmpty(2, atomicList(nodeSelectorRequirement), "Conditions on its fields."),
 });
 
-const nodeSelector = object({
-  goType: "v1.NodeSelector",
-  description: "A choice of nodes: one of the terms must be met.",
-  isAtomic: true,
-  fields: {
-    nodeSelectorTerms: {
-      number: 1,
-      schema: atomicList(nodeSelectorTerm),
-      presence: "always",
-      isRequired: true,
-      description: "The terms.",
-    },
-  },
+const nodeSelector = atomicStruct("v1.NodeSelector", "A choice of nodes: one of the terms must be met.", {
+  nodeSelectorTerms: required(1, atomicList(nodeSelectorTerm), "The terms."),
 });
 
-const preferredSchedulingTerm = object({
-  goType: "v1.PreferredSchedulingTerm",
-  description: "Conditions that make a node better than others.",
-  fields: {
-    weight: {
-      number: 1,
-      schema: int32,
-      presence: "always",
-      isRequired: true,
-      description: "How much better, from 1 to 100.",
-    },
-    preference: {
-      number: 2,
-      schema: nodeSelectorTerm,
-      presence: "always",
-      isRequired: true,
-      description: "The conditions.",
-    },
+const preferredSchedulingTerm = struct(
+  "v1.PreferredSchedulingTerm",
+  "Conditions that make a node better than others.",
+  {
+    weight: required(1, int32, "How much better, from 1 to 100."),
+    preference: required(2, nodeSelectorTerm, "The conditions."),
   },
+);
+
+const nodeAffinity = struct("v1.NodeAffinity", "The nodes that a Pod should be on.", {
+  requiredDuringSchedulingIgnoredDuringExecution: pointer(
+    1,
+    nodeSelector,
+    "What a node must meet when the Pod is scheduled.",
+  ),
+  preferredDuringSchedulingIgnoredDuringExecution: omitEmpty(
+    2,
+    atomicList(preferredSchedulingTerm),
+    "What makes a node better than others.",
+  ),
 });
 
-const nodeAffinity = object({
-  goType: "v1.NodeAffinity",
-  description: "The nodes that a Pod should be on.",
-  fields: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      number: 1,
-      schema: nodeSelector,
-      presence: "pointer",
-      description: "What a node must meet when the Pod is scheduled.",
-    },
-    preferredDuringSchedulingIgnoredDuringExecution: {
-      number: 2,
-      schema: atomicList(preferredSchedulingTerm),
-      description: "What makes a node better than others.",
-    },
-  },
+const podAffinityTerm = struct("v1.PodAffinityTerm", "A group of Pods, and what being near them means.", {
+  labelSelector: pointer(1, labelSelector, "The labels of the Pods."),
+  namespaces: omitEmpty(2, atomicList(string), "The namespaces of the Pods, its own by default."),
+  topologyKey: required(3, string, "Nodes with the same value of this label are near each other."),
+  namespaceSelector: pointer(4, labelSelector, "The labels of the Pods' namespaces."),
+  matchLabelKeys: omitEmpty(5, atomicList(string), "Labels in which the Pods must be equal to this one."),
+  mismatchLabelKeys: omitEmpty(6, atomicList(string), "Labels in which the Pods must differ from this one."),
 });
 
-const podAffinityTerm = object({
-  goType: "v1.PodAffinityTerm",
-  description: "A group of Pods, and what being near them means.",
-  fields: {
-    labelSelector: { number: 1, schema: labelSelector, presence: "pointer", description: "The labels of the Pods." },
-    namespaces: {
-      number: 2,
-      schema: atomicList(string),
-      description: "The namespaces of the Pods, its own by default.",
-    },
-    topologyKey: {
-      number: 3,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "Nodes with the same value of this label are near each other.",
-    },
-    namespaceSelector: {
-      number: 4,
-      schema: labelSelector,
-      presence: "pointer",
-      description: "The labels of the Pods' namespaces.",
-    },
-    matchLabelKeys: {
-      number: 5,
-      schema: atomicList(string),
-      description: "Labels in which the Pods must be equal to this one.",
-    },
-    mismatchLabelKeys: {
-      number: 6,
-      schema: atomicList(string),
-      description: "Labels in which the Pods must differ from this one.",
-    },
+const weightedPodAffinityTerm = struct(
+  "v1.WeightedPodAffinityTerm",
+  "A group of Pods, and how much being near them counts.",
+  {
+    weight: required(1, int32, "How much it counts, from 1 to 100."),
+    podAffinityTerm: required(2, podAffinityTerm, "The group of Pods."),
   },
+);
+
+const podAffinityFields = {
+  requiredDuringSchedulingIgnoredDuringExecution: omitEmpty(
+    1,
+    atomicList(podAffinityTerm),
+    "What must be met when the Pod is scheduled.",
+  ),
+  preferredDuringSchedulingIgnoredDuringExecution: omitEmpty(
+    2,
+    atomicList(weightedPodAffinityTerm),
+    "What makes a node better than others.",
+  ),
+};
+
+const podAffinity = struct("v1.PodAffinity", "The Pods that a Pod should be near.", podAffinityFields);
+const podAntiAffinity = struct("v1.PodAntiAffinity", "The Pods that a Pod should be away from.", podAffinityFields);
+
+export const affinity = struct("v1.Affinity", "On which nodes, and near which other Pods, a Pod should be.", {
+  nodeAffinity: pointer(1, nodeAffinity, "The nodes that it should be on."),
+  podAffinity: pointer(2, podAffinity, "The Pods that it should be near."),
+  podAntiAffinity: pointer(3, podAntiAffinity, "The Pods that it should be away from."),
 });
 
-const weightedPodAffinityTerm = object({
-  goType: "v1.WeightedPodAffinityTerm",
-  description: "A group of Pods, and how much being near them counts.",
-  fields: {
-    weight: {
-      number: 1,
-      schema: int32,
-      presence: "always",
-      isRequired: true,
-      description: "How much it counts, from 1 to 100.",
-    },
-    podAffinityTerm: {
-      number: 2,
-      schema: podAffinityTerm,
-      presence: "always",
-      isRequired: true,
-      description: "The group of Pods.",
-    },
+export const topologySpreadConstraint = struct(
+  "v1.TopologySpreadConstraint",
+  "How Pods of a group are spread over zones or nodes.",
+  {
+    maxSkew: required(1, int32, "By how many Pods zones may differ."),
+    topologyKey: required(2, string, "Nodes with the same value of this label are one zone."),
+    whenUnsatisfiable: required(
+      3,
+      named(string, "v1.UnsatisfiableConstraintAction"),
+      "DoNotSchedule or ScheduleAnyway.",
+    ),
+    labelSelector: pointer(4, labelSelector, "The labels of the group's Pods."),
+    minDomains: pointer(5, int32, "The least number of zones."),
+    nodeAffinityPolicy: pointer(
+      6,
+      named(string, "v1.NodeInclusionPolicy"),
+      "Whether nodes that the Pod's affinity rules out count: Honor or Ignore.",
+    ),
+    nodeTaintsPolicy: pointer(
+      7,
+      named(string, "v1.NodeInclusionPolicy"),
+      "Whether nodes with taints that the Pod does not tolerate count: Honor or Ignore.",
+    ),
+    matchLabelKeys: omitEmpty(8, atomicList(string), "Labels in which the group's Pods must be equal to this one."),
   },
-});
+);
 
-const podAffinity = object({
-  goType: "v1.PodAffinity",
-  description: "The Pods that a Pod should be near.",
-  fields: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      number: 1,
-      schema: atomicList(podAffinityTerm),
-      description: "What must be met when the Pod is scheduled.",
-    },
-    preferredDuringSchedulingIgnoredDuringExecution: {
-      number: 2,
-      schema: atomicList(weightedPodAffinityTerm),
-      description: "What makes a node better than others.",
-    },
-  },
-});
-
-const podAntiAffinity = object({
-  goType: "v1.PodAntiAffinity",
-  description: "The Pods that a Pod should be away from.",
-  fields: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      number: 1,
-      schema: atomicList(podAffinityTerm),
-      description: "What must be met when the Pod is scheduled.",
-    },
-    preferredDuringSchedulingIgnoredDuringExecution: {
-      number: 2,
-      schema: atomicList(weightedPodAffinityTerm),
-      description: "What makes a node better than others.",
-    },
-  },
-});
-
-export const affinity = object({
-  goType: "v1.Affinity",
-  description: "On which nodes, and near which other Pods, a Pod should be.",
-  fields: {
-    nodeAffinity: {
-      number: 1,
-      schema: nodeAffinity,
-      presence: "pointer",
-      description: "The nodes that it should be on.",
-    },
-    podAffinity: {
-      number: 2,
-      schema: podAffinity,
-      presence: "pointer",
-      description: "The Pods that it should be near.",
-    },
-    podAntiAffinity: {
-      number: 3,
-      schema: podAntiAffinity,
-      presence: "pointer",
-      description: "The Pods that it should be away from.",
-    },
-  },
-});
-
-export const topologySpreadConstraint = object({
-  goType: "v1.TopologySpreadConstraint",
-  description: "How Pods of a group are spread over zones or nodes.",
-  fields: {
-    maxSkew: {
-      number: 1,
-      schema: int32,
-      presence: "always",
-      isRequired: true,
-      description: "By how many Pods zones may differ.",
-    },
-    topologyKey: {
-      number: 2,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "Nodes with the same value of this label are one zone.",
-    },
-    whenUnsatisfiable: {
-      number: 3,
-      schema: named(string, "v1.UnsatisfiableConstraintAction"),
-      presence: "always",
-      isRequired: true,
-      description: "DoNotSchedule or ScheduleAnyway.",
-    },
-    labelSelector: {
-      number: 4,
-      schema: labelSelector,
-      presence: "pointer",
-      description: "The labels of the group's Pods.",
-    },
-    minDomains: { number: 5, schema: int32, presence: "pointer", description: "The least number of zones." },
-    nodeAffinityPolicy: {
-      number: 6,
-      schema: named(string, "v1.NodeInclusionPolicy"),
-      presence: "pointer",
-      description: "Whether nodes that the Pod's affinity rules out count: Honor or Ignore.",
-    },
-    nodeTaintsPolicy: {
-      number: 7,
-      schema: named(string, "v1.NodeInclusionPolicy"),
-      presence: "pointer",
-      description: "Whether nodes with taints that the Pod does not tolerate count: Honor or Ignore.",
-    },
-    matchLabelKeys: {
-      number: 8,
-      schema: atomicList(string),
-      description: "Labels in which the group's Pods must be equal to this one.",
-    },
-  },
-});
-
-export const toleration = object({
-  goType: "v1.Toleration",
-  description: "A taint that a Pod puts up with.",
-  fields: {
-    key: { number: 1, schema: string, description: "The taint's key; empty with operator Exists: all taints." },
-    operator: { number: 2, schema: named(string, "v1.TolerationOperator"), description: "Exists, Equal, Lt or Gt." },
-    value: { number: 3, schema: string, description: "The taint's value." },
-    effect: {
-      number: 4,
-      schema: named(string, "v1.TaintEffect"),
-      description: "The taint's effect; empty: all effects.",
-    },
-    tolerationSeconds: {
-      number: 5,
-      schema: int64,
-      presence: "pointer",
-      description: "Seconds for which a NoExecute taint is put up with.",
-    },
-  },
+export const toleration = struct("v1.Toleration", "A taint that a Pod puts up with.", {
+  key: omitEmpty(1, string, "The taint's key; empty with operator Exists: all taints."),
+  operator: omitEmpty(2, named(string, "v1.TolerationOperator"), "Exists, Equal, Lt or Gt."),
+  value: omitEmpty(3, string, "The taint's value."),
+  effect: omitEmpty(4, named(string, "v1.TaintEffect"), "The taint's effect; empty: all effects."),
+  tolerationSeconds: pointer(5, int64, "Seconds for which a NoExecute taint is put up with."),
 });

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { decodeFacts, differences } from "./facts.ts";
+import { schemaFacts } from "./schema-facts.ts";
+
+const unsetTime = "a time that is not set is left out, where Go writes null";
+const untypedString = "the error for a value of another JSON type says `string`, not the name of Go's type";
+const optionalUpstream = "OpenAPI lists it as required; upstream's does not";
+const requiredUpstream = "OpenAPI does not list it as required; upstream's does";
+
+/** Where we differ, and why. */
+const known: Readonly<Record<string, string>> = {
+  "core/v1.NodeStatus addresses": "a node may have several addresses of a type, so that `type` is no key",
+  "certificates/v1.CertificateSigningRequestStatus conditions":
+    "a strategic merge patch merges them by type; upstream's replaces the list",
+  "core/v1.Event metadata": requiredUpstream,
+  "core/v1.ContainerStateRunning startedAt": unsetTime,
+  "core/v1.ContainerStateTerminated startedAt": unsetTime,
+  "core/v1.ContainerStateTerminated finishedAt": unsetTime,
+  "core/v1.NamespaceCondition lastTransitionTime": unsetTime,
+  "core/v1.NodeCondition lastHeartbeatTime": unsetTime,
+  "core/v1.NodeCondition lastTransitionTime": unsetTime,
+  "core/v1.PodCondition lastProbeTime": unsetTime,
+  "core/v1.PodCondition lastTransitionTime": unsetTime,
+  "core/v1.PodVolumeHealth lastTransitionTime": unsetTime,
+  "certificates/v1.CertificateSigningRequestCondition lastUpdateTime": unsetTime,
+  "certificates/v1.CertificateSigningRequestCondition lastTransitionTime": unsetTime,
+  "meta/v1.ObjectMeta uid": untypedString,
+  "meta/v1.OwnerReference uid": untypedString,
+  "meta/v1.ManagedFieldsEntry operation": untypedString,
+  "rbac/v1.RoleRef apiGroup": optionalUpstream,
+  "rbac/v1.ClusterRole rules": optionalUpstream,
+  "rbac/v1.Role rules": optionalUpstream,
+};
+
+const upstream = decodeFacts(readFileSync(new URL("upstream-types.txt", import.meta.url), "utf8"));
+const found = differences(upstream, schemaFacts());
+
+describe("the schemas of what is stored", () => {
+  it("name every field of upstream's types with its number, type, presence and merge keys", () => {
+    assert.deepEqual(
+      [...found].filter(([what]) => known[what] === undefined),
+      [],
+    );
+  });
+
+  it("differ where it is known that they do", () => {
+    assert.deepEqual(
+      Object.keys(known).filter((what) => !found.has(what)),
+      [],
+    );
+  });
+});

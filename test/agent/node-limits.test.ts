@@ -27,9 +27,9 @@ const sparse = (object: object): never => object as never; // the server fills i
 const selfSubjectAccessReviews: ResourceType<ApiObject & { readonly status: { readonly allowed: boolean } }> = {
   group: names.group("authorization"),
   version: "v1",
-  resource: "selfsubjectaccessreviews",
+  plural: "selfsubjectaccessreviews",
   kind: "SelfSubjectAccessReview",
-  isNamespaced: false,
+  scope: "Cluster",
 };
 
 const podOf = (node: string): Pod =>

@@ -27,7 +27,7 @@ const reference = <T extends ApiObject>({ version = "v1", ...place }: Place): Re
   ...place,
 });
 
-/** The resources that loops, agent and command line use, with the types of their objects. */
+/** The resources that the controllers, the agent and the command line use, with the types of their objects. */
 export function resourceReferences(names: Names) {
   const certificates = names.group("certificates");
   const rbac = names.group("rbac.authorization");

@@ -2,7 +2,7 @@ import type { AuthorizationAttributes } from "../api/attributes.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
-/** What a request asks an authorizer for. A list or watch of one name, by its field selector, carries that name. */
+/** The authorizer's input for a request. A list or watch of one name, through a field selector, has that name. */
 export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: string): AuthorizationAttributes {
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;
@@ -26,7 +26,7 @@ function selectorsOf(query: string): {
   return { ...(name && { name }), ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
 }
 
-/** The name that `metadata.name=NAME` requires, if it could stand in a path. */
+/** The name that `metadata.name=NAME` requires, if it is valid in a path. */
 function selectedName(fieldSelector: string): string | undefined {
   for (const term of fieldSelector.split(",")) {
     const [, name] = /^\s*metadata\.name\s*==?\s*(.*?)\s*$/.exec(term) ?? [];

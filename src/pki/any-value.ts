@@ -6,8 +6,8 @@ const malformed = (): PkiError => new PkiError("asn1: structure error: malformed
 const constructedTypes = new Set([0x10, 0x11, 0x08, 0x0b]);
 
 /**
- * Refuses a value whose outermost encoding no decoder would take, for places where any type may be (attribute values,
- * algorithm parameters). What is inside of sequences and sets is not looked at. Throws PkiError.
+ * Refuses a value whose outermost encoding no decoder would accept. For places where any type is allowed (attribute
+ * values, algorithm parameters). Does not look inside sequences and sets. Throws PkiError.
  */
 export function checkAnyValue({ tag, content, bytes }: DerElement): void {
   if (tag >= 0x40) return;

@@ -2,14 +2,15 @@ import { tags } from "./der.ts";
 import { encodeElement } from "./der-writer.ts";
 import { PkiError } from "./pki-error.ts";
 
-/** Deeper nesting than any certificate has. */
+/** No certificate nests this deep. */
 const maximumDepth = 32;
 
 const fault = (): PkiError => new PkiError("asn1: syntax error: not BER");
 
 /**
- * Rewrites BER (X.690 8) as DER as far as lengths, constructed strings and booleans go, for values that follow each
- * other. Sets are not sorted: nobody signs what this returns. Throws PkiError for what is not BER; depth is bounded.
+ * Rewrites concatenated BER values (X.690 8) as DER, as far as lengths, constructed strings and booleans are concerned.
+ * Sets are not sorted: the result is only parsed, never signed. Throws PkiError for input that is not BER. Depth is
+ * bounded.
  */
 export function berToDer(bytes: Buffer): Buffer {
   const values: Buffer[] = [];
@@ -64,7 +65,7 @@ function rewrite({ bytes, offset, end, depth }: Place): { encoded: Buffer; next:
   return { encoded: join(tag, children), next };
 }
 
-/** TRUE is any octet but zero in BER, and 0xff in DER. */
+/** In BER, TRUE is any octet except zero. In DER it is 0xff. */
 const primitive = (tag: number, content: Buffer): Buffer =>
   encodeElement(tag, tag === tags.boolean && content.length === 1 && content[0] !== 0 ? Buffer.of(0xff) : content);
 
@@ -78,7 +79,7 @@ const stringTypes = new Set<number>([
   tags.bmpString,
 ]);
 
-/** A constructed string becomes one primitive string of its segments; anything else keeps its children. */
+/** Joins the segments of a constructed string into one primitive string. Other values keep their children. */
 function join(tag: number, children: readonly Buffer[]): Buffer {
   const primitiveTag = tag & ~0x20;
   if (!stringTypes.has(primitiveTag)) return encodeElement(tag, ...children);

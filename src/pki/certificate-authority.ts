@@ -9,14 +9,14 @@ import { signData, signatureSchemeOf } from "./sign.ts";
 import { noSubjectAltNames } from "./subject-alt-names.ts";
 import { parseCertificatesPem } from "./trust-anchors.ts";
 
-/** A key that signs certificates, and the certificate that says so. */
+/** A key that signs certificates, with the certificate that allows it to. */
 export interface CertificateAuthority {
   readonly certificate: Certificate;
-  /** A secret. */
+  /** Secret: never log it. */
   readonly privateKey: KeyObject;
 }
 
-/** Signs a template and returns the certificate's DER. Synchronous: its cost is the signature's. */
+/** Signs a template and returns the DER of the certificate. Synchronous: nearly all of its time is the signature. */
 export function signCertificate(template: CertificateTemplate, authority: CertificateAuthority): Buffer {
   const { certificate, privateKey } = authority;
   const { algorithmIdentifier } = signatureSchemeOf(privateKey);
@@ -35,11 +35,11 @@ export interface SelfSignedOptions {
   readonly notBefore: number;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
-  /** How many intermediate CAs it may have below it; any number when left out. */
+  /** The number of intermediate CAs allowed below it. Unlimited when left out. */
   readonly maxPathLength?: number;
 }
 
-/** A new root: a CA that vouches for itself. */
+/** Creates a root CA: a CA whose certificate is self-signed. */
 export function createCertificateAuthority(options: SelfSignedOptions): CertificateAuthority {
   const { subject, privateKey, notBefore, notAfter, maxPathLength } = options;
   const { algorithmIdentifier } = signatureSchemeOf(privateKey);
@@ -71,8 +71,8 @@ export function createCertificateAuthority(options: SelfSignedOptions): Certific
 }
 
 /**
- * A CA from its files: the first certificate of one PEM text and the first key of the other. Throws PkiError when they do
- * not belong together, the key is not fit for use, or the certificate may not sign certificates.
+ * Loads a CA from two PEM texts: the first certificate of one and the first private key of the other. Throws PkiError
+ * when the key does not belong to the certificate, the key is not usable, or the certificate may not sign certificates.
  */
 export function loadCertificateAuthority(pem: {
   readonly certificate: string | Uint8Array;
@@ -86,7 +86,7 @@ export function loadCertificateAuthority(pem: {
   }
   if (certificate.publicKey.weakness !== undefined) throw new PkiError(certificate.publicKey.weakness);
   if (!certificate.isCA || (certificate.keyUsages !== undefined && !certificate.keyUsages.includes("certSign"))) {
-    throw new PkiError("the certificate may not sign certificates: it is no CA");
+    throw new PkiError("the certificate may not sign certificates: it is not a CA certificate");
   }
   return { certificate, privateKey };
 }

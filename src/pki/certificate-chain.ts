@@ -6,7 +6,7 @@ import { PkiError } from "./pki-error.ts";
 
 export interface ChainQuestion {
   readonly leaf: Certificate;
-  /** What came along with the leaf, in any order; nothing here is trusted. */
+  /** Other certificates that the peer sent, in any order. They are not trusted. */
   readonly intermediates: readonly Certificate[];
   readonly roots: readonly Certificate[];
   /** Milliseconds since the epoch. */
@@ -14,19 +14,23 @@ export interface ChainQuestion {
   readonly requiredUsage: ExtendedKeyUsageName;
 }
 
-/** `chain` runs from the leaf to the root. `reason` is a sentence in the manner of Go's `x509` errors. */
+/** `chain` runs from the leaf to the root. `reason` is worded like Go's `x509` errors. */
 export type ChainAnswer =
   | { readonly isValid: true; readonly chain: readonly Certificate[] }
   | { readonly isValid: false; readonly reason: string };
 
-/** Signatures that one question may cost: certificates with the same names and keys could ask for very many. */
+/**
+ * Limits the signature checks of one verification: an attacker could send many certificates with the same names and
+ * keys.
+ */
 const maximumSignatureChecks = 100;
 const maximumChainLength = 10;
 
 /**
- * Whether a leaf is vouched for by a root (RFC 5280 6.1, as Go's `Certificate.Verify` without host names): validity and a
- * key fit for use of every certificate (the leaf's too: its key proves who the peer is), CA flag, path length, certSign, name constraints, extended key usages nested from root to leaf, no
- * critical extension that is not understood. The first good chain is returned.
+ * Verifies that a chain leads from the leaf to a root (RFC 5280 6.1, like Go's `Certificate.Verify` without host
+ * names). Checks each certificate's validity period and key (the leaf's too: its key proves who the peer is), CA flag,
+ * path length, certSign, name constraints, extended key usages (each CA may only narrow them), and that no critical
+ * extension is unknown. Returns the first good chain.
  */
 export function verifyChain(question: ChainQuestion): ChainAnswer {
   const { leaf, intermediates, roots } = question;
@@ -40,17 +44,17 @@ export function verifyChain(question: ChainQuestion): ChainAnswer {
 
 interface Search {
   readonly question: ChainQuestion;
-  /** Roots first: the shortest chain is the cheapest. */
+  /** Roots first: a short chain is cheap to check. */
   readonly candidates: readonly Certificate[];
   signatureChecks: number;
-  /** Why the last candidate was refused. */
+  /** Why the last candidate was rejected. */
   reason: string | undefined;
 }
 
 const isAmong = (certificates: readonly Certificate[], one: Certificate): boolean =>
   certificates.some(({ der }) => der.equals(one.der));
 
-/** Looks for an issuer of the chain's end, depth first. */
+/** Searches depth first for an issuer of the last certificate in the chain. */
 function extend(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   const child = chain.at(-1);
   if (child === undefined || chain.length >= maximumChainLength) return undefined;
@@ -74,7 +78,7 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
   return undefined;
 }
 
-/** An authority key identifier that names another key rules an issuer out (RFC 5280 4.2.1.1). */
+/** An issuer whose key identifier differs from the child's authority key identifier is ruled out (RFC 5280 4.2.1.1). */
 const keyIdsMatch = (child: Certificate, issuer: Certificate): boolean =>
   child.authorityKeyId === undefined ||
   issuer.subjectKeyId === undefined ||
@@ -116,7 +120,7 @@ function issuerFault(child: Certificate, issuer: Certificate): string | undefine
   }
 }
 
-/** What an issuer limits below it: the number of intermediates. */
+/** Checks the issuer's limit on the number of intermediates below it. */
 function pathFault(chain: readonly Certificate[], issuer: Certificate): string | undefined {
   if (issuer.maxPathLength !== undefined && chain.length - 1 > issuer.maxPathLength) {
     return "x509: too many intermediates for path length constraint";
@@ -124,7 +128,7 @@ function pathFault(chain: readonly Certificate[], issuer: Certificate): string |
   return undefined;
 }
 
-/** What the CAs of a chain limit below them. */
+/** Checks the name constraints of all CAs in the chain. */
 function nameFault(chain: readonly Certificate[]): string | undefined {
   for (const [index, { nameConstraints }] of chain.entries()) {
     if (nameConstraints === undefined) continue;
@@ -137,8 +141,8 @@ function nameFault(chain: readonly Certificate[]): string | undefined {
 }
 
 /**
- * A CA that names usages passes on only those. Names are compared last: who reaches a root holds keys that were certified, so
- * that strangers cannot ask for many comparisons.
+ * A CA that lists extended key usages passes on only those. Names are compared last: only a chain that reaches a root
+ * gets here, so strangers cannot make the server do many comparisons.
  */
 function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   const required = extendedKeyUsages[search.question.requiredUsage];

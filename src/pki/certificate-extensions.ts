@@ -10,7 +10,7 @@ import {
   type SubjectAltNames,
 } from "./subject-alt-names.ts";
 
-/** RFC 5280 4.2.1.3, in the order of their bits. */
+/** RFC 5280 4.2.1.3, in bit order. */
 export const keyUsageNames = [
   "digitalSignature",
   "contentCommitment",
@@ -24,11 +24,11 @@ export const keyUsageNames = [
 ] as const;
 export type KeyUsageName = (typeof keyUsageNames)[number];
 
-/** What the extensions of a certificate say. */
+/** What the extensions of a certificate contain. */
 export interface CertificateExtensions {
   readonly isCA: boolean;
   readonly hasBasicConstraints: boolean;
-  /** How many intermediate certificates may follow below this CA. */
+  /** How many intermediate certificates may follow below this CA. Unlimited when absent. */
   readonly maxPathLength?: number;
   /** Undefined when the extension is absent: then every use is allowed. */
   readonly keyUsages?: readonly KeyUsageName[];
@@ -38,16 +38,16 @@ export interface CertificateExtensions {
   readonly subjectKeyId?: Buffer;
   readonly authorityKeyId?: Buffer;
   readonly nameConstraints?: NameConstraints;
-  /** Object identifiers of critical extensions that nothing here understands: such a certificate is not to be trusted. */
+  /** Object identifiers of critical extensions that Signet does not know. Such a certificate must not be trusted. */
   readonly unhandledCriticalExtensions: readonly string[];
 }
 
 type Findings = { -readonly [name in keyof CertificateExtensions]: CertificateExtensions[name] };
 
-/** Well-formed is all that these must be: they promise or offer something, and limit nothing. */
+/** These only need to be well-formed: they grant or offer something and restrict nothing. */
 const unlimiting = new Set<string>([oids.crlDistributionPoints, oids.certificatePolicies]);
 
-/** Reads every extension that matters. Throws PkiError with Go's text. */
+/** Reads every known extension. Throws PkiError with Go's message. */
 export function readCertificateExtensions(extensions: readonly Extension[]): CertificateExtensions {
   const unhandled: string[] = [];
   const findings: Findings = {
@@ -63,7 +63,7 @@ export function readCertificateExtensions(extensions: readonly Extension[]): Cer
   return findings;
 }
 
-/** Adds what one extension says. Returns whether it was understood. */
+/** Adds the content of one extension to `findings`. Returns whether the extension is known. */
 function readExtension({ id, isCritical, value }: Extension, findings: Findings): boolean {
   switch (id) {
     case oids.keyUsage:
@@ -118,7 +118,7 @@ function named<T>(what: string, read: () => T): T {
   }
 }
 
-/** The content of a value that is all there is. */
+/** Reads a value that must be the only one in the extension. */
 function whole(value: Buffer, tag: number): Buffer {
   const reader = new DerReader(value);
   const content = reader.read(tag, "");

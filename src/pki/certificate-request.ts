@@ -11,23 +11,23 @@ import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
 import { noSubjectAltNames, parseSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
 
-/** A PKCS #10 request (RFC 2986). Never changed once made. */
+/** A PKCS #10 certificate request (RFC 2986). Immutable. */
 export interface CertificateRequest {
   readonly subject: DistinguishedName;
   readonly publicKey: PublicKeyInfo;
   readonly subjectAltNames: SubjectAltNames;
-  /** Every requested extension, the subject alternative names included. */
+  /** All requested extensions, including the subject alternative names. */
   readonly extensions: readonly Extension[];
-  /** Undefined: one that nothing here verifies. */
+  /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
-  /** What the signature covers. */
+  /** The bytes that the signature covers. */
   readonly certificationRequestInfo: Buffer;
   readonly signature: Buffer;
 }
 
 /**
- * Reads the first PEM block, which must be a `CERTIFICATE REQUEST`; other blocks after it are ignored, as upstream does.
- * The signature is not checked: that is `checkRequestSignature`. Throws PkiError with upstream's message.
+ * Parses the first PEM block, which must be a `CERTIFICATE REQUEST`. Later blocks are ignored, as upstream does. Does
+ * not check the signature: see `checkRequestSignature`. Throws PkiError with upstream's message.
  */
 export function parseCertificateRequestPem(pem: string | Uint8Array): CertificateRequest {
   const block = decodeFirstPemBlock(pem);
@@ -35,7 +35,7 @@ export function parseCertificateRequestPem(pem: string | Uint8Array): Certificat
   return parseCertificateRequest(block.bytes);
 }
 
-/** Reads a request from its DER, with Go's `x509.ParseCertificateRequest` strictness or more. Throws PkiError. */
+/** Parses a DER request, at least as strictly as Go's `x509.ParseCertificateRequest`. Throws PkiError. */
 export function parseCertificateRequest(der: Buffer): CertificateRequest {
   const outer = new DerReader(der);
   const request = outer.readSequence("certificateRequest");
@@ -64,7 +64,10 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   };
 }
 
-/** The extensions of every extensionRequest attribute (RFC 2985 5.4.2); attributes of other kinds need only be well-formed. */
+/**
+ * Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes only need to be
+ * well-formed.
+ */
 function requestedExtensions(attributes: Buffer): Extension[] {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
@@ -95,7 +98,10 @@ function readValues(set: Buffer): DerElement[] {
 
 const duplicateExtensions = "x509: certificate request contains duplicate requested extensions";
 
-/** Throws PkiError unless the request is signed with the key that it carries (RFC 2986 3: proof of possession). */
+/**
+ * Throws PkiError unless the request is signed with the private key of the public key in it (RFC 2986 3: proof of
+ * possession).
+ */
 export function checkRequestSignature(request: CertificateRequest): void {
   checkSignature({
     signed: request.certificationRequestInfo,

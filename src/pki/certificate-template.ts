@@ -19,35 +19,37 @@ import { keyIdentifier } from "./keys.ts";
 import type { PublicKeyInfo } from "./public-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
 
-/** What a certificate to be signed says. */
+/** The content of a certificate that is about to be signed. */
 export interface CertificateTemplate {
   readonly subject: DistinguishedNameParts;
   readonly publicKey: PublicKeyInfo;
-  /** Milliseconds since the epoch; seconds are what is kept. */
+  /** Milliseconds since the epoch, written with a precision of seconds. */
   readonly notBefore: number;
-  /** Milliseconds since the epoch; seconds are what is kept. */
+  /** Milliseconds since the epoch, written with a precision of seconds. */
   readonly notAfter: number;
   readonly isCA: boolean;
-  /** Of a CA: how many intermediates may follow. */
+  /** For a CA: how many intermediates may follow below it. */
   readonly maxPathLength?: number;
-  /** Empty: no extension, every use allowed. */
+  /** When empty, no extension is written: every use is allowed. */
   readonly keyUsages: readonly KeyUsageName[];
-  /** Empty: no extension, every use allowed. */
+  /** When empty, no extension is written: every use is allowed. */
   readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
   readonly subjectAltNames: SubjectAltNames;
 }
 
-/** What the issuer adds. */
+/** The fields that come from the issuer. */
 export interface IssuerFields {
   /** The issuer's subject as encoded. */
   readonly rawSubject: Buffer;
   /** Left out for a self-signed certificate. */
   readonly authorityKeyId?: Buffer;
-  /** The whole AlgorithmIdentifier of the signature to come. */
+  /** The whole AlgorithmIdentifier of the signature that will follow. */
   readonly algorithmIdentifier: Buffer;
 }
 
-/** The part of a certificate that is signed (RFC 5280 4.1.2), with a random positive serial number of 159 bits. */
+/**
+ * Encodes the part of a certificate that is signed (RFC 5280 4.1.2), with a random positive serial number of 159 bits.
+ */
 export function encodeTbsCertificate(template: CertificateTemplate, issuer: IssuerFields): Buffer {
   const subject = encodeDistinguishedName(template.subject);
   return encodeSequence(
@@ -65,7 +67,7 @@ export function encodeTbsCertificate(template: CertificateTemplate, issuer: Issu
   );
 }
 
-/** 20 octets, the most that RFC 5280 4.1.2.2 allows; the first bit is 0 (positive) and the second 1 (full length). */
+/** 20 octets, the maximum of RFC 5280 4.1.2.2. The first bit is 0 (positive) and the second is 1 (full length). */
 function newSerialNumber(): Buffer {
   const serialNumber = randomBytes(20);
   serialNumber[0] = ((serialNumber[0] ?? 0) & 0x7f) | 0x40;

@@ -8,16 +8,16 @@ import { PkiError } from "./pki-error.ts";
 import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
 
-/** An X.509 certificate (RFC 5280 4.1). Never changed once made. */
+/** An X.509 certificate (RFC 5280 4.1). Immutable. */
 export interface Certificate extends CertificateExtensions {
   readonly der: Buffer;
-  /** What the signature covers. */
+  /** The bytes that the signature covers. */
   readonly tbsCertificate: Buffer;
   /** 1, 2 or 3. */
   readonly version: number;
   /** Big-endian two's complement, as encoded; never negative. */
   readonly serialNumber: Buffer;
-  /** Undefined: one that nothing here verifies. */
+  /** Undefined when Signet cannot verify the algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
   readonly signature: Buffer;
   readonly issuer: DistinguishedName;
@@ -32,7 +32,7 @@ export interface Certificate extends CertificateExtensions {
   readonly extensions: readonly Extension[];
 }
 
-/** Reads exactly one certificate from its DER, with Go's `x509.ParseCertificate` strictness or more. Throws PkiError. */
+/** Parses exactly one DER certificate, at least as strictly as Go's `x509.ParseCertificate`. Throws PkiError. */
 export function parseCertificate(der: Buffer): Certificate {
   const outer = new DerReader(der);
   const certificate = readCertificate(outer);
@@ -40,7 +40,7 @@ export function parseCertificate(der: Buffer): Certificate {
   return certificate;
 }
 
-/** Reads certificates that follow each other without anything between them. Throws PkiError. */
+/** Parses certificates that are concatenated without separators. Throws PkiError. */
 export function parseCertificates(der: Buffer): Certificate[] {
   const outer = new DerReader(der);
   const certificates: Certificate[] = [];
@@ -48,7 +48,7 @@ export function parseCertificates(der: Buffer): Certificate[] {
   return certificates;
 }
 
-/** A fault of the DER gets the name of the part that it is in, as Go words it. */
+/** Adds the name of the failing part to a DER error, in Go's words. */
 function within<T>(part: string, read: () => T): T {
   try {
     return read();

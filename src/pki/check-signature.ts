@@ -6,10 +6,10 @@ import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 export interface SignedData {
   readonly signed: Buffer;
   readonly signature: Buffer;
-  /** Undefined: one that is not known. */
+  /** Undefined when the algorithm is unknown. */
   readonly algorithm: SignatureAlgorithm | undefined;
   readonly publicKey: PublicKeyInfo;
-  /** SHA-1 is tolerated in requests, never in certificates (Go's rule). */
+  /** Go's rule: requests may use SHA-1, certificates may not. */
   readonly sha1: "allowed" | "refused";
 }
 
@@ -20,7 +20,7 @@ const goKeyTypes = {
   other: "",
 } as const;
 
-/** Throws PkiError, with Go's text, unless the signature is the key's own over exactly these octets. */
+/** Throws PkiError with Go's message unless the key made this signature over exactly these octets. */
 export function checkSignature({ signed, signature, algorithm, publicKey, sha1 }: SignedData): void {
   if (algorithm === undefined) throw unimplemented();
   if (algorithm.hash === "md5" || (algorithm.hash === "sha1" && sha1 === "refused")) {
@@ -60,7 +60,7 @@ function isValid({
     const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
     return verify(algorithm.hash, signed, { key, ...padding }, signature);
   } catch {
-    // OpenSSL throws instead of answering false for some malformed keys and signatures.
+    // For some malformed keys and signatures, OpenSSL throws instead of returning false.
     return false;
   }
 }

@@ -1,27 +1,28 @@
 import { dnsNameFault } from "./dns-name.ts";
 
-/** RFC 5321 4.1.2: who, as written, and where, in lower case. Only the host is compared without case (RFC 5280 7.5). */
+/** RFC 5321 4.1.2: the local part as written, and the host in lower case. Only the host ignores case (RFC 5280 7.5). */
 export interface Mailbox {
   readonly localPart: string;
   readonly host: string;
 }
 
 /**
- * The host that a name constraint can be decided for, in lower case; undefined for a text that is no host name: then nothing
- * can be decided. Underscores are taken beside what `dnsNameFault` allows, for many names in use have them.
+ * The host name in lower case, in the form that name constraints compare. Undefined when the text is not a host name:
+ * then no constraint can be decided. Also accepts underscores, which `dnsNameFault` refuses: many names in use have
+ * them.
  */
 export function hostNameOf(text: string, options: { readonly allowsWildcard: boolean }): string | undefined {
   const host = text.toLowerCase();
-  // A text may change its length or become ASCII in lower case: only ASCII is a name.
+  // Lower-casing other text may change its length or turn it into ASCII, so only ASCII counts as a name.
   if (!/^\p{ASCII}*$/u.test(text)) return undefined;
   return dnsNameFault(host.replaceAll("_", "x"), options) === undefined ? host : undefined;
 }
 
-// RFC 5321 4.1.2, and as RFC 3696 3 has it an atom with escaped characters. Control characters are taken nowhere.
+// RFC 5321 4.1.2, and RFC 3696 3 for escaped characters in an atom. Control characters are never accepted.
 const atom = /^((?:[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~.]|\\[!-~])+)@(.*)$/s;
 const quoted = /^"((?:[ !#-[\]-~]|\\[ -~])*)"@(.*)$/s;
 
-/** Reads a mailbox; undefined for a text that is none. */
+/** Parses a mailbox (`local@host`), or returns undefined when the text is not one. */
 export function mailboxOf(text: string): Mailbox | undefined {
   const isQuoted = text.startsWith('"');
   const [, local = "", domain = ""] = (isQuoted ? quoted : atom).exec(text) ?? [];

@@ -16,7 +16,7 @@ import { encodePem } from "./pem.ts";
 import { signData, signatureSchemeOf } from "./sign.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
 
-/** A PKCS #10 request in PEM, signed with the key that it asks a certificate for. */
+/** Creates a PKCS #10 request in PEM, signed with the key that the certificate is for. */
 export function createCertificateRequestPem(options: {
   readonly privateKey: KeyObject;
   readonly subject: DistinguishedNameParts;

@@ -4,7 +4,10 @@ import { PkiError } from "./pki-error.ts";
 const utcTime = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(Z|[+-]\d{4})$/;
 const generalizedTime = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(Z|[+-]\d{4})$/;
 
-/** Reads a UTCTime or GeneralizedTime as milliseconds since the epoch; two-digit years are 1950 to 2049. Throws PkiError. */
+/**
+ * Reads a UTCTime or GeneralizedTime as milliseconds since the epoch. Two-digit years mean 1950 to 2049. Throws
+ * PkiError.
+ */
 export function readTime(reader: DerReader): number {
   const isUtcTime = reader.nextTag === tags.utcTime;
   if (!isUtcTime && reader.nextTag !== tags.generalizedTime) throw new PkiError("x509: unsupported time format");
@@ -33,7 +36,7 @@ export function readTime(reader: DerReader): number {
 function offsetMilliseconds(zone: string, malformed: () => PkiError): number {
   if (zone === "Z") return 0;
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(3));
-  // UTC is written as Z in DER, never as an offset.
+  // DER writes UTC as Z, never as an offset.
   if (minutes === 0 || Number(zone.slice(1, 3)) > 23 || Number(zone.slice(3)) > 59) throw malformed();
   return (zone.startsWith("-") ? -minutes : minutes) * 60_000;
 }

@@ -1,6 +1,6 @@
 import { tags } from "./der.ts";
 
-/** Encodes one value from the parts of its content, in their order. */
+/** Encodes one value. `parts` are its content, in order. */
 export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -22,11 +22,11 @@ export function encodeElement(tag: number, ...parts: readonly Uint8Array[]): Buf
 
 export const encodeSequence = (...parts: readonly Uint8Array[]): Buffer => encodeElement(tags.sequence, ...parts);
 
-/** A SET OF in DER's order (X.690 11.6). */
+/** Encodes a SET OF in DER order (X.690 11.6). */
 export const encodeSetOf = (elements: readonly Buffer[]): Buffer =>
   encodeElement(tags.set, ...elements.toSorted(Buffer.compare));
 
-/** A non-negative INTEGER from its big-endian octets, whatever their leading zeros. */
+/** Encodes a non-negative INTEGER from big-endian octets. Leading zeros are allowed. */
 export function encodeUnsignedInteger(magnitude: Uint8Array): Buffer {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
@@ -37,7 +37,7 @@ export function encodeUnsignedInteger(magnitude: Uint8Array): Buffer {
     : encodeElement(tags.integer, digits);
 }
 
-/** A non-negative INTEGER below 2^31. */
+/** Encodes a non-negative INTEGER below 2^31. */
 export function encodeSmallInteger(value: number): Buffer {
   const octets = Buffer.alloc(4);
   octets.writeUInt32BE(value);
@@ -54,7 +54,7 @@ export const encodeBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
 export function encodeObjectIdentifier(dotted: string): Buffer {
   const octets: number[] = [];
   const secondStart = dotted.indexOf(".") + 1;
-  // The first two arcs share an octet or more (X.690 8.19.4).
+  // The first two arcs share the first octets (X.690 8.19.4).
   let arc = Number.parseInt(dotted, 10) * 40;
   for (let start = secondStart; start > 0; start = dotted.indexOf(".", start) + 1) {
     arc += Number.parseInt(dotted.slice(start), 10);
@@ -67,7 +67,7 @@ export function encodeObjectIdentifier(dotted: string): Buffer {
   return encodeElement(tags.objectIdentifier, Uint8Array.from(octets));
 }
 
-/** UTCTime through 2049, GeneralizedTime from 2050 on (RFC 5280 4.1.2.5); whole seconds, milliseconds cut off. */
+/** Encodes a UTCTime through 2049 and a GeneralizedTime from 2050 on (RFC 5280 4.1.2.5). Milliseconds are cut off. */
 export function encodeTime(milliseconds: number): Buffer {
   const digits = new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, "");
   const year = Number(digits.slice(0, 4));

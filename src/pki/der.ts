@@ -1,6 +1,8 @@
 import { PkiError } from "./pki-error.ts";
 
-/** Identifier octets of the types that X.509 uses (X.690 8.1.2): universal class, `sequence` and `set` constructed. */
+/**
+ * Identifier octets of the types that X.509 uses (X.690 8.1.2): universal class; `sequence` and `set` are constructed.
+ */
 export const tags = {
   boolean: 0x01,
   integer: 0x02,
@@ -26,12 +28,12 @@ export const tags = {
 export const contextTag = (number: number, form: "primitive" | "constructed"): number =>
   (form === "constructed" ? 0xa0 : 0x80) | number;
 
-/** One encoded value. All views share the input's memory. */
+/** One encoded value. All views share the memory of the input. */
 export interface DerElement {
   /** The identifier octet. */
   readonly tag: number;
   readonly content: Buffer;
-  /** Identifier and length included. */
+  /** Includes identifier and length. */
   readonly bytes: Buffer;
 }
 
@@ -46,15 +48,15 @@ interface Header {
   readonly contentLength: number;
 }
 
-/** Lengths beyond this are refused before anything is sliced. */
+/** A longer value is refused before anything is sliced. */
 const maximumLength = 1 << 24;
 
 const syntaxError = (message: string): PkiError => new PkiError(`asn1: syntax error: ${message}`);
 const structureError = (message: string): PkiError => new PkiError(`asn1: structure error: ${message}`);
 
 /**
- * Reads DER values one after the other, and nothing that is not DER: indefinite, over-long and non-minimal lengths and
- * high tag numbers are refused. It never recurses; how deep a structure goes is up to its caller.
+ * Reads DER values one after the other and refuses everything else: indefinite, over-long and non-minimal lengths, and
+ * high tag numbers. It never recurses: the caller limits the depth.
  */
 export class DerReader {
   readonly #bytes: Buffer;
@@ -73,7 +75,7 @@ export class DerReader {
     return this.#bytes[this.#offset];
   }
 
-  /** The next value, whatever its type. */
+  /** Reads the next value of any type. */
   readElement(): DerElement {
     return this.#element(this.#header());
   }
@@ -86,7 +88,7 @@ export class DerReader {
     return { tag, content: this.#bytes.subarray(contentStart, end), bytes: this.#bytes.subarray(start, end) };
   }
 
-  /** The content of the next value, which must have this tag. `typeName` is what an error calls the structure. */
+  /** Reads the content of the next value, which must have this tag. Errors call the structure `typeName`. */
   read(tag: number, typeName: string): Buffer {
     return this.readExpected(tag, typeName).content;
   }
@@ -97,7 +99,7 @@ export class DerReader {
     return this.#element(header);
   }
 
-  /** The content of the next value when it has this tag; else nothing is read. */
+  /** Reads the content of the next value when it has this tag. Otherwise reads nothing. */
   readOptional(tag: number): Buffer | undefined {
     return this.nextTag === tag ? this.readElement().content : undefined;
   }
@@ -110,7 +112,7 @@ export class DerReader {
     return decodeObjectIdentifier(this.read(tags.objectIdentifier, "ObjectIdentifier"));
   }
 
-  /** The content of an INTEGER: big-endian two's complement in the fewest octets. */
+  /** Reads the content of an INTEGER: big-endian two's complement in the fewest octets. */
   readInteger(): Buffer {
     const content = this.read(tags.integer, "Int");
     checkInteger(content);
@@ -142,12 +144,12 @@ export class DerReader {
     return { bytes: content.subarray(1), unusedBits };
   }
 
-  /** Refuses anything after the last value that was read. */
+  /** Refuses data after the last value that was read. */
   expectEnd(): void {
     if (!this.isAtEnd) throw syntaxError("trailing data");
   }
 
-  /** Identifier and length of the next value, which stays the next one. */
+  /** Peeks at the identifier and length of the next value. */
   #header(): Header {
     const bytes = this.#bytes;
     const tag = bytes[this.#offset];
@@ -173,7 +175,7 @@ export class DerReader {
   }
 }
 
-/** Go's wording, with Go's view of the tag: upstream's clients see it when a request has another structure. */
+/** In Go's words, with Go's view of the tag: upstream's clients see this message when a request has another structure. */
 function tagMismatch(expected: number, typeName: string, { tag, contentStart, contentLength }: Header): PkiError {
   const found = `{class:${tag >> 6} tag:${tag & 0x1f} length:${contentLength} isCompound:${(tag & 0x20) !== 0}}`;
   const parameters =

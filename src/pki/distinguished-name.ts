@@ -10,7 +10,7 @@ export interface NameAttribute {
 
 /**
  * A distinguished name as Go's `pkix.Name` shows it: the common attributes by name (the last CommonName and
- * SerialNumber win), and everything in its order.
+ * SerialNumber win), and all attributes in their order.
  */
 export interface DistinguishedName {
   readonly commonName: string;
@@ -22,17 +22,17 @@ export interface DistinguishedName {
   readonly provinces: readonly string[];
   readonly streetAddresses: readonly string[];
   readonly postalCodes: readonly string[];
-  /** The relative names in the order of the encoding. */
+  /** The relative distinguished names, in encoding order. */
   readonly relativeNames: readonly (readonly NameAttribute[])[];
 }
 
-/** What a new name is made of; attributes left out are empty. */
+/** The parts of a new name. Attributes that are left out are empty. */
 export type DistinguishedNameParts = Partial<Omit<DistinguishedName, "relativeNames">>;
 
 const commonNameType = "2.5.4.3";
 const serialNumberType = "2.5.4.5";
 
-/** The attributes with several values, in the order that Go encodes them in. */
+/** The attributes that may have several values, in Go's encoding order. */
 const listAttributes = [
   ["countries", "2.5.4.6"],
   ["organizations", "2.5.4.10"],
@@ -43,7 +43,7 @@ const listAttributes = [
   ["postalCodes", "2.5.4.17"],
 ] as const;
 
-/** Attribute names of RFC 4514, and a few that everyone uses. */
+/** The attribute names of RFC 4514, and a few other widely used ones. */
 const shortNames = new Map([
   [commonNameType, "CN"],
   [serialNumberType, "SERIALNUMBER"],
@@ -108,7 +108,7 @@ function viewOf(relativeNames: readonly (readonly NameAttribute[])[]): Distingui
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
 
-/** The text of an ASN.1 string, with Go's tolerance (`*` and `&` in PrintableString, T61 as Latin-1). */
+/** Decodes an ASN.1 string, as tolerantly as Go (`*` and `&` in PrintableString, T61 as Latin-1). */
 function decodeString(tag: number, content: Buffer): string {
   const invalid = (what: string): PkiError =>
     new PkiError(`x509: invalid RDNSequence: invalid attribute value: ${what}`);
@@ -154,8 +154,8 @@ function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): 
 }
 
 /**
- * Encodes a name in Go's order: the values of one attribute form one relative name, CommonName and SerialNumber come
- * last. PrintableString where the text allows it, else UTF8String.
+ * Encodes a name in Go's order: the values of one attribute form one relative name, and CommonName and SerialNumber
+ * come last. Uses PrintableString when the text allows it, else UTF8String.
  */
 export function encodeDistinguishedName(parts: DistinguishedNameParts): Buffer {
   const relativeNames: Buffer[] = [];

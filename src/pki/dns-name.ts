@@ -3,11 +3,12 @@ const maximumLabelLength = 63;
 const label = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
 /**
- * Why a text is not the name of a host in DNS (RFC 1123 2.1, RFC 5890 2.3.1), or undefined when it is one: labels of lower
- * case letters, digits and inner hyphens, 1 to 63 characters each and 253 in all, without a final dot. Names beyond ASCII
- * are taken in their `xn--` form. Upper case is refused, because two spellings of one name would meet different rules. A name
- * that ends in a number is refused, because some clients read it as an IPv4 address. With `allowsWildcard` the leftmost
- * label, and not the only one, may be `*`. The text itself is not quoted: it may hold anything.
+ * Says why a text is not a DNS host name (RFC 1123 2.1, RFC 5890 2.3.1), or returns undefined when it is one. A host
+ * name consists of labels of lower case letters, digits and inner hyphens: 1 to 63 characters each, 253 in all, no
+ * final dot. Internationalized names must be in their `xn--` form. Upper case is refused: two spellings of one name
+ * would match different rules. A name that ends in a number is refused: some clients read it as an IPv4 address. With
+ * `allowsWildcard` the leftmost label may be `*`, unless it is the only label. The answer does not quote the text,
+ * which may contain anything.
  */
 export function dnsNameFault(
   name: string,

@@ -49,10 +49,12 @@ const curves = new Map<string, Curve>([
   ],
 ]);
 
-/** The curve that an object identifier names, or undefined. */
 export const curveOf = (objectIdentifier: string): Curve | undefined => curves.get(objectIdentifier);
 
-/** Why octets are not an uncompressed point of the curve (SEC 1 2.3.4), in Go's words, or undefined when they are. */
+/**
+ * Says in Go's words why octets are not an uncompressed point of the curve (SEC 1 2.3.4), or returns undefined when
+ * they are.
+ */
 export function pointFault({ name, sizeBits, p, b }: Curve, point: Buffer): string | undefined {
   const size = Math.ceil(sizeBits / 8);
   const goName = name.replace("-", "");

@@ -9,10 +9,10 @@ export interface Extension {
   readonly value: Buffer;
 }
 
-/** More would be an attack; the longest real certificates have about twenty. */
+/** A request with more is an attack: real certificates have at most about twenty. */
 const maximumExtensions = 256;
 
-/** Reads the content of an Extensions sequence. `duplicateMessage` words the refusal of an id that comes twice. */
+/** Parses the content of an Extensions sequence. `duplicateMessage` makes the error message for a repeated id. */
 export function parseExtensions(content: Buffer, duplicateMessage: (id: string) => string): Extension[] {
   const reader = new DerReader(content);
   const extensions: Extension[] = [];

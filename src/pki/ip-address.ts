@@ -1,4 +1,4 @@
-/** An IP address as text: dotted for 4 octets and IPv4-mapped IPv6, RFC 5952 for other IPv6. */
+/** Formats an IP address: dotted for IPv4 and IPv4-mapped IPv6, RFC 5952 for other IPv6. */
 export function formatIpAddress(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join(".");
   if (isIpv4Mapped(octets)) return octets.subarray(12).join(".");
@@ -11,7 +11,7 @@ export function formatIpAddress(octets: Uint8Array): string {
   return `${groups.slice(0, start).join(":")}::${groups.slice(start + length).join(":")}`;
 }
 
-/** Whether octets are an IPv6 address that stands for an IPv4 one (RFC 4291 2.5.5.2). */
+/** Whether octets are an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2). */
 export const isIpv4Mapped = (octets: Uint8Array): boolean =>
   octets.length === 16 &&
   octets.subarray(0, 10).every((octet) => octet === 0) &&
@@ -28,7 +28,10 @@ function longestZeroRun(groups: readonly string[]): { start: number; length: num
   return longest;
 }
 
-/** 4 octets (IPv4, and IPv4-mapped IPv6) or 16; undefined for anything that is not an address. No zones, no leading zeros. */
+/**
+ * Parses an IP address to 4 octets (IPv4 and IPv4-mapped IPv6) or 16. Undefined when the text is not an address. Zones
+ * and leading zeros are refused.
+ */
 export function parseIpAddress(text: string): Buffer | undefined {
   if (!text.includes(":")) return parseIpv4(text);
   if (text.length > 45) return undefined;
@@ -73,7 +76,7 @@ export interface IpRange {
   readonly mask: Uint8Array;
 }
 
-/** A range in CIDR notation, such as `10.0.0.0/8`, or a single address. */
+/** Parses CIDR notation, such as `10.0.0.0/8`, or a single address. */
 export function parseIpRange(text: string): IpRange | undefined {
   const slash = text.indexOf("/");
   const address = parseIpAddress(slash < 0 ? text : text.slice(0, slash));
@@ -89,7 +92,7 @@ export function parseIpRange(text: string): IpRange | undefined {
   return { address, mask };
 }
 
-/** Whether an address lies in a range; families never mix. */
+/** Whether a range contains an address. An IPv4 range never contains an IPv6 address, or the reverse. */
 export function isInIpRange(address: Uint8Array, range: IpRange): boolean {
   return (
     address.length === range.address.length &&

@@ -6,7 +6,7 @@ import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
 
 export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
 
-/** A new private key. RSA takes a good part of a second. */
+/** Generates a private key. RSA takes up to a second. */
 export function generatePrivateKey(type: KeyType): KeyObject {
   const [family, detail = ""] = type.split(" ");
   if (family === "ECDSA") return generateKeyPairSync("ec", { namedCurve: detail }).privateKey;
@@ -17,8 +17,8 @@ export function generatePrivateKey(type: KeyType): KeyObject {
 const privateKeyTypes = new Set(["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]);
 
 /**
- * The first private key of a PEM text: PKCS #8, PKCS #1 or SEC 1, not encrypted; other blocks (EC PARAMETERS,
- * certificates) are skipped. Throws PkiError, which never says anything of the key.
+ * Parses the first private key of a PEM text: unencrypted PKCS #8, PKCS #1 or SEC 1. Other blocks (EC PARAMETERS,
+ * certificates) are skipped. Throws PkiError; the message never contains any part of the key.
  */
 export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
   const block = decodePemBlocks(pem).find(({ type }) => privateKeyTypes.has(type));
@@ -30,7 +30,7 @@ export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
   }
 }
 
-/** PKCS #8. A secret: write it with mode 0600. */
+/** Encodes as PKCS #8. The result is secret: write it to a file of mode 0600. */
 export const encodePrivateKeyPem = (key: KeyObject): string => key.export({ format: "pem", type: "pkcs8" });
 
 /** The SubjectPublicKeyInfo of a private or public key. */
@@ -39,6 +39,6 @@ export function publicKeyInfoOf(key: KeyObject): PublicKeyInfo {
   return parsePublicKeyInfo(publicKey.export({ format: "der", type: "spki" }));
 }
 
-/** RFC 7093 2(1), as Go makes it: the first 160 bits of the SHA-256 of the key's BIT STRING. */
+/** RFC 7093 2(1), like Go: the first 160 bits of the SHA-256 of the key's BIT STRING. */
 export const keyIdentifier = (publicKey: PublicKeyInfo): Buffer =>
   createHash("sha256").update(publicKey.keyBytes).digest().subarray(0, 20);

@@ -7,7 +7,10 @@ import { PkiError } from "./pki-error.ts";
 import { generalNameTags, readGeneralNames } from "./subject-alt-names.ts";
 import { readUri } from "./uri.ts";
 
-/** A name below which a CA may, or may not, certify. `base` is in lower case; `other` is a kind that nothing here understands. */
+/**
+ * A base name: the constraint covers names at or below it. `base` is in lower case. `other` is a kind of name that
+ * Signet does not know.
+ */
 type Subtree =
   | { readonly kind: "dns" | "uri"; readonly base: string }
   | { readonly kind: "email"; readonly base: string | Mailbox }
@@ -18,14 +21,14 @@ type Subtree =
 export interface NameConstraints {
   readonly permitted: readonly Subtree[];
   readonly excluded: readonly Subtree[];
-  /** Constrains kinds of names that nothing here understands. */
+  /** True when a constraint is about a kind of name that Signet does not know. */
   readonly hasUnknownKinds: boolean;
 }
 
-/** What constraints are held against: the subject and the subjectAltName extension. */
+/** The parts of a certificate that name constraints are checked against. */
 export type ConstrainedCertificate = Pick<Certificate, "subject" | "extensions">;
 
-/** Reads the value of the extension. Throws PkiError, for a base that cannot be understood too. */
+/** Parses the value of the extension. Throws PkiError, also for a base that is malformed. */
 export function parseNameConstraints(value: Buffer): NameConstraints {
   const outer = new DerReader(value);
   const reader = outer.readSequence("NameConstraints");
@@ -44,7 +47,7 @@ function parseSubtrees(content: Buffer = Buffer.alloc(0)): Subtree[] {
   while (!reader.isAtEnd) {
     const subtree = reader.readSequence("GeneralSubtree");
     const element = subtree.readElement();
-    // A minimum other than 0 or a maximum is nothing that RFC 5280 allows.
+    // RFC 5280 4.2.1.10 allows neither a minimum other than 0 nor a maximum.
     subtree.expectEnd();
     subtrees.push(parseSubtree(element));
   }
@@ -70,7 +73,7 @@ function parseSubtree({ tag, content }: DerElement): Subtree {
 const unparsable = (kind: string, text: string): PkiError =>
   new PkiError(`x509: failed to parse ${kind} constraint ${JSON.stringify(text)}`);
 
-/** Empty for every name, or a host, or a host behind a dot. */
+/** `text` is empty (covers every name), a host, or a host after a leading dot. */
 function domainBase(text: string, kind: string): string {
   if (text === "") return "";
   const dot = text.startsWith(".") ? "." : "";
@@ -94,7 +97,7 @@ function ipRange(content: Buffer): IpRange {
   return { address: content.subarray(0, half), mask };
 }
 
-/** A name that was read as far as constraints need it. `text` is what a refusal shows. */
+/** A name, parsed as far as constraints need it. Refusals show `text`. */
 type Name = { readonly text: string } & (
   | { readonly kind: "dns" | "uri"; readonly value: string }
   | { readonly kind: "email"; readonly value: Mailbox }
@@ -103,15 +106,17 @@ type Name = { readonly text: string } & (
   | { readonly kind: "undecidable" }
 );
 
-/** Comparisons of names with constraints that one certificate may cost (Go's limit of old, OpenSSL has one too). */
+/**
+ * Limits the comparisons of names with constraints for one certificate. Go had this limit; OpenSSL has a similar one.
+ */
 const maximumComparisons = 250_000;
 
 /**
- * Why an issuer's constraints do not allow the names of a certificate below it, or undefined when they do (RFC 5280
- * 4.2.1.10, as Go's `checkChainConstraints` and stricter). What cannot be decided is refused: a name that cannot be read, a
- * URI without a host name, and a kind of names that nothing here understands where the constraints speak of it. A wildcard
- * is excluded when one of the names that it stands for is. An IPv4-mapped IPv6 address is an IPv6 address, and excluded with
- * its IPv4 address too.
+ * Says why an issuer's constraints forbid a name of a certificate below it, or returns undefined when they allow all
+ * names (RFC 5280 4.2.1.10; like Go's `checkChainConstraints`, but stricter). Anything that cannot be decided is
+ * refused: an unreadable name, a URI without a host name, and a constrained kind of name that Signet does not know. A
+ * wildcard is excluded when any name that it matches is excluded. An IPv4-mapped IPv6 address counts as IPv6, and is
+ * also excluded when its IPv4 address is.
  */
 export function nameConstraintViolation(
   { permitted, excluded }: NameConstraints,
@@ -135,7 +140,7 @@ const directoryName = contextTag(4, "constructed");
 function namesOf({ subject, extensions }: ConstrainedCertificate, subtrees: readonly Subtree[]): Name[] {
   const value = extensions.find(({ id }) => id === oids.subjectAltName)?.value;
   const names = value === undefined ? [] : readGeneralNames(value).map((element) => nameOf(element, subtrees));
-  // RFC 5280 4.2.1.10: mailboxes of old stand in the subject.
+  // RFC 5280 4.2.1.10: older certificates have their mailbox in the subject.
   if (subtrees.some(({ kind }) => kind === "email")) {
     const addresses = subject.relativeNames.flat().filter(({ type }) => type === oids.emailAddress);
     names.push(...addresses.map(({ value: address }) => emailName(address)));
@@ -187,7 +192,7 @@ function isWithin(name: Name, { kind, base }: Subtree): boolean {
 function isExcludedBy(name: Name, subtree: Subtree): boolean {
   if (isWithin(name, subtree)) return true;
   if (name.kind === "dns" && subtree.kind === "dns" && name.value.startsWith("*.")) {
-    // The base may be one of the names that the wildcard stands for.
+    // The base may be one of the names that the wildcard matches.
     const { base } = subtree;
     return !base.startsWith(".") && base.slice(base.indexOf(".")) === name.value.slice(1);
   }
@@ -197,12 +202,12 @@ function isExcludedBy(name: Name, subtree: Subtree): boolean {
   return false;
 }
 
-/** A domain covers itself and everything below it; with a leading dot only what is below. */
+/** A domain covers itself and everything below it. With a leading dot it covers only what is below. */
 function isInDomain(host: string, base: string): boolean {
   if (base === "") return true;
   return base.startsWith(".") ? host.endsWith(base) : host === base || host.endsWith(`.${base}`);
 }
 
-/** For URIs and mailboxes a base without a leading dot is one host. */
+/** For URIs and mailboxes, a base without a leading dot is exactly one host. */
 const isHostWithin = (host: string, base: string): boolean =>
   base === "" || (base.startsWith(".") ? host.endsWith(base) : host === base);

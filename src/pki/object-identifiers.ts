@@ -1,4 +1,4 @@
-/** Object identifiers by the names that their RFCs give them. */
+/** Object identifiers, named as in their RFCs. */
 export const oids = {
   // RFC 3279, 4055, 5480, 8410: keys and curves
   rsaEncryption: "1.2.840.113549.1.1.1",
@@ -40,12 +40,12 @@ export const oids = {
   extendedKeyUsage: "2.5.29.37",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
 
-  // RFC 2985: a mailbox in a distinguished name, and the attribute of a request that carries extensions
+  // RFC 2985: an e-mail address in a distinguished name, and the attribute of a request that carries extensions
   emailAddress: "1.2.840.113549.1.9.1",
   extensionRequest: "1.2.840.113549.1.9.14",
 } as const;
 
-/** Extended key usages (RFC 5280 4.2.1.12 and vendors' own) by the names that Go gives them. */
+/** Extended key usages (RFC 5280 4.2.1.12 and vendor-specific ones), named as in Go. */
 export const extendedKeyUsages = {
   any: "2.5.29.37.0",
   serverAuth: "1.3.6.1.5.5.7.3.1",

@@ -1,4 +1,4 @@
-/** One encapsulated message (RFC 7468). */
+/** One PEM block (RFC 7468). */
 export interface PemBlock {
   /** The label, such as `CERTIFICATE`. */
   readonly type: string;
@@ -11,9 +11,9 @@ const endMark = "\n-----END ";
 const dashes = "-----";
 
 /**
- * The blocks of a text, in order, with the semantics of Go's `pem.Decode`: text around blocks is skipped, a damaged
- * block counts as text, markers must start their line (so an indented block, or one right behind a byte order mark, is
- * text), and what follows an unfinished block is lost. Time is linear in the input.
+ * Decodes the blocks of a text in order, like Go's `pem.Decode`. Text around blocks is skipped, and so is a damaged
+ * block. A marker must start its line: an indented block, or one directly after a byte order mark, counts as text.
+ * Everything after an unfinished block is ignored. Time is linear in the input.
  */
 export function decodePemBlocks(input: string | Uint8Array): PemBlock[] {
   let text = asLatin1(input);
@@ -30,7 +30,7 @@ export function decodePemBlocks(input: string | Uint8Array): PemBlock[] {
 export const decodeFirstPemBlock = (input: string | Uint8Array): PemBlock | undefined =>
   decodePem(asLatin1(input))?.block;
 
-/** The octets as characters 0 to 255, so that indices are octets. */
+/** Maps each octet to one character (0 to 255), so that string indices are octet offsets. */
 function asLatin1(input: string | Uint8Array): string {
   const octets =
     typeof input === "string" ? Buffer.from(input, "utf8") : Buffer.from(input.buffer, input.byteOffset, input.length);
@@ -42,7 +42,7 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
   let afterEndMark = 0;
   for (;;) {
     rest = rest.slice(afterEndMark);
-    // The first END line, then the last BEGIN line before it: BEGIN lines without an end of their own are text.
+    // Find the first END line, then the last BEGIN line before it. A BEGIN line without its own END line is text.
     const endIndex = rest.indexOf(endMark);
     if (endIndex < 0) return undefined;
     afterEndMark = endIndex + endMark.length;
@@ -63,8 +63,8 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
       headers.set(line.text.slice(0, colon).trim(), line.text.slice(colon + 1).trim());
       bodyStart = line.next;
     }
-    // With headers, a line break must stand between them and the END line. Headers that ran over it end the search, or
-    // lines full of colons would be read once for every block.
+    // After headers, a line break must precede the END line. Stop here when the headers ran past it: otherwise lines
+    // full of colons would be read again for every block.
     if (headers.size > 0 && endIndex < bodyStart) {
       if (afterEndMark < bodyStart) return undefined;
       continue;
@@ -81,7 +81,7 @@ function decodePem(text: string): { block: PemBlock; rest: string } | undefined 
   }
 }
 
-/** A line without its break and trailing blanks, and where the next one starts. */
+/** A line without its line break and trailing blanks, and the start of the next line. */
 function lineAt(text: string, start: number): { text: string; next: number } {
   const lineBreak = text.indexOf("\n", start);
   const next = lineBreak < 0 ? text.length : lineBreak + 1;
@@ -91,14 +91,14 @@ function lineAt(text: string, start: number): { text: string; next: number } {
   return { text: text.slice(start, end), next };
 }
 
-/** Standard base64 with padding; blanks and line breaks are allowed anywhere. */
+/** Decodes standard base64 with padding. Blanks and line breaks are allowed anywhere. */
 function decodeBase64(text: string): Buffer | undefined {
   const digits = text.replace(/[ \t\r\n]+/g, "");
   if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits)) return undefined;
   return Buffer.from(digits, "base64");
 }
 
-/** A block without headers, 64 digits a line. */
+/** Encodes a block without headers, with 64 base64 digits per line. */
 export function encodePem(type: string, bytes: Uint8Array): string {
   const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
   const lines = digits.match(/.{1,64}/g) ?? [];

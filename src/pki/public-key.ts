@@ -6,35 +6,34 @@ import { curveOf, pointFault, type CurveName } from "./elliptic-curve.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
-/** `other` is a key that is well-formed and that no signature can be checked with. */
+/** `other` is a well-formed key of a kind that cannot verify signatures here. */
 export type PublicKeyAlgorithm = "RSA" | "ECDSA" | "Ed25519" | "other";
 
-/** What a SubjectPublicKeyInfo says about its key. */
 export interface PublicKeyInfo {
   readonly algorithm: PublicKeyAlgorithm;
   /** Bits of the modulus or the field; 0 for `other`. */
   readonly sizeBits: number;
   readonly curve?: CurveName;
   /**
-   * Why no signature is checked with this key, in Go's words where Go refuses it too: anyone could forge its signatures, it
-   * is too small, or it is so large that checking costs too much. Absent for a key that is fit for use.
+   * Why this key must not verify signatures: anyone could forge them, the key is too small, or it is so large that a
+   * check costs too much. The words are Go's where Go refuses the key too. Absent for a usable key.
    */
   readonly weakness?: string;
   /** The whole SubjectPublicKeyInfo. */
   readonly spki: Buffer;
-  /** The content of its BIT STRING: what key identifiers are made of (RFC 5280 4.2.1.2). */
+  /** The content of its BIT STRING. Key identifiers are made from it (RFC 5280 4.2.1.2). */
   readonly keyBytes: Buffer;
 }
 
-/** The largest modulus that is read at all; OpenSSL verifies with nothing larger. */
+/** A larger modulus is refused while reading: OpenSSL cannot verify with it. */
 const maximumReadableRsaBits = 16_384;
-/** The largest modulus that signatures are checked with, as in Go's crypto/tls: the cost grows with its square. */
+/** A larger modulus never verifies a signature, as in Go's crypto/tls: the cost grows with the square of the size. */
 const maximumRsaBits = 8192;
 const minimumRsaBits = 1024;
 
 /**
- * Reads a SubjectPublicKeyInfo from its whole encoding, with Go's strictness. A key that is well-formed and yet not fit for
- * use is read, as Go reads it: see `weakness`. Throws PkiError.
+ * Reads a SubjectPublicKeyInfo from its whole encoding, as strictly as Go. A well-formed key that must not be used is
+ * still read, as Go does: see `weakness`. Throws PkiError.
  */
 export function parsePublicKeyInfo(spki: Buffer): PublicKeyInfo {
   const outer = new DerReader(spki);
@@ -69,7 +68,7 @@ function namedCurve(parameters: Buffer): ReturnType<typeof curveOf> {
   return curveOf(new DerReader(parameters).readObjectIdentifier());
 }
 
-/** Reads an RSAPublicKey (RFC 8017 A.1.1); nothing here costs more than its octets. */
+/** Reads an RSAPublicKey (RFC 8017 A.1.1). The cost is linear in its length. */
 function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness"> {
   const outer = new DerReader(encoded);
   if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RSA public key");
@@ -92,7 +91,7 @@ function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness
   return { sizeBits: bitLength(modulus), ...(weakness !== undefined && { weakness }) };
 }
 
-/** Go's crypto/rsa `checkPublicKey` and crypto/tls's largest size. */
+/** The rules of Go's crypto/rsa `checkPublicKey`, and the largest size of crypto/tls. */
 function rsaWeakness(modulus: Buffer, exponent: Buffer): string | undefined {
   const sizeBits = bitLength(modulus);
   if (sizeBits < minimumRsaBits) {
@@ -115,7 +114,7 @@ function bitLength(integer: Buffer): number {
   return first === undefined ? 0 : magnitude.length * 8 - Math.clz32(first) + 24;
 }
 
-/** The key for node:crypto. Throws PkiError when the key is not fit for use, or OpenSSL refuses it. */
+/** Converts the key for node:crypto. Throws PkiError when the key has a `weakness` or OpenSSL refuses it. */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {
   if (info.weakness !== undefined) throw new PkiError(info.weakness);
   const known = importedKeys.get(info);
@@ -129,5 +128,5 @@ export function importPublicKey(info: PublicKeyInfo): KeyObject {
   }
 }
 
-/** Importing costs as much as half a verification, and a CA's key verifies often. */
+/** Importing a key costs half as much as a verification, and one CA key verifies many certificates. */
 const importedKeys = new WeakMap<PublicKeyInfo, KeyObject>();

@@ -5,7 +5,7 @@ import { tags } from "./der.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
-/** How a private key signs: what the AlgorithmIdentifier says and node:crypto is told. */
+/** How a private key signs: the AlgorithmIdentifier to write, and the hash to pass to node:crypto. */
 export interface SignatureScheme {
   /** The whole AlgorithmIdentifier. */
   readonly algorithmIdentifier: Buffer;
@@ -25,7 +25,10 @@ const ecdsaByCurve = new Map([
   ["secp521r1", scheme(oids.ecdsaWithSha512, "sha512")],
 ]);
 
-/** The scheme of a key: SHA-256 for RSA, the hash of the curve's size for ECDSA. Throws PkiError for other keys. */
+/**
+ * The signature scheme for a key: SHA-256 for RSA, the hash that matches the curve's size for ECDSA. Throws PkiError
+ * for other keys.
+ */
 export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
   const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
   const found =

@@ -8,7 +8,7 @@ export interface SignatureAlgorithm {
   /** Go's name, such as `ECDSA-SHA256`. */
   readonly name: string;
   readonly keyAlgorithm: PublicKeyAlgorithm;
-  /** node:crypto's name; null where the scheme hashes for itself (Ed25519). */
+  /** node:crypto's name; null when the scheme includes its own hash (Ed25519). */
   readonly hash: "md5" | "sha1" | "sha256" | "sha384" | "sha512" | null;
   readonly isPss: boolean;
 }
@@ -40,7 +40,7 @@ const algorithms = new Map<string, SignatureAlgorithm>([
   [oids.ed25519, { name: "Ed25519", keyAlgorithm: "Ed25519", hash: null, isPss: false }],
 ]);
 
-/** The algorithm that an identifier names, or undefined for one that Go does not verify (DSA, Ed448, odd PSS). */
+/** Undefined for an algorithm that Go does not verify (DSA, Ed448, unusual PSS parameters). */
 export function signatureAlgorithmOf(identifier: AlgorithmIdentifier): SignatureAlgorithm | undefined {
   if (identifier.algorithm === oids.rsassaPss) return pssAlgorithm(identifier.parameters);
   if (identifier.algorithm === oids.ed25519 && identifier.parameters.length > 0) return undefined;
@@ -53,7 +53,7 @@ const pssHashes = new Map<string, { readonly hash: "sha256" | "sha384" | "sha512
   [oids.sha512, { hash: "sha512", saltOctets: 64 }],
 ]);
 
-/** PSS only as Go takes it: MGF1 with the message's own hash, a salt as long as the hash, the default trailer. */
+/** Accepts PSS only as Go does: MGF1 with the message's hash, a salt as long as the hash, the default trailer. */
 function pssAlgorithm(parameters: Buffer): SignatureAlgorithm | undefined {
   try {
     const reader = new DerReader(parameters).readSequence("pssParameters");

@@ -4,11 +4,11 @@ import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
 import { PkiError } from "./pki-error.ts";
 import { readUri } from "./uri.ts";
 
-/** The subject alternative names that are understood; other kinds are left out (and so never issued). */
+/** The supported subject alternative names. Other kinds are left out, so Signet never issues them. */
 export interface SubjectAltNames {
   readonly dnsNames: readonly string[];
   readonly emailAddresses: readonly string[];
-  /** As text; an IPv4-mapped IPv6 address is shown as IPv4. */
+  /** As text. An IPv4-mapped IPv6 address is shown as IPv4. */
   readonly ipAddresses: readonly string[];
   readonly uris: readonly string[];
 }
@@ -18,7 +18,7 @@ export const noSubjectAltNames: SubjectAltNames = { dnsNames: [], emailAddresses
 export const hasSubjectAltNames = (names: SubjectAltNames): boolean =>
   names.dnsNames.length + names.emailAddresses.length + names.ipAddresses.length + names.uris.length > 0;
 
-/** The GeneralName choices of RFC 5280 4.2.1.6 that are understood. */
+/** The supported GeneralName choices of RFC 5280 4.2.1.6. */
 export const generalNameTags = {
   email: contextTag(1, "primitive"),
   dns: contextTag(2, "primitive"),
@@ -26,7 +26,7 @@ export const generalNameTags = {
   ip: contextTag(7, "primitive"),
 } as const;
 
-/** The names of a subjectAltName extension as they are encoded, those of other kinds too. Throws PkiError. */
+/** Reads all names of a subjectAltName extension in their encoded form, unsupported kinds included. Throws PkiError. */
 export function readGeneralNames(value: Buffer): DerElement[] {
   const outer = new DerReader(value);
   if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid subject alternative names");
@@ -37,7 +37,7 @@ export function readGeneralNames(value: Buffer): DerElement[] {
   return names;
 }
 
-/** Reads the value of a subjectAltName extension. Throws PkiError. */
+/** Parses the value of a subjectAltName extension. Throws PkiError. */
 export function parseSubjectAltNames(value: Buffer): SubjectAltNames {
   const names = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] } as {
     [kind in keyof SubjectAltNames]: string[];
@@ -67,7 +67,7 @@ function checkedUri(uri: string): string {
   throw new PkiError(`x509: cannot parse URI ${JSON.stringify(uri)}: ${answer.reason}`);
 }
 
-/** The value of a subjectAltName extension. Throws PkiError for a name that cannot be encoded. */
+/** Encodes the value of a subjectAltName extension. Throws PkiError for a name that cannot be encoded. */
 export function encodeSubjectAltNames(names: SubjectAltNames): Buffer {
   const ascii = (tag: number, value: string): Buffer => {
     if (!/^\p{ASCII}*$/u.test(value))

@@ -5,9 +5,10 @@ import { PkiError } from "./pki-error.ts";
 export const maximumTrustBundleBytes = 1024 * 1024;
 
 /**
- * The rules of a ClusterTrustBundle's `spec.trustBundle`: at least one anchor, every block a `CERTIFICATE` without headers
- * that parses and has the CA flag, none twice. Returns the faults of all entries, or, when every entry is good by itself,
- * those of the whole (upstream: certificates' validateTrustBundle). How large a bundle may be is `maximumTrustBundleBytes`.
+ * Validates a ClusterTrustBundle's `spec.trustBundle`: at least one anchor, no duplicates, and every block is a
+ * `CERTIFICATE` without headers that parses and has the CA flag. Returns the faults of the entries, or, when every
+ * entry is valid, the faults of the bundle as a whole (upstream: certificates' validateTrustBundle).
+ * `maximumTrustBundleBytes` limits the size.
  */
 export function validateTrustAnchors(pem: string): string[] {
   const faults: string[] = [];
@@ -36,7 +37,7 @@ export function validateTrustAnchors(pem: string): string[] {
     if (indices === undefined) indicesByAnchor.set(anchor, [index]);
     else indices.push(index);
   }
-  // A bad entry may be the cause of a missing or a double anchor: one fault at a time.
+  // A bad entry may be the cause of a missing or duplicate anchor, so report the entries first.
   if (faults.length > 0) return faults;
   if (blocks.length === 0) return ["at least one trust anchor must be provided"];
   for (const indices of indicesByAnchor.values()) {
@@ -54,7 +55,10 @@ function tryParse(der: Buffer): Certificate | undefined {
   }
 }
 
-/** The certificates of a PEM text, blocks of other types left out. Throws PkiError when one does not parse. */
+/**
+ * Parses the certificates of a PEM text and skips blocks of other types. Throws PkiError when a certificate does not
+ * parse.
+ */
 export const parseCertificatesPem = (pem: string | Uint8Array): Certificate[] =>
   decodePemBlocks(pem)
     .filter(({ type }) => type === "CERTIFICATE")

@@ -1,14 +1,14 @@
 import { parseIpAddress } from "./ip-address.ts";
 
-/** What a URI says of the host that it names: text in lower case without user and port, empty where it names none. */
+/** The host of a URI in lower case, without user and port. It is empty when the URI has no host. */
 export type UriAnswer =
   { readonly isValid: true; readonly host: string } | { readonly isValid: false; readonly reason: string };
 
 class UriFault extends Error {}
 
 /**
- * Reads an ASCII URI as Go's `url.Parse` and `x509.ParseCertificate` do (RFC 3986, with the zones of RFC 6874), in their
- * words, and refuses blanks and control characters anywhere. An IPv6 host keeps its brackets.
+ * Parses an ASCII URI like Go's `url.Parse` and `x509.ParseCertificate` (RFC 3986, with the zones of RFC 6874), with
+ * the same error messages. Blanks and control characters are refused everywhere. An IPv6 host keeps its brackets.
  */
 export function readUri(uri: string): UriAnswer {
   try {
@@ -28,7 +28,7 @@ function hostOf(uri: string): string {
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*(?=:)/.exec(whole)?.[0] ?? "";
   const [rest] = cut(scheme === "" ? whole : whole.slice(scheme.length + 1), "?");
   if (!rest.startsWith("/")) {
-    // What follows a scheme without a slash is opaque.
+    // The rest of a URI is opaque when no slash follows the scheme.
     if (scheme !== "") return "";
     if (cut(rest, "/")[0].includes(":")) throw new UriFault("first path segment in URL cannot contain colon");
   }
@@ -43,7 +43,7 @@ function hostOf(uri: string): string {
   return host;
 }
 
-/** The text before and behind the first separator. */
+/** The text before and after the first separator. */
 function cut(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
@@ -65,7 +65,7 @@ function authorityHost(authority: string, scheme: string): string {
   return bracket === 0 ? bracketedHost(hostAndPort) : namedHost(hostAndPort, scheme);
 }
 
-/** A zone may escape even what it could write as it is (RFC 6874 2). */
+/** A zone may also escape characters that need no escape (RFC 6874 2). */
 const escapedUnreserved = /%(?:[46][1-9A-Fa-f]|[57][0-9Aa]|3[0-9]|2[DdEe]|5[Ff]|7[Ee])/g;
 
 function bracketedHost(hostAndPort: string): string {
@@ -82,7 +82,7 @@ function bracketedHost(hostAndPort: string): string {
 
 function namedHost(hostAndPort: string, scheme: string): string {
   const first = hostAndPort.indexOf(":");
-  // Go takes further colons in the host of schemes that it does not know.
+  // For schemes that it does not know, Go accepts further colons in the host.
   const colon = scheme === "http" || scheme === "https" ? first : hostAndPort.lastIndexOf(":");
   const host = colon < 0 ? hostAndPort : hostAndPort.slice(0, colon);
   if (colon >= 0) checkPort(hostAndPort.slice(colon));
@@ -95,7 +95,7 @@ function checkPort(port: string): void {
   if (!/^(?::[0-9]*)?$/.test(port)) throw new UriFault(`invalid port ${JSON.stringify(port)} after host`);
 }
 
-/** In a host an escape could only stand for octets beyond ASCII, which no name in a certificate has. */
+/** An escape in a host can only mean octets beyond ASCII, and no name in a certificate has those. */
 function checkHostCharacters(host: string): void {
   checkEscapes(host);
   const escape = /%..(?<!%25)/.exec(host)?.[0];

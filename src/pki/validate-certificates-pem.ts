@@ -4,9 +4,9 @@ import { decodePemBlocks } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
 
 /**
- * The rules of a CertificateSigningRequest's `status.certificate`: at least one PEM block, every one a `CERTIFICATE`
- * without headers that holds at least one certificate in BER (RFC 5280 section 4); text around blocks is free. Returns
- * why not, in upstream's words, or undefined.
+ * Validates a CertificateSigningRequest's `status.certificate`: at least one PEM block; every block is a `CERTIFICATE`
+ * without headers and holds at least one BER certificate (RFC 5280 section 4). Text around blocks is allowed. Returns
+ * the fault in upstream's words, or undefined.
  */
 export function validateCertificatesPem(pem: string | Uint8Array): string | undefined {
   const blocks = decodePemBlocks(pem);
@@ -21,7 +21,7 @@ export function validateCertificatesPem(pem: string | Uint8Array): string | unde
   return undefined;
 }
 
-/** DER first: it is what everyone sends, and its faults are the ones to report. */
+/** Tries DER first: nearly all input is DER, so its faults are the ones to report. */
 function certificatesFault(bytes: Buffer): string | undefined {
   try {
     parseCertificates(bytes);

@@ -107,6 +107,6 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     const pipe = join(folder, "gone");
     execFileSync("mkfifo", [pipe]);
     const script = `{ read -r line <"${pipe}"; ${help}; } | { exec <&-; echo >"${pipe}"; }`;
-    assert.equal(run(script), `${beginning}its reader has gone\n`);
+    assert.equal(run(script), `${beginning}its reader is gone\n`);
   });
 });

@@ -197,11 +197,11 @@ describe("loadCertificateAuthority", () => {
     }
   });
 
-  it("refuses a key of another certificate, and a certificate that is no CA", () => {
+  it("refuses a key of another certificate, and a certificate that is not a CA", () => {
     const otherKey = encodePrivateKeyPem(leafKey);
     assert.throws(() => loadCertificateAuthority({ certificate, privateKey: otherKey }), /does not belong/);
     const leaf = encodePem("CERTIFICATE", issue(root, "leaf").der);
-    assert.throws(() => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }), /no CA/);
+    assert.throws(() => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }), /is not a CA certificate/);
   });
 
   it("says nothing of a key that it cannot read", () => {

@@ -125,8 +125,8 @@ describe("a data directory", () => {
     writeFileSync(join(folder, "file"), "");
     symlinkSync("loop", join(folder, "loop"));
     await refuse("/proc/signet/data", /cannot be made there/);
-    await refuse(join(folder, "file"), /is no folder/);
-    await refuse(join(folder, "file/data"), /a file and no folder/);
+    await refuse(join(folder, "file"), /is not a folder/);
+    await refuse(join(folder, "file/data"), /a file, not a folder/);
     await refuse(join(folder, "loop"), /links/);
     await refuse(join(folder, "n".repeat(300)), /too long/);
   });
@@ -173,7 +173,7 @@ describe("a data directory", () => {
   it("is refused when its store is damaged", async () => {
     mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
     writeFileSync(join(data, "store/store.mdb"), Buffer.alloc(50_000, 0xa5));
-    await refuse(data, /store\.mdb is damaged or no store of this program; put a snapshot in its place/);
+    await refuse(data, /store\.mdb is damaged, or is not a Signet store; replace it with a snapshot/);
   });
 
   it("may be below folders that are missing, and is closed to others", async () => {
@@ -194,7 +194,7 @@ describe("a data directory", () => {
       const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
       const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
       assert.equal(status, 2, stderr);
-      assert.match(stderr, /^signet: \S+ cannot be used: this user may not; [^\n]+\n$/);
+      assert.match(stderr, /^signet: \S+ cannot be used: this user has no permission; [^\n]+\n$/);
     }
     assert.ok(!existsSync(join(data, "theirs")));
   });

@@ -36,7 +36,7 @@ export const eventSchema = object({
       description: "The object that it happened to, in the event's own namespace.",
     },
     reason: { number: 3, schema: string, description: "A word for machines on why." },
-    message: { number: 4, schema: string, description: "A sentence for people." },
+    message: { number: 4, schema: string, description: "The reason in a sentence, for people." },
     source: { number: 5, schema: eventSource, presence: "always", description: "Who reports it." },
     firstTimestamp: { number: 6, schema: time, presence: "always", description: "When it was first seen." },
     lastTimestamp: { number: 7, schema: time, presence: "always", description: "When it was last seen." },

@@ -2,7 +2,10 @@ import { forbidden } from "./api-error.ts";
 import type { ApiError } from "./api-error.ts";
 import type { AuthorizationAttributes } from "./attributes.ts";
 
-/** The 403 that tells who may not do what (upstream: `responsewriters.Forbidden`). `reason` is the authorizer's. */
+/**
+ * The 403 that says which user may not do what (upstream: `responsewriters.Forbidden`). `reason` comes from the
+ * authorizer.
+ */
 export function accessDenied(attributes: AuthorizationAttributes, reason: string): ApiError {
   const sentence = [withoutMarkup(whatIsDenied(attributes)), reason].filter((part) => part !== "").join(": ");
   return attributes.kind === "path"
@@ -10,7 +13,7 @@ export function accessDenied(attributes: AuthorizationAttributes, reason: string
     : forbidden(attributes, attributes.name, sentence);
 }
 
-/** Names in the sentence come from the caller: no browser must take them for markup. */
+/** The caller chose the names in the sentence, so no browser may read them as markup. */
 const withoutMarkup = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 

@@ -4,17 +4,17 @@ import { shortened } from "./shown-value.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 
 /**
- * What a Status may hold of what a caller sent, in UTF-16 units: its message, its causes together, and each name. JSON
- * takes at most six bytes for one, so that no Status is larger than 1 MiB.
+ * Limits what a Status repeats of the caller's input, in UTF-16 units: for its message, for all causes together, and
+ * for each name. JSON needs at most six bytes per unit, so no Status is larger than 1 MiB.
  */
 const maximumMessageLength = 64 * 1024;
 const maximumCausesLength = 64 * 1024;
-/** Less than a message, so that its end is not cut off. */
+/** Less than a message, so that the end of the message is never cut off. */
 const maximumSentenceLength = 48 * 1024;
 const maximumNameLength = 2048;
 const maximumCauseLength = 8192;
 
-/** The resource, or kind, that an error speaks of. */
+/** The resource or kind that an error is about. */
 export interface Named {
   readonly group: string;
   /** A plural (`serviceaccounts`) or, for Invalid, a kind. */
@@ -26,13 +26,13 @@ export interface ApiErrorOptions {
   readonly reason?: StatusReason;
   readonly message: string;
   readonly details?: StatusDetails;
-  /** Whole seconds, sent as a Retry-After header too. */
+  /** Whole seconds. Also sent as the Retry-After header. */
   readonly retryAfterSeconds?: number;
-  /** Where a list that can't go on as it was may be continued: it becomes the Status' metadata. */
+  /** Lets the client continue a list whose old continue token has expired. It goes into the metadata of the Status. */
   readonly continueToken?: string;
 }
 
-/** An expected failure: it becomes a Status body. Anything else that is thrown is a bug and is answered as a bare 500. */
+/** An expected failure: it becomes a Status. Any other thrown error is a bug and becomes a 500 without details. */
 export class ApiError extends Error {
   readonly code: number;
   readonly reason: StatusReason | undefined;
@@ -51,10 +51,10 @@ export class ApiError extends Error {
   }
 }
 
-/** A refusal that upstream's router makes, before a handler sees the request. */
+/** A refusal by the router, before a handler sees the request, as in upstream. */
 export class RouteError extends ApiError {}
 
-/** The one place that renders an error as a Status, cut to what an answer may hold. */
+/** Renders an error as a Status, shortened to the size limits. This is the only place that does so. */
 export function statusOf(error: ApiError): Status {
   return {
     kind: "Status",
@@ -92,7 +92,7 @@ function boundedCauses(causes: readonly StatusCause[]): StatusCause[] {
   return bounded;
 }
 
-/** `certificatesigningrequests.certificates.platform.io`, or the bare resource in the core group. */
+/** `certificatesigningrequests.certificates.platform.io`; for the core group only the resource. */
 export const qualified = ({ group, resource }: Named): string => (group === "" ? resource : `${resource}.${group}`);
 
 const detailsOf = ({ group, resource }: Named, name: string): StatusDetails => ({
@@ -106,7 +106,7 @@ export const badRequest = (message: string): ApiError => new ApiError({ code: 40
 export const unauthorized = (): ApiError =>
   new ApiError({ code: 401, reason: "Unauthorized", message: "Unauthorized" });
 
-/** `message` is the authorizer's whole sentence after the resource and name. */
+/** `message` is the authorizer's sentence. It follows the resource and name. */
 export const forbidden = (resource: Named, name: string, message: string): ApiError =>
   new ApiError({
     code: 403,
@@ -128,7 +128,7 @@ export const notFound = (resource: Named, name: string): ApiError =>
     details: detailsOf(resource, name),
   });
 
-/** A path that serves nothing. */
+/** The server has nothing at this path. */
 export const pathNotFound = (): ApiError =>
   new ApiError({
     code: 404,
@@ -137,7 +137,7 @@ export const pathNotFound = (): ApiError =>
     details: {},
   });
 
-/** The path serves other methods (upstream: go-restful's router). */
+/** The path exists, but not for this method (upstream: go-restful's router). */
 export const routeMethodNotAllowed = (): ApiError =>
   new ApiError({
     code: 405,
@@ -149,7 +149,7 @@ export const routeMethodNotAllowed = (): ApiError =>
 export const notAcceptable = (message: string): ApiError =>
   new ApiError({ code: 406, reason: "NotAcceptable", message });
 
-/** No route serves the path in a type of the Accept header (upstream: go-restful's router). */
+/** The path cannot answer in any type of the Accept header (upstream: go-restful's router). */
 export const routeNotAcceptable = (available: readonly string[]): ApiError =>
   new RouteError({
     code: 406,
@@ -166,7 +166,7 @@ export const alreadyExists = (resource: Named, name: string): ApiError =>
     details: detailsOf(resource, name),
   });
 
-/** `message` says why: it follows "Operation cannot be fulfilled on ...: ". */
+/** `message` gives the reason. It follows "Operation cannot be fulfilled on ...: ". */
 export const conflict = (
   resource: Named,
   name: string,
@@ -179,7 +179,7 @@ export const conflict = (
     details: { ...detailsOf(resource, name), ...(causes !== undefined && { causes }) },
   });
 
-/** A resourceVersion, continue token or watch position that is no longer kept. */
+/** The server no longer keeps this resourceVersion, continue token or watch position. */
 export const expired = (message: string): ApiError => new ApiError({ code: 410, reason: "Expired", message });
 
 export const tooLarge = (message: string): ApiError =>
@@ -188,11 +188,11 @@ export const tooLarge = (message: string): ApiError =>
 export const unsupportedMediaType = (message: string): ApiError =>
   new ApiError({ code: 415, reason: "UnsupportedMediaType", message });
 
-/** No route takes the Content-Type (upstream: go-restful's router). */
+/** The path does not accept this Content-Type (upstream: go-restful's router). */
 export const routeUnsupportedMediaType = (): ApiError =>
   new RouteError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
 
-/** Each different fault once, in one text. */
+/** Joins the faults in one text, without duplicates. */
 function sentenceOf(faults: readonly FieldError[]): string {
   const sentences = new Set<string>();
   let length = 0;
@@ -207,8 +207,8 @@ function sentenceOf(faults: readonly FieldError[]): string {
 }
 
 /**
- * The faults of an object at once, the first hundred of them: `firstFaults` finds no more. `kind` carries the kind's
- * name in `resource` (upstream: `errors.NewInvalid`).
+ * Reports the faults of an object together. At most the first hundred: see `firstFaults`. The `resource` of `kind` is
+ * the kind's name (upstream: `errors.NewInvalid`).
  */
 export function invalid(kind: Named, name: string, faults: readonly FieldError[]): ApiError {
   const causes = faults.slice(0, maximumFaults).map(({ reason, message, field }) => ({ reason, message, field }));
@@ -231,7 +231,7 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Api
     retryAfterSeconds,
   });
 
-/** A bug's answer: it says nothing of the cause, which is in the log. */
+/** The answer for a bug. It does not reveal the cause: that is in the log. */
 export const internalError = (): ApiError =>
   new ApiError({ code: 500, reason: "InternalError", message: "Internal error occurred" });
 
@@ -244,7 +244,7 @@ export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiE
     retryAfterSeconds,
   });
 
-/** The deadline is over or the client is gone, and nothing was written for it. */
+/** The deadline passed or the client disconnected, and nothing was written. */
 export const requestOver = (): ApiError =>
   timeout("Timeout: the request ended before it could be done, and nothing was written for it");
 

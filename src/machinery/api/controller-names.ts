@@ -1,4 +1,7 @@
-/** Every loop, by kube-controller-manager's name where it has the same one: what `--controllers` speaks of. */
+/**
+ * The names of all controllers, as `--controllers` takes them. Where kube-controller-manager has the same controller,
+ * it has the same name.
+ */
 export const controllerNames = [
   "certificate-inventory",
   "certificate-record-cleaner",

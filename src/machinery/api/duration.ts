@@ -5,7 +5,7 @@ const unitMilliseconds: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds of a duration as Go writes it (`1h30m`, `10s`, `250ms`), or undefined when it is none. */
+/** Milliseconds of a Go duration (`1h30m`, `10s`, `250ms`), or undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;

@@ -1,7 +1,7 @@
 import { noteFault } from "./first-faults.ts";
 import { maximumShownLength, shortened, shownValue } from "./shown-value.ts";
 
-/** Why a field was refused: the reason words of a Status cause. */
+/** Why a field was refused: the `reason` of a Status cause. */
 export type FieldErrorReason =
   | "FieldValueRequired"
   | "FieldValueInvalid"
@@ -14,21 +14,24 @@ export type FieldErrorReason =
   | "FieldValueTypeInvalid";
 
 /**
- * One fault of an object, with the path of the field. Validators return all faults, in the order of the fields, and
- * never throw (upstream: apimachinery's `field.Error`).
+ * One fault of an object, with the path of the field. Validators never throw: they return all faults, in field order
+ * (upstream: apimachinery's `field.Error`).
  */
 export interface FieldError {
   readonly reason: FieldErrorReason;
-  /** As `metadata.labels[app]` or `spec.usages[2]`. */
+  /** Such as `metadata.labels[app]` or `spec.usages[2]`. */
   readonly field: string;
-  /** The cause's message without the field: `Required value: name or generateName is required`. */
+  /** The message of the cause without the field: `Required value: name or generateName is required`. */
   readonly message: string;
 }
 
-/** How long a list of allowed values may be before it is cut. */
+/** A longer list of allowed values is cut. */
 const maximumSupportedLength = 4096;
 
-/** Makes a fault. What a caller sent is cut to its beginning: `field` holds keys of maps, `detail` names and values. */
+/**
+ * Creates a fault. Long texts of the caller are shortened: `field` contains map keys, `detail` contains names and
+ * values.
+ */
 const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sentence): FieldError =>
   noteFault({
     reason,
@@ -39,7 +42,7 @@ const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sen
 interface Sentence {
   /** `Invalid value: "x"`. */
   readonly summary: string;
-  /** "" when the summary says it all. */
+  /** Empty when the summary is enough. */
   readonly detail: string;
 }
 

@@ -6,7 +6,7 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-/** All terms must hold; none selects everything. */
+/** All terms must match. An empty selector matches everything. */
 export type FieldSelector = readonly FieldTerm[];
 
 /** Parses upstream's field selectors (apimachinery `fields.ParseSelector`), with its messages. Throws a 400 ApiError. */
@@ -14,7 +14,7 @@ export function parseFieldSelector(text: string): FieldSelector {
   const terms: FieldTerm[] = [];
   for (const part of splitUnescaped(text)) {
     if (part === "") continue;
-    // The first operator that no backslash precedes; everything after it is the value.
+    // The first operator without a backslash before it ends the field; the rest is the value.
     const match = /^((?:\\[^]|[^\\=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(part);
     if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
     const [, field = "", operator, value = ""] = match;
@@ -23,19 +23,19 @@ export function parseFieldSelector(text: string): FieldSelector {
   return terms;
 }
 
-/** The selector as text that parses to the same terms. */
+/** Formats the selector as text that parses to the same terms. */
 export const printFieldSelector = (selector: FieldSelector): string =>
   selector.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`).join(",");
 
-/** `valueOf` gives a field's value; an absent one is "". */
+/** `valueOf` returns the value of a field; "" for an absent one. */
 export const matchesFields = (selector: FieldSelector, valueOf: (field: string) => string): boolean =>
   selector.every(({ field, operator, value }) => (valueOf(field) === value) === (operator === "="));
 
-/** The value that the selector demands of a field, if it demands one. */
+/** The value that the selector requires for a field, or undefined. */
 export const requiredFieldValue = (selector: FieldSelector, field: string): string | undefined =>
   selector.find((term) => term.field === field && term.operator === "=")?.value;
 
-/** Splits at commas that no backslash precedes. */
+/** Splits at commas without a backslash before them. */
 function splitUnescaped(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

@@ -1,18 +1,18 @@
 import type { FieldError } from "./field-error.ts";
 
-/** How many faults of one object are shown. */
+/** The answer shows at most this many faults of one object. */
 export const maximumFaults = 100;
 
-/** Ends a validation that has found enough. Only `firstFaults` catches it. */
+/** Stops a validation that has found enough faults. Only `firstFaults` catches it. */
 class EnoughFaults extends Error {}
 
-/** The faults that the validation which runs now has made; undefined: none runs. */
+/** The faults of the current validation; undefined when no validation is running. */
 let found: FieldError[] | undefined;
 
 /**
- * The first faults that a validation makes: at most one more than are shown, which says that there are more. The
- * validation is ended there: work and memory do not grow with the faults of what a caller sent. Validation is
- * synchronous, so that one is under way at a time.
+ * Runs a validation and returns its first faults: at most one more than are shown, which tells that there are more. The
+ * validation stops there, so that time and memory do not grow with the number of faults in the caller's input.
+ * Validation is synchronous, so only one runs at a time.
  */
 export function firstFaults(validate: () => readonly FieldError[]): readonly FieldError[] {
   const outer = found;
@@ -28,7 +28,7 @@ export function firstFaults(validate: () => readonly FieldError[]): readonly Fie
   }
 }
 
-/** Notes a fault where it is made, whoever makes it. */
+/** Records a fault at the moment when a validator creates it. */
 export function noteFault(fault: FieldError): FieldError {
   if (found === undefined) return fault;
   found.push(fault);

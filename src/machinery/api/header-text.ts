@@ -1,8 +1,8 @@
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * The text of a header's value, which Node.js gives as octets, a character for each, in both versions of HTTP: UTF-8, as Go
- * reads them. Undefined when they are no UTF-8.
+ * Decodes a header value as UTF-8, as Go does. In HTTP/1.1 and HTTP/2, Node.js delivers header values as octets, one
+ * character each. Undefined when the octets are not UTF-8.
  */
 export function headerText(octets: string): string | undefined {
   if (!/[^\0-\x7f]/.test(octets)) return octets;
@@ -13,5 +13,5 @@ export function headerText(octets: string): string | undefined {
   }
 }
 
-/** Text as the octets of a header's value: what `headerText` reads. */
+/** Encodes text as the octets of a header value. The inverse of `headerText`. */
 export const headerOctets = (text: string): string => Buffer.from(text, "utf8").toString("latin1");

@@ -3,12 +3,12 @@ import type { X509Certificate } from "node:crypto";
 /** Header names in lower case. A repeated header is an array, in order of arrival. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What is known of the connection that a request came by. */
+/** What the server knows about the connection of a request. */
 export interface Connection {
   readonly remoteAddress: string;
   /**
    * The certificates that the client presented, leaf first; empty when it presented none. They are NOT verified: TLS
-   * accepts any, so that one listener serves several CAs; the authenticators check the chain.
+   * accepts any certificate, so that one listener can serve several CAs. The authenticators verify the chain.
    */
   readonly peerCertificates: readonly X509Certificate[];
 }
@@ -18,17 +18,18 @@ export interface Connection {
  */
 export interface HttpRequest {
   readonly method: string;
-  /** The path as it was sent, percent-escapes kept, without the query. */
+  /** The path as sent, still percent-encoded, without the query. */
   readonly path: string;
-  /** The query as it was sent, without `?`; "" when there is none. */
+  /** The query as sent, without `?`. Empty when there is none. */
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;
   /**
-   * Reads the whole body, once. Rejects with an ApiError: 413 over the size bound, 400 when it breaks off.
+   * Reads the whole body. Call it once. Rejects with an ApiError: 413 when the body is too large, 400 when it is cut
+   * off.
    */
   readBody(): Promise<Buffer>;
-  /** Aborted when the client is gone, the deadline has passed or the server ends. */
+  /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
 }
 
@@ -40,12 +41,12 @@ export interface HttpResponse {
   /** Lower-case names. The listener adds content-length. */
   readonly headers: Record<string, string | string[]>;
   readonly body: ResponseBody;
-  /** What the audit log says of it besides the status. */
+  /** What the audit log records besides the status. */
   readonly audited?: AuditedAnswer;
 }
 
 export interface AuditedAnswer {
-  /** Of a failure. */
+  /** Set for a failure. */
   readonly reason?: string;
   /** The object that was written. */
   readonly object?: { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string };
@@ -53,14 +54,17 @@ export interface AuditedAnswer {
 
 /** A body that is written over time. */
 export interface StreamBody {
-  /** Called once. What it returns is called once, when the reader is gone or `sink.end` was called. */
+  /** Called once. The returned function is called once, when the reader disconnects or `sink.end` was called. */
   start(sink: ByteSink): () => void;
 }
 
 export interface ByteSink {
-  /** Writes bytes that the caller promises never to change (they are shared between readers). */
+  /** Writes bytes that the caller promises never to change: several readers share them. */
   write(bytes: Uint8Array): void;
-  /** Bytes that are accepted and not yet taken by the reader: a source ends a reader that lets them grow. */
+  /**
+   * Bytes that are accepted but that the reader has not taken yet. The source ends a reader whose backlog grows too
+   * large.
+   */
   bufferedBytes(): number;
   end(): void;
 }

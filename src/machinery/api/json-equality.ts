@@ -1,6 +1,6 @@
 /**
- * Whether two JSON values mean the same to Kubernetes: an absent field, null, and an empty list or map are alike
- * (upstream: `equality.Semantic.DeepEqual`). The order of keys does not matter, that of lists does.
+ * Whether two JSON values mean the same to Kubernetes: an absent field, null, an empty list and an empty map are equal
+ * (upstream: `equality.Semantic.DeepEqual`). The order of keys does not matter; the order of list items does.
  */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;

@@ -2,7 +2,10 @@ import { badRequest } from "./api-error.ts";
 import { invalidValue } from "./field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "./label-validation.ts";
 
-/** `exists` and `doesNotExist` have no values, the others but `in` and `notin` exactly one. Values are sorted and distinct. */
+/**
+ * `exists` and `doesNotExist` have no values, `in` and `notin` have any number, the other operators have exactly one.
+ * Values are sorted and distinct.
+ */
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
@@ -12,7 +15,7 @@ export interface LabelRequirement {
 type LabelOperator = BinaryOperator | "exists" | "doesNotExist";
 type BinaryOperator = "in" | "notin" | "=" | "==" | "!=" | ">" | "<";
 
-/** All requirements must hold; none selects everything. */
+/** All requirements must match. An empty selector matches everything. */
 export type LabelSelector = readonly LabelRequirement[];
 
 export type Labels = Readonly<Record<string, string>>;
@@ -20,7 +23,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Parses upstream's selector language (apimachinery `labels.Parse`), with its messages. Throws a 400 ApiError. */
 export const parseLabelSelector = (text: string): LabelSelector => new Parser(scan(text)).parse();
 
-/** The selector as text that parses to the same requirements. */
+/** Formats the selector as text that parses to the same requirements. */
 export const printLabelSelector = (selector: LabelSelector): string => selector.map(printRequirement).join(",");
 
 function printRequirement({ key, operator, values }: LabelRequirement): string {
@@ -58,7 +61,7 @@ function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boo
   }
 }
 
-/** A 64-bit integer as Go parses it. */
+/** Parses a 64-bit integer like Go. */
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?\d{1,63}$/.test(text)) return undefined;
   const value = text.startsWith("+") ? BigInt(text.slice(1)) : BigInt(text);
@@ -117,7 +120,7 @@ class Parser {
     }
   }
 
-  /** `in` and `notin` are words like others but where an operator stands. */
+  /** Where no operator can stand, `in` and `notin` are ordinary words. */
   #peek(): ScannedToken {
     const found = this.#tokens[this.#position] ?? endOfText;
     return found.token === "in" || found.token === "notin" ? { ...found, token: "identifier" } : found;
@@ -163,7 +166,7 @@ class Parser {
     return literal;
   }
 
-  /** `(a,b)`; nothing before, between or after commas is the empty value. */
+  /** Parses `(a,b)`. Nothing before, between or after the commas means the empty value. */
   #parseValues(): string[] {
     const open = this.#take();
     if (open.token !== "(") throw unparsable(`found '${open.literal}' expected: '('`);

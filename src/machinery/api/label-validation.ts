@@ -10,7 +10,7 @@ const keyRule =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const keyExamples = ["MyName", "my.name", "123-abc"];
 
-/** Keys and values of all annotations of an object together, in bytes. */
+/** For all annotations of an object together, keys and values, in bytes. */
 const maximumAnnotationBytes = 256 * 1024;
 
 const maximumBytes = (bytes: number): string => `must be no more than ${bytes} bytes`;
@@ -57,7 +57,7 @@ export function labelValueFaults(value: string): string[] {
   return faults;
 }
 
-/** Faults of keys and values, in the map's order. */
+/** Returns the faults of keys and values, in map order. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const faults: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
@@ -67,7 +67,10 @@ export function validateLabels(labels: Readonly<Record<string, string>> | undefi
   return faults;
 }
 
-/** Like labels, but the keys' case does not matter, any value goes, and all together are at most 256 KiB. */
+/**
+ * Like labels, except: the case of keys does not matter, any value is allowed, and all annotations together are limited
+ * to 256 KiB.
+ */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>> | undefined,
   field: string,

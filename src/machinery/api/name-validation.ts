@@ -1,4 +1,4 @@
-/** Says why a name may not be; `isPrefix` for a generateName, to which a suffix is added. Empty: it may. */
+/** Says why a name is invalid; empty when it is valid. `isPrefix` marks a generateName, which gets a suffix later. */
 export type ValidateName = (name: string, options: { readonly isPrefix: boolean }) => string[];
 
 const labelFormat = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -12,10 +12,10 @@ const configKey = new RegExp(`^${configKeyFormat}$`);
 export const maximumLabelLength = 63;
 export const maximumSubdomainLength = 253;
 
-/** Bytes in UTF-8: every limit of upstream's is in bytes, whatever its message says. */
+/** UTF-8 bytes: all of upstream's limits count bytes, even where the message says characters. */
 const byteLength = (value: string): number => Buffer.byteLength(value, "utf8");
 
-/** Explains a pattern that was not met (upstream: `validation.RegexError`, its commas included). */
+/** Explains which pattern a value does not match (upstream: `validation.RegexError`, with the same commas). */
 export function patternMessage(
   message: string,
   { format, examples }: { readonly format: string; readonly examples: readonly string[] },
@@ -23,7 +23,7 @@ export function patternMessage(
   return `${message} (e.g. ${examples.map((one) => `'${one}', `).join(" or ")}regex used for validation is '${format}')`;
 }
 
-/** RFC 1123 label: a namespace's name (upstream: `IsDNS1123Label`). */
+/** RFC 1123 label, as in a namespace's name (upstream: `IsDNS1123Label`). */
 export function dnsLabelFaults(value: string): string[] {
   const faults: string[] = [];
   if (byteLength(value) > maximumLabelLength) faults.push(`must be no more than ${maximumLabelLength} characters`);
@@ -40,7 +40,7 @@ export function dnsLabelFaults(value: string): string[] {
   return faults;
 }
 
-/** RFC 1123 subdomain: the name of most kinds (upstream: `IsDNS1123Subdomain`). */
+/** RFC 1123 subdomain, as in most kinds' names (upstream: `IsDNS1123Subdomain`). */
 export function dnsSubdomainFaults(value: string): string[] {
   const faults: string[] = [];
   if (byteLength(value) > maximumSubdomainLength) {
@@ -77,7 +77,10 @@ export function configKeyFaults(value: string): string[] {
   return faults;
 }
 
-/** A prefix may end with the dash before the suffix to come (upstream: `maskTrailingDash`, which drops one more). */
+/**
+ * A prefix may end with a dash, because a suffix follows (upstream: `maskTrailingDash`, which also drops one more
+ * character).
+ */
 const withoutTrailingDash = (name: string): string =>
   name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name;
 
@@ -87,7 +90,7 @@ export const validateDnsLabelName: ValidateName = (name, { isPrefix }) =>
 export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
   dnsSubdomainFaults(isPrefix ? withoutTrailingDash(name) : name);
 
-/** A name that is safe as a segment of a path: what RBAC's kinds ask, and the least that every kind does. */
+/** A name that is safe as a path segment. All kinds require it, and the RBAC kinds require nothing more. */
 export const validatePathSegmentName: ValidateName = (name, { isPrefix }) => {
   if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"]

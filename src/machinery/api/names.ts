@@ -1,40 +1,40 @@
-/** The naming profile that a server speaks. A data directory belongs to one profile. */
+/** The naming profile of a server. A data directory belongs to one profile. */
 export type Profile = "platform" | "kubernetes";
 
-/** The API groups besides the core group (""). */
+/** The API groups other than the core group (""). */
 export type GroupName =
   "authentication" | "authorization" | "certificates" | "coordination" | "rbac.authorization" | "signet";
 
 /**
  * Every name that differs between the two profiles: groups, signers, annotation and label keys, claims, reserved
- * namespaces. `platform` holds the names of the API document, `kubernetes` the upstream ones.
+ * namespaces. `platform` uses the names of the API document, `kubernetes` uses upstream's.
  */
 export interface Names {
   readonly profile: Profile;
   /** The domain of keys, claims and signers: `platform.io` or `kubernetes.io`. */
   readonly domain: string;
   /**
-   * The full name of an API group, such as `certificates.platform.io`. Signet's own group has the same name in both
-   * profiles: upstream knows none to be compatible with, and reserves its domains for itself.
+   * The full name of an API group, such as `certificates.platform.io`. Signet's own group has one name in both
+   * profiles: upstream has no such group, and reserves its own domains.
    */
   group(name: GroupName): string;
   /** A label, annotation or taint key: `key("metadata.name")` is `platform.io/metadata.name`. */
   key(suffix: string): string;
   /** A key below a subdomain: `subdomainKey("authentication", "pod-name")` is `authentication.platform.io/pod-name`. */
   subdomainKey(subdomain: string, suffix: string): string;
-  /** The private claim of service account tokens. */
+  /** The private claim in service account tokens. */
   readonly tokenClaim: string;
   readonly signers: {
     readonly apiserverClient: string;
     readonly apiserverClientNodeAgent: string;
     readonly nodeAgentServing: string;
-    /** The legacy signer, which requests may not name. */
+    /** The legacy signer. New requests must not name it. */
     readonly legacyUnknown: string;
   };
   readonly namespaces: { readonly system: string; readonly public: string; readonly nodeLease: string };
-  /** Where the containers of a Pod find the token of its account. */
+  /** Where a Pod's containers find their service account's token. */
   readonly tokenVolume: { readonly namePrefix: string; readonly mountPath: string };
-  /** The ConfigMap with the cluster's CA that every namespace gets. */
+  /** The ConfigMap with the cluster's CA. The server creates it in every namespace. */
   readonly rootCaConfigMap: string;
 }
 

@@ -5,7 +5,7 @@ import { validateDnsLabelName, validatePathSegmentName } from "./name-validation
 import type { ValidateName } from "./name-validation.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
 
-/** What a kind asks of its metadata. */
+/** A kind's rules for its metadata. */
 export interface ObjectMetaRules {
   readonly isNamespaced: boolean;
   readonly validateName: ValidateName;
@@ -15,15 +15,16 @@ const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
 const standardFinalizers = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 
-/** In bytes, as upstream counts. */
+/** Bytes, as in upstream. */
 const maximumManagerLength = 128;
 const maximumSubresourceLength = 256;
-/** More would not be shown. */
+/** An answer shows no more than this. */
 const maximumShownReferences = 100;
 
 /**
- * Every fault of a new object's metadata, its name made and its namespace set (upstream: `ValidateObjectMeta` of the
- * core kinds). Where neither this nor the kind finds a fault, `validatePathSafeNames` has the last word.
+ * Returns every fault of a new object's metadata, after its name was generated and its namespace set (upstream:
+ * `ValidateObjectMeta` of the core kinds). When neither this nor the kind finds a fault, `validatePathSafeNames` runs
+ * last.
  */
 export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
   ...validateGeneralMeta(meta, rules),
@@ -31,8 +32,8 @@ export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): Fi
 ];
 
 /**
- * Names that no path can carry, for kinds that allow any name. It runs after everything else has passed, as upstream's
- * machinery does on create, so that its faults are never beside a kind's own.
+ * Refuses names that cannot be part of a path, for kinds that allow any name. Like upstream's create, it runs only
+ * after all other validation passed, so its faults never appear next to those of the kind.
  */
 export const validatePathSafeNames = (meta: ObjectMeta): FieldError[] =>
   validateNames(meta, validatePathSegmentName).filter(({ reason }) => reason === "FieldValueInvalid");
@@ -49,7 +50,7 @@ function validateNames({ generateName = "", name = "" }: ObjectMeta, validateNam
   return faults;
 }
 
-/** What upstream's machinery asks of every kind. */
+/** Upstream's rules for every kind. */
 function validateGeneralMeta(meta: ObjectMeta, { isNamespaced, validateName }: ObjectMetaRules): FieldError[] {
   const { generation = 0 } = meta;
   return [
@@ -65,8 +66,8 @@ function validateGeneralMeta(meta: ObjectMeta, { isNamespaced, validateName }: O
 }
 
 /**
- * Every fault of a changed object's metadata. Upstream checks the metadata in the machinery and again in every kind, so
- * that a fault is a cause two to four times; clients that count causes see the same number here.
+ * Returns every fault of a changed object's metadata. Upstream validates the metadata in its machinery and again in
+ * every kind, so it reports one fault as two to four causes. Clients that count causes see the same number here.
  */
 export function validateObjectMetaUpdate(next: ObjectMeta, previous: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const changes = validateChanges(next, previous);
@@ -78,7 +79,7 @@ export function validateObjectMetaUpdate(next: ObjectMeta, previous: ObjectMeta,
   return [...general, ...changes, ...changes, ...finalizers, ...validateObjectMeta(next, rules)];
 }
 
-/** What an update may not do (upstream: `ValidateObjectMetaUpdate`). */
+/** Refuses changes that an update must not make (upstream: `ValidateObjectMetaUpdate`). */
 function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
   const faults: FieldError[] = [];
   if (previous.deletionTimestamp !== undefined) {
@@ -136,7 +137,7 @@ function validateOwnerReference(reference: OwnerReference): FieldError[] {
   const field = "metadata.ownerReferences";
   const { apiVersion, kind, name, uid } = reference;
   const faults: FieldError[] = [];
-  // "a/b/c" has no version, and neither has "group/".
+  // "a/b/c" and "group/" have no version.
   const parts = apiVersion.split("/", 3);
   const version = parts.length > 2 ? "" : (parts.at(-1) ?? "");
   if (version === "") faults.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
@@ -177,7 +178,7 @@ function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   return faults;
 }
 
-/** Without a domain only the finalizers that Kubernetes itself defines (upstream: `validateKubeFinalizerName`). */
+/** A finalizer without a domain must be one that Kubernetes defines (upstream: `validateKubeFinalizerName`). */
 export const validateQualifiedFinalizer = (finalizer: string, field: string): FieldError[] =>
   finalizer.includes("/") || standardFinalizers.has(finalizer)
     ? []

@@ -1,4 +1,4 @@
-/** Kubernetes' ObjectMeta, as it is in JSON. Absent fields are absent, never null. */
+/** Kubernetes' ObjectMeta, as in JSON. A missing field is absent, never null. */
 export interface ObjectMeta {
   name?: string;
   generateName?: string;
@@ -41,7 +41,7 @@ export interface FieldsV1 {
   [pathElement: string]: FieldsV1;
 }
 
-/** What every stored object has. The kinds' own types, made from their schemas, extend it. */
+/** The fields that every stored object has. The types of the kinds extend it; they are inferred from the schemas. */
 export interface ApiObject {
   apiVersion: string;
   kind: string;

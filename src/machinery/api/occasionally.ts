@@ -1,8 +1,8 @@
 const quietMilliseconds = 60_000;
 
 /**
- * Tells of something that may happen many times a second: the first time at once, then at most once a minute, each time
- * with how often it has happened since it was last told.
+ * Limits a report that could come many times a second. Reports the first event at once, then at most one per minute,
+ * with the number of events since the last report.
  */
 export function occasionally<T>(tell: (latest: T, count: number) => void): (latest: T) => void {
   let untold = 0;

@@ -1,15 +1,15 @@
 export interface PeriodicTask {
   readonly milliseconds: number;
-  /** May be asynchronous: a turn that comes while the last one is not done is left out. */
+  /** May be asynchronous. When a run is still busy, the next one is skipped. */
   readonly task: () => void | Promise<void>;
-  /** Told what the task threw. The next turn comes all the same. */
+  /** Receives what the task threw. The next run takes place anyway. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Does something again and again until it is stopped; the first time after one interval. A failure is told and never ends
- * the process: what cannot be read or opened now (a file's rights, a lack of descriptors) may be there at the next turn. Does
- * not keep the process alive.
+ * Runs a task at a fixed interval until it is stopped; the first run is after one interval. A failure is reported and
+ * never ends the process: a file that cannot be read now (permissions, too few descriptors) may be readable at the next
+ * run. Does not keep the process alive.
  */
 export function periodically({ milliseconds, task, onFailure }: PeriodicTask): { stop(): void } {
   let isRunning = false;

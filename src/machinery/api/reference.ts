@@ -1,9 +1,9 @@
-/** An object that another one names and gets the content of. */
+/** A reference from one object to another. Whoever holds the first object gets the content of the second. */
 export interface Reference {
   /** `Secret`, `ConfigMap`, `ServiceAccount`, ... */
   readonly kind: string;
-  /** "" where the name is left out, or is made later. */
+  /** Empty when the name is left out or will be generated later. */
   readonly name: string;
-  /** The field that refers to it: `spec.volumes[0].secret`. */
+  /** The field that contains the reference, such as `spec.volumes[0].secret`. */
   readonly path: string;
 }

@@ -1,6 +1,6 @@
 import type { Verb } from "./attributes.ts";
 
-/** A request to the resource API, read from its method, path and query (upstream: `request.RequestInfo`). */
+/** A request to the resource API, parsed from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
   readonly kind: "resource";
   readonly path: string;
@@ -10,14 +10,14 @@ export interface ResourceRequestInfo {
   readonly version: string;
   /** "" for cluster-scoped requests and lists over all namespaces. */
   readonly namespace: string;
-  /** The plural as in the path; it may be unknown. */
+  /** The plural from the path. It may be unknown to the server. */
   readonly resource: string;
   readonly subresource: string;
-  /** Percent-decoded. "" for requests to a collection. */
+  /** Percent-decoded. Empty for requests to a collection. */
   readonly name: string;
-  /** Path segments after the subresource: nothing answers those. */
+  /** Path segments after the subresource. Every such path answers 404. */
   readonly rest: readonly string[];
-  /** By an old `/watch/` path. */
+  /** True for the old `/watch/` paths. */
   readonly isWatchPath: boolean;
 }
 

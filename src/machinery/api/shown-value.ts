@@ -1,15 +1,15 @@
-/** How much of a caller's value an error shows, in UTF-16 units: a certificate request has its place in it. */
+/** Errors show at most this much of a caller's value, in UTF-16 units. A certificate request fits. */
 export const maximumShownLength = 4096;
 
-/** The text, or its beginning when it is too long to be shown. */
+/** The text, shortened when it is too long to show. */
 export function shortened(text: string, maximumLength = maximumShownLength): string {
   if (text.length <= maximumLength) return text;
   return `${text.slice(0, maximumLength).toWellFormed()}... (${text.length} characters)`;
 }
 
 /**
- * A value as Go prints it in field errors: strings quoted, structures as JSON, the rest plain. Of a long one only the
- * beginning, at a cost that does not grow with the value.
+ * Formats a value as Go prints it in field errors: strings quoted, structures as JSON, everything else plain. A long
+ * value is cut, and the cost does not grow with its length.
  */
 export function shownValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
@@ -23,7 +23,7 @@ export function shownValue(value: unknown): string {
   return writer.isFull ? `${writer.text.slice(0, maximumShownLength).toWellFormed()}...` : writer.text;
 }
 
-/** Writes JSON until there is more than can be shown. */
+/** Writes JSON until the text is longer than an error may show. */
 class BeginningWriter {
   text = "";
 
@@ -34,7 +34,7 @@ class BeginningWriter {
   write(value: unknown): void {
     if (this.isFull) return;
     if (typeof value === "string") {
-      // The quote at the end of a long one is cut off with the rest.
+      // The closing quote of a long text is cut off together with the rest.
       this.text += JSON.stringify(value.slice(0, maximumShownLength + 1).toWellFormed());
     } else if (Array.isArray(value)) {
       this.#writeMembers("[]", value.keys(), (index) => value[index]);

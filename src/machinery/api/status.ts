@@ -1,6 +1,6 @@
 import type { ListMeta } from "./object-meta.ts";
 
-/** Kubernetes' Status: the body of every failure, and of a delete that has nothing else to say. */
+/** Kubernetes' Status: the body of every failure, and of a delete that has no object to return. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";

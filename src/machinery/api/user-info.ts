@@ -1,4 +1,4 @@
-/** Who asks: what an authenticator found out about the caller. Never changed once made. */
+/** The caller of a request, as an authenticator identified it. Immutable. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -9,7 +9,7 @@ export interface UserInfo {
 export const anonymousUsername = "system:anonymous";
 export const unauthenticatedGroup = "system:unauthenticated";
 export const authenticatedGroup = "system:authenticated";
-/** Members may do everything; no authorizer is asked. */
+/** Members of this group may do everything. No authorizer is consulted. */
 export const mastersGroup = "system:masters";
 export const nodesGroup = "system:nodes";
 export const nodeUsernamePrefix = "system:node:";
@@ -19,7 +19,7 @@ export const serviceAccountsGroup = "system:serviceaccounts";
 export const serviceAccountUsername = (namespace: string, name: string): string =>
   `${serviceAccountUsernamePrefix}${namespace}:${name}`;
 
-/** The groups that every service account of a namespace is in. */
+/** The groups of every service account in a namespace. */
 export const serviceAccountGroups = (namespace: string): string[] => [
   serviceAccountsGroup,
   `${serviceAccountsGroup}:${namespace}`,

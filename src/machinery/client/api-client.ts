@@ -41,8 +41,8 @@ const patchContentTypes: Readonly<Record<PatchType, string>> = {
 };
 
 /**
- * The typed client of the API, over any transport. Every method rejects with the ApiError that the server's Status
- * describes, or with the transport's error when no answer came.
+ * A typed API client over any transport. Every method rejects with the ApiError of the server's Status, or with the
+ * transport's error when there was no answer.
  */
 export class ApiClient {
   readonly #transport: Transport;
@@ -72,7 +72,7 @@ export class ApiClient {
     });
     const text = await readText(response.body);
     if (response.status >= 300) throw errorOf(response.status, text);
-    return JSON.parse(text) as T; // the server's answer: its kind is the one that was asked for
+    return JSON.parse(text) as T; // the server answers with the requested kind
   }
 
   /** Sends a request whose answer is a stream. */
@@ -88,7 +88,7 @@ export class ApiClient {
     return response;
   }
 
-  /** Reads a path that answers text (`/healthz`, `/metrics`). */
+  /** Reads a path that returns text (`/healthz`, `/metrics`). */
   async text(path: string): Promise<string> {
     const response = await this.#transport.send({ method: "GET", path });
     const text = await readText(response.body);
@@ -108,7 +108,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The verbs on one resource in one namespace. */
+/** The operations on one resource in one namespace. */
 export class ResourceClient<T extends ApiObject> {
   readonly #client: ApiClient;
   readonly #type: ResourceType<T>;
@@ -124,7 +124,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#client.request("GET", this.#item(name));
   }
 
-  /** The object, or undefined where the server answers 404. */
+  /** Returns the object, or undefined when the server answers 404. */
   async find(name: string): Promise<T | undefined> {
     try {
       return await this.get(name);
@@ -148,7 +148,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#client.request("POST", this.#collection, { query: writeQuery(options), body: this.#typed(object) });
   }
 
-  /** Creates a subresource of a kind of its own, such as a ServiceAccount's token. */
+  /** Creates a subresource that has its own kind, such as a ServiceAccount's token. */
   createSubresource<S extends ApiObject>(name: string, subresource: string, object: S): Promise<S> {
     return this.#client.request("POST", `${this.#item(name)}/${subresource}`, { body: object });
   }
@@ -230,7 +230,7 @@ function writeQuery(options: WriteOptions, more: Record<string, string> = {}): s
   return query.toString();
 }
 
-/** The error that a failed answer describes; an answer that is no Status keeps its code and text. */
+/** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
 function errorOf(code: number, text: string): ApiError {
   const status = parseStatus(text);
   return new ApiError({
@@ -242,10 +242,10 @@ function errorOf(code: number, text: string): ApiError {
   });
 }
 
-/** The Status of a body, or undefined for a proxy's page or a health check's text. */
+/** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */
 function parseStatus(text: string): Status | undefined {
   try {
-    const parsed = JSON.parse(text) as Status | null; // a border: `kind` is checked, the rest is only shown
+    const parsed = JSON.parse(text) as Status | null; // parsing border: `kind` is checked, the rest is only shown
     return parsed?.kind === "Status" ? parsed : undefined;
   } catch {
     return undefined;

@@ -1,34 +1,35 @@
 import https from "node:https";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
-/** Whom to believe, and who one is, when a connection is opened. */
+/** The CAs to trust and the client certificate to present on a connection. */
 export interface TlsCredentials {
-  /** PEM of the CAs that the server's certificate must chain to. Default: the system's. */
+  /** PEM of the CAs that the server's certificate must chain to. Default: the system's CAs. */
   readonly caCertificates?: string;
   readonly clientCertificate?: { readonly certificate: string; readonly key: string };
 }
 
-/** What is needed to reach a server and to prove who one is. Credentials are read anew for each request. */
+/** How to reach a server and authenticate to it. Credentials are read again for each request. */
 export interface HttpsTransportOptions extends TlsCredentials {
-  /** `https://host:port`, perhaps with a path prefix. */
+  /** `https://host:port`, optionally with a path prefix. */
   readonly server: string;
   /**
-   * For credentials that change, in place of `caCertificates` and `clientCertificate`: asked before each request. Another
-   * object than before means new connections; requests that run end on the old ones, which are then closed.
+   * For credentials that change; replaces `caCertificates` and `clientCertificate`. Called before each request. When it
+   * returns a different object, new connections are opened. Running requests finish on the old ones, which are then
+   * closed.
    */
   readonly tlsCredentials?: () => TlsCredentials;
-  /** The name that the server's certificate must be valid for, where it is not the host's. */
+  /** The name that the server's certificate must be valid for, if it is not the URL's host. */
   readonly serverName?: string;
   /** For development only: accepts any server certificate. */
   readonly skipsServerVerification?: boolean;
-  /** Called for every request, so that a rotated token is used at once. */
+  /** Called for every request, so that a rotated token is used immediately. */
   readonly bearerToken?: () => string | undefined;
   readonly userAgent?: string;
-  /** Milliseconds without a byte before a request that is not a watch fails. Default 30,000. */
+  /** A request other than a watch fails after this many milliseconds without a byte. Default 30,000. */
   readonly timeoutMilliseconds?: number;
 }
 
-/** A transport over HTTPS with connections kept open. */
+/** An HTTPS transport that keeps connections open. */
 export function httpsTransport(options: HttpsTransportOptions): Transport {
   const base = new URL(options.server);
   if (base.protocol !== "https:") throw new TypeError(`the server's URL must begin with https://: ${options.server}`);
@@ -40,7 +41,7 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
   };
 }
 
-/** Connections that stay open, all made with the newest credentials. */
+/** Open connections, all made with the newest credentials. */
 class Connections {
   readonly #options: HttpsTransportOptions;
   readonly #retired = new Set<https.Agent>();
@@ -79,7 +80,10 @@ class Connections {
     });
   }
 
-  /** Idle connections end now, busy ones with their request: no request fails because credentials changed. */
+  /**
+   * Closes idle connections now and busy ones after their request, so that no request fails because credentials
+   * changed.
+   */
   #retire(agent: https.Agent): void {
     agent.maxFreeSockets = 0;
     for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();

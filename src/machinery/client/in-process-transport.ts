@@ -2,7 +2,7 @@ import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
-/** Calls a server's handler directly: the same requests and answers as over HTTPS, without a connection. */
+/** Calls a server's handler directly. Requests and answers are the same as over HTTPS, but without a connection. */
 export function inProcessTransport(
   handle: Handler,
   { bearerToken, userAgent = "signet" }: { readonly bearerToken?: string; readonly userAgent?: string } = {},
@@ -39,7 +39,7 @@ function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal }:
   };
 }
 
-/** Names in lower case and values in octets, as a listener gives them. */
+/** Converts headers to the form that a listener delivers: names in lower case, values as octets. */
 const onTheWire = (headers: Readonly<Record<string, string>>): Headers =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerOctets(value)]));
 

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 
-/** A kubeconfig that can't be used, in one line that names the file. */
+/** A kubeconfig cannot be used. The message is one line that names the file. */
 export class KubeconfigError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -13,18 +13,18 @@ export class KubeconfigError extends Error {
 }
 
 export interface KubeconfigSelection {
-  /** Default: the files of `$KUBECONFIG` (the first that exists), else `~/.kube/config`. */
+  /** Default: the first existing file of `$KUBECONFIG`, else `~/.kube/config`. */
   readonly file?: string;
   readonly context?: string;
 }
 
-/** What a kubeconfig's context says of server, credentials and namespace. */
+/** Server, credentials and namespace of one kubeconfig context. */
 export interface KubeconfigContext {
   readonly transport: HttpsTransportOptions;
   readonly namespace: string;
 }
 
-/** Reads a context as kubectl does. Throws KubeconfigError. Relative file names are relative to the kubeconfig. */
+/** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
 export function readKubeconfig({ file, context }: KubeconfigSelection = {}): KubeconfigContext {
   const path = file ?? defaultFile();
   let text: string;
@@ -48,7 +48,7 @@ const fieldsOf = (value: unknown): Fields =>
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** Parses the text of a kubeconfig. `path` is named in errors and resolves relative file names. */
+/** Parses the text of a kubeconfig. `path` appears in errors and is the base of relative file names. */
 export function parseKubeconfig(
   yaml: string,
   { path, context }: { readonly path: string; readonly context?: string },
@@ -112,7 +112,7 @@ function readFile(file: string, kubeconfig: string): string {
   }
 }
 
-/** What goes into a kubeconfig with one cluster, one user and one context. PEM texts are embedded. */
+/** The content of a kubeconfig with one cluster, one user and one context. PEM texts are embedded. */
 export interface KubeconfigContents {
   readonly server: string;
   readonly caCertificates: string;
@@ -123,7 +123,7 @@ export interface KubeconfigContents {
     | { readonly type: "token"; readonly token: string };
 }
 
-/** The text of a kubeconfig that kubectl and every client library reads. */
+/** Formats a kubeconfig that kubectl and every client library can read. */
 export function formatKubeconfig({ server, caCertificates, user, namespace, credentials }: KubeconfigContents): string {
   const base64 = (pem: string): string => Buffer.from(pem, "utf8").toString("base64");
   return stringify({

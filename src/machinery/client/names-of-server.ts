@@ -2,7 +2,10 @@ import { namesFor } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiClient } from "./api-client.ts";
 
-/** The names that a server speaks, by its list of API groups; undefined when it offers no authentication API. */
+/**
+ * Detects the naming profile of a server from its list of API groups. Undefined when the server has no authentication
+ * API.
+ */
 export async function namesOfServer(client: ApiClient): Promise<Names | undefined> {
   const { groups } = await client.request<{ groups: readonly { name: string }[] }>("GET", "/apis");
   return [namesFor("platform"), namesFor("kubernetes")].find((names) =>

@@ -5,8 +5,8 @@ import type { HttpsTransportOptions } from "./https-transport.ts";
 const handshakeMilliseconds = 10_000;
 
 /**
- * The certificates that a server shows, as DER: its own, then its chain as far as it is known. It is verified as for any
- * request. Rejects when no connection comes about within ten seconds.
+ * The certificates that a server presents, as DER: its own, then as much of its chain as is known. They are verified as
+ * for any request. Rejects when no connection is established within ten seconds.
  */
 export async function serverCertificates(options: HttpsTransportOptions): Promise<Buffer[]> {
   const { hostname, port } = new URL(options.server);
@@ -23,7 +23,7 @@ export async function serverCertificates(options: HttpsTransportOptions): Promis
     await once(socket, "secureConnect", { signal: AbortSignal.timeout(handshakeMilliseconds) });
     const shown: Buffer[] = [];
     let next = socket.getPeerCertificate(true);
-    // A root is its own issuer.
+    // A root certificate is its own issuer.
     while (next?.raw !== undefined && !shown.some((one) => one.equals(next.raw))) {
       shown.push(next.raw);
       next = next.issuerCertificate;

@@ -1,24 +1,26 @@
-/** One request of the client. `path` begins with `/` and carries its percent-escapes; `query` is without `?`. */
+/** One request of the client. `path` starts with `/` and is percent-encoded; `query` has no `?`. */
 export interface ClientRequest {
   readonly method: string;
   readonly path: string;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Aborting ends the request, and the body of an answer that is still being read. */
+  /** Aborting it ends the request, and also an answer that is still being read. */
   readonly signal?: AbortSignal;
 }
 
 export interface ClientResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The body's bytes as they arrive; read once. Ends early without an error when the server ends the stream. */
+  /**
+   * The bytes of the body as they arrive; read it once. Ends without an error when the server ends the stream early.
+   */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** How requests reach the server: over HTTPS, or by a call in the same process. */
+/** How requests reach the server: over HTTPS, or by a function call in the same process. */
 export interface Transport {
-  /** Rejects when no answer was received; an answer of any status resolves. */
+  /** Rejects only when there was no answer. An answer with any status resolves. */
   send(request: ClientRequest): Promise<ClientResponse>;
   /** Ends open connections. */
   close(): void;

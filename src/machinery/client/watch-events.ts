@@ -2,16 +2,16 @@ import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { Status } from "../api/status.ts";
 
-/** One change of a watched object. A bookmark's object has nothing but its kind and resourceVersion. */
+/** One change of a watched object. A bookmark's object has only its kind and resourceVersion. */
 export interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: T;
 }
 
-/** A watch event's line is at most an object and its frame: more is not an answer of this API. */
+/** A line of a watch contains at most one object and its frame. A longer one does not come from this API. */
 const longestLineBytes = 16 * 1024 * 1024;
 
-/** Splits a watch's bytes into events. Throws the ApiError of an ERROR event (410: list again). */
+/** Splits the bytes of a watch into events. Throws the ApiError of an ERROR event (410: list again). */
 export async function* watchEvents<T extends ApiObject>(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent<T>> {
@@ -29,7 +29,7 @@ export async function* watchEvents<T extends ApiObject>(
 }
 
 function eventOf<T extends ApiObject>(line: string): WatchEvent<T> {
-  const event = JSON.parse(line) as WatchEvent<T> | { type: "ERROR"; object: Status }; // the server's frame
+  const event = JSON.parse(line) as WatchEvent<T> | { type: "ERROR"; object: Status }; // a frame from the server
   if (event.type !== "ERROR") return event;
   const { code = 500, message = "the watch failed", reason } = event.object;
   throw new ApiError({ code, message, ...(reason !== undefined && { reason }) });

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 
-/** Asks a yes-or-no question on the terminal; without a terminal nobody can say yes. */
+/** Asks a yes-or-no question on the terminal. Without a terminal the answer is no. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

@@ -7,7 +7,7 @@ import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
 import { UsageError } from "./flag.ts";
 
-/** What a command needs to speak to a server. */
+/** Everything that a command needs to talk to a server. */
 export interface ServerConnection {
   readonly client: ApiClient;
   readonly transport: HttpsTransportOptions;
@@ -23,7 +23,7 @@ export interface ConnectionFlags {
   readonly token?: string;
 }
 
-/** The flags of every command that speaks to a server, by kubectl's names. */
+/** The flags of every command that talks to a server, with kubectl's names. */
 export const withConnectionFlags = (command: Command): Command =>
   command
     .option("--kubeconfig <file>", "the kubeconfig; default: $KUBECONFIG, else ~/.kube/config")
@@ -31,7 +31,7 @@ export const withConnectionFlags = (command: Command): Command =>
     .option("-n, --namespace <name>", "the namespace; default: the context's")
     .option("--token <token>", "a bearer token in place of the kubeconfig's credentials");
 
-/** Connects as the flags say and finds out which names the server speaks. Throws UsageError or KubeconfigError. */
+/** Connects as the flags say, and detects the server's naming profile. Throws UsageError or KubeconfigError. */
 export async function connect(flags: ConnectionFlags): Promise<ServerConnection> {
   const { transport, namespace } = readKubeconfig({
     ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
@@ -41,12 +41,12 @@ export async function connect(flags: ConnectionFlags): Promise<ServerConnection>
   const { clientCertificate: _replaced, ...anonymous } = transport;
   const credentials = token === undefined ? transport : { ...anonymous, bearerToken: () => token };
   const client = new ApiClient(httpsTransport(credentials));
-  const names = await speltNames(client);
+  const names = await detectNames(client);
   return { client, transport, names, namespace: flags.namespace ?? namespace };
 }
 
-/** A server speaks one profile. */
-async function speltNames(client: ApiClient): Promise<Names> {
+/** Detects the naming profile of the server. */
+async function detectNames(client: ApiClient): Promise<Names> {
   const names = await namesOfServer(client);
   if (names === undefined) throw new UsageError("the server offers no authentication API: it is not a Signet server");
   return names;

@@ -19,14 +19,14 @@ export function flagOption(name: string, flag: Flag): Option {
   return option;
 }
 
-/** The defaults are told and not set, so that the configuration file comes between them and the command line. */
+/** Help shows the defaults, but the parser does not set them: the configuration file takes precedence over defaults. */
 function describe(flag: Flag): string {
   const choices = flag.type === "string" && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
   const fallback = "default" in flag && flag.default !== undefined ? ` (default: ${String(flag.default)})` : "";
   return `${flag.help}${choices}${fallback}`;
 }
 
-/** Flag names to raw values: a boolean flag without a value is true. */
+/** Maps flag names to raw values. A boolean flag without a value is true. */
 export function givenFlags(command: Command): Record<string, unknown> {
   return Object.fromEntries(
     command.options

@@ -1,6 +1,6 @@
 import { parseDuration } from "../api/duration.ts";
 
-/** One setting of the server: a flag of the command line, or a key of the configuration file of the same name. */
+/** One setting of the server: a command line flag, and a configuration file key with the same name. */
 export type Flag =
   | { readonly type: "string"; readonly default?: string; readonly choices?: readonly string[]; readonly help: string }
   | { readonly type: "file"; readonly help: string }
@@ -33,7 +33,7 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
 export type Flags = Readonly<Record<string, Flag>>;
 export type FlagValues<F extends Flags> = { readonly [K in keyof F]: ValueOf<F[K]> };
 
-/** A flag or configuration key that is wrong: one clear line, and exit code 2. */
+/** A flag or configuration key is wrong. Printed as one line; the exit code is 2. */
 export class UsageError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -42,8 +42,8 @@ export class UsageError extends Error {
 }
 
 /**
- * Turns raw values into typed ones: the command line's strings come first, then the configuration file's values, then
- * the defaults. Throws UsageError for an unknown key or a value that does not fit.
+ * Converts raw values to typed ones. The command line takes precedence over the configuration file, and that over the
+ * defaults. Throws UsageError for an unknown key or an invalid value.
  */
 export function resolveFlags<F extends Flags>(
   flags: F,
@@ -57,7 +57,7 @@ export function resolveFlags<F extends Flags>(
     const raw = commandLine[name] ?? file[name] ?? ("default" in flag ? flag.default : undefined);
     return [name, raw === undefined ? emptyValue(flag) : parseValue(flag, raw, given)];
   });
-  return Object.fromEntries(values) as FlagValues<F>; // parseValue returns what ValueOf says for each type
+  return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares
 }
 
 const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type === "strings" ? [] : undefined);

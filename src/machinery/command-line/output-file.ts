@@ -4,14 +4,14 @@ import { checkReplaceable, writePrivateFile, writePublicFile } from "../files/at
 import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 
-/** A file that a flag names for what a command makes. */
+/** A file that a flag names for a command's output. */
 export interface OutputFile {
-  /** Of the flag, such as `output-file`. */
+  /** The flag's name, such as `output-file`. */
   readonly flag: string;
   readonly file: string;
 }
 
-/** The file of a flag that may be left away, looked at by `checkOutputFile`. */
+/** The file of an optional flag, after `checkOutputFile`. */
 export function outputFile(flag: string, file: string | undefined): OutputFile | undefined {
   if (file === undefined) return undefined;
   checkOutputFile({ flag, file });
@@ -19,22 +19,22 @@ export function outputFile(flag: string, file: string | undefined): OutputFile |
 }
 
 /**
- * Throws UsageError when nothing can be written there: before the server is asked for what would then be lost. A name of
- * `-` is refused, since it means standard output elsewhere.
+ * Throws UsageError when the file cannot be written. Call it before the request to the server, whose result would
+ * otherwise be lost. Refuses the name `-`, because other tools use it for standard output.
  */
 export function checkOutputFile({ flag, file }: OutputFile): void {
-  if (file === "-") throw new UsageError(`--${flag}: - is no file name; write ./- for a file of that name`);
+  if (file === "-") throw new UsageError(`--${flag}: - is not a file name; write ./- for a file of that name`);
   explain({ flag, file }, () => {
     checkReplaceable(file);
     accessSync(dirname(file), constants.W_OK | constants.X_OK);
   });
 }
 
-/** Writes what holds a private key or a token (0600), in place of whatever file was there. Throws UsageError. */
+/** Writes a private key or a token (0600) and replaces an existing file. Throws UsageError. */
 export const writePrivateOutput = (output: OutputFile, contents: string): void =>
   explain(output, () => writePrivateFile(output.file, contents));
 
-/** Writes what everybody may read, in place of whatever file was there. Throws UsageError. */
+/** Writes public data and replaces an existing file. Throws UsageError. */
 export const writePublicOutput = (output: OutputFile, contents: string): void =>
   explain(output, () => writePublicFile(output.file, contents));
 

@@ -16,7 +16,7 @@ export function print(value: unknown, format: OutputFormat, text: () => string):
   else console.log(text());
 }
 
-/** Lines up rows under a header in columns, as kubectl does. */
+/** Formats rows as columns under a header, like kubectl. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

@@ -16,13 +16,13 @@ export function readSettingsFile(flag: string, file: string): string {
 const largestFollowedBytes = 1024 * 1024;
 
 /**
- * Reads a file that a flag names and that is read again while the server runs: it may have been replaced by something that
- * never ends, such as a pipe or a device. Throws UsageError for what is not a regular file of at most 1 MiB.
+ * Reads a file that a flag names and that is read again while the server runs. It may have been replaced by something
+ * that never ends, such as a pipe or a device. Throws UsageError unless it is a regular file of at most 1 MiB.
  */
 export function readFollowedFile(flag: string, file: string): string {
   let descriptor: number | undefined;
   try {
-    // Without waiting: opening a pipe waits for whoever writes to it.
+    // Do not block: opening a pipe waits for its writer.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) throw new UsageError(`--${flag}: ${file} is not a regular file`);
@@ -37,7 +37,7 @@ export function readFollowedFile(flag: string, file: string): string {
   }
 }
 
-/** Reads and parses a file that a flag names; what `parse` throws becomes one line with the flag's name. */
+/** Reads and parses a file that a flag names. An exception of `parse` becomes one line with the flag's name. */
 export function parseSettingsFile<T>(
   flag: string,
   file: string,
@@ -53,14 +53,14 @@ export function parseSettingsFile<T>(
   }
 }
 
-/** The certificates of a PEM bundle; one without any is refused, and so is a key that nothing may be checked with. */
+/** Reads the certificates of a PEM bundle. Refuses a bundle without certificates, and a key that is too weak to use. */
 export function readCertificates(flag: string, file: string): Certificate[] {
   const certificates = parseSettingsFile(flag, file, parseCertificatesPem);
   if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
   for (const [index, { publicKey, subject }] of certificates.entries()) {
     if (publicKey.weakness === undefined) continue;
     const which = `certificate ${index + 1} (${formatDistinguishedName(subject)})`;
-    throw new UsageError(`--${flag}: ${file}: the key of ${which} is not fit for use: ${publicKey.weakness}`);
+    throw new UsageError(`--${flag}: ${file}: the key of ${which} is not usable: ${publicKey.weakness}`);
   }
   return certificates;
 }

@@ -4,10 +4,10 @@ import { basename, dirname, join } from "node:path";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
- * Writes a whole file so that a reader, or a crash at any point, sees the old contents or the new ones and never a part:
- * a new file beside it, flushed, renamed over it, the folder flushed. Mode, owner and hard links of a file that was there
- * before do not matter: it is replaced and not written to. A link is replaced too, and what it leads to stays as it is.
- * Throws UnusableFile when the name is, or leads to, something else than a file.
+ * Writes a whole file. A reader, or a crash at any point, sees the old contents or the new ones, never a part. It
+ * writes a new file in the same folder, flushes it, renames it over the old one and flushes the folder. So mode, owner
+ * and hard links of an existing file do not matter: it is replaced, not written to. A symbolic link is replaced too,
+ * and its target stays unchanged. Throws UnusableFile when the name is, or links to, something other than a file.
  */
 export function writeFileAtomically(
   file: string,
@@ -36,10 +36,12 @@ export function writeFileAtomically(
   flushFolder(dirname(file));
 }
 
-/** In bytes a name may have 255; a character has up to four. */
+/** A name may have 255 bytes, and a character takes up to four. */
 const longestPrefix = 50;
 
-/** Throws UnusableFile when a name is, or leads to, a folder, a pipe, a device or a socket: a rename would remove it. */
+/**
+ * Throws UnusableFile when a name is, or links to, a folder, a pipe, a device or a socket: a rename would remove it.
+ */
 export function checkReplaceable(file: string): void {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status === undefined || status.isFile()) return;
@@ -47,7 +49,7 @@ export function checkReplaceable(file: string): void {
   throw new UnusableFile(`${file} is ${what}; name a file`);
 }
 
-/** Makes renames in a folder last through a power cut. */
+/** Makes renames in a folder survive a power cut. */
 export function flushFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {
@@ -57,7 +59,7 @@ export function flushFolder(folder: string): void {
   }
 }
 
-/** For keys, and what holds them: only the owner reads it. */
+/** For files that contain keys: only the owner may read them. */
 export const writePrivateFile = (file: string, contents: string | Uint8Array): void =>
   writeFileAtomically(file, contents, { mode: 0o600 });
 

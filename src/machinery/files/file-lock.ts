@@ -4,27 +4,33 @@ import { DatabaseSync } from "node:sqlite";
 const busy = 5;
 
 /**
- * A lock that the system holds on a file for this process, so that it ends with the process in whatever way that ends.
- * Node offers no such lock but through SQLite, whose empty database the file is: nothing is ever written to it. Do not open
- * the file otherwise: on POSIX, closing it anywhere in the process gives the lock up.
+ * A lock that the operating system holds on a file for this process. It is released however the process ends. Node.js
+ * offers such locks only through SQLite: the file is an empty SQLite database, and nothing is ever written to it. Never
+ * open the file in another way: on POSIX, closing it anywhere in the process releases the lock.
  */
 export class FileLock {
   readonly #database: DatabaseSync;
 
-  /** Makes the file (0600) unless it is there: whoever can read it can hold the lock. Throws when it can't be opened. */
+  /**
+   * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot
+   * be opened.
+   */
   constructor(file: string) {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
     this.#database = new DatabaseSync(file);
   }
 
-  /** False when anybody else holds the lock and goes on to; blocks the process while it waits. */
+  /**
+   * Takes the lock exclusively. Blocks the process while it waits. Returns false when another process still holds the
+   * lock.
+   */
   takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
     return this.#take(`PRAGMA busy_timeout = ${waitMilliseconds}`, "BEGIN EXCLUSIVE");
   }
 
-  /** False when somebody holds the lock alone. */
+  /** Takes the lock together with others. Returns false when another process holds it exclusively. */
   takeTogether(): boolean {
-    return this.#take("BEGIN", "SELECT count(*) FROM sqlite_schema"); // the reading takes the lock
+    return this.#take("BEGIN", "SELECT count(*) FROM sqlite_schema"); // the read takes the lock
   }
 
   release(): void {

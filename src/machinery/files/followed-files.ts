@@ -2,19 +2,19 @@ import { statSync } from "node:fs";
 
 export interface FollowedFilesOptions<T> {
   readonly files: readonly string[];
-  /** Reads them; what it throws at the start is thrown, and later leaves the last good value in place. */
+  /** Reads the files. An exception at the start is thrown to the caller; later, the last good value stays in use. */
   readonly load: () => T;
-  /** Told once of each state of the files that could not be read. */
+  /** Called once for each version of the files that could not be read. */
   readonly onFailure?: (error: unknown) => void;
 }
 
 /**
- * What files say, as they are now: the returned function reads them again when they have changed. While they cannot be
- * read, or do not fit each other because one of them is being replaced, the last value that could is used.
+ * Returns a function that returns the current content of files. It reads them again when they have changed. While they
+ * cannot be read, or do not match each other because one is just being replaced, the last good value is used.
  */
 export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<T>): () => T {
   const version = (): string => files.map(fileVersion).join();
-  // The version comes first: a change while the files are read is then seen at the next look.
+  // Take the version first: a change during the read is then noticed at the next check.
   let seen = version();
   let value = load();
   let failed: { readonly version: string; readonly at: number } | undefined;
@@ -34,16 +34,22 @@ export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<
   };
 }
 
-/** What could not be read is tried again after this long, though the files did not change: descriptors were short, say. */
+/**
+ * After a failed read, try again after this time even if the files did not change: the process may have been short of
+ * descriptors.
+ */
 const retryMilliseconds = 10_000;
 
-/** Changes with the file, and with its rights: times alone do not tell a file from another one that was copied over it with its times. */
+/**
+ * Changes with the file and with its permissions. Times alone are not enough: a copy can keep the times of its
+ * original.
+ */
 function fileVersion(file: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(file);
     return `${ino}/${size}/${mtimeMs}/${ctimeMs}`;
   } catch (error) {
-    // Absent, or in a folder that may not be looked into: reading it says so.
+    // The file is missing, or its folder cannot be searched. Reading it will report the error.
     return error instanceof Error && "code" in error ? String(error.code) : "unknown";
   }
 }

@@ -4,25 +4,25 @@ import type { LogOutput } from "./log-output.ts";
 
 export interface LineWriterOptions {
   readonly output: LogOutput;
-  /** Lines that wait for the disk or for a reader; more are lost. */
+  /** The limit for lines that wait for the disk or for a reader. Beyond it, lines are lost. */
   readonly maximumBytes: number;
-  /** How long a line waits for more of them before it is written. */
+  /** How long a line waits for more lines before it is written. */
   readonly flushMilliseconds: number;
-  /** Called each time that nothing could be written; it is tried again by itself. */
+  /** Called for each failed write. The writer retries by itself. */
   readonly onFailure?: (error: unknown) => void;
-  /** Called when lines are written again, with how many were lost meanwhile. */
+  /** Called when writing works again, with the number of lines that were lost. */
   readonly onRecovered?: (lostLines: number) => void;
 }
 
 interface Chunk {
   bytes: Buffer;
   readonly lines: number;
-  /** So much has been written. */
+  /** How many bytes have been written. */
   offset: number;
 }
 
 const retryMilliseconds = 1000;
-/** A pipe is full until its reader has read: that is no failure, and soon over. */
+/** A full pipe is not a failure: it soon has room, when its reader reads. */
 const fullPipeMilliseconds = 20;
 const newline = 0x0a;
 
@@ -32,14 +32,15 @@ const statOf = promisify(fstat);
 const truncate = promisify(ftruncate);
 
 /**
- * Appends lines without ever blocking the process: what cannot be written waits in a bounded buffer, is tried again, and is
- * lost and counted when the buffer is full. Lines are written whole: a half one that a full disk left is cut off again.
+ * Appends lines without ever blocking the process. Lines that cannot be written wait in a bounded buffer and are
+ * retried. When the buffer is full, lines are dropped and counted. Only whole lines are written: half a line on a full
+ * disk is cut off again.
  */
 export class LineWriter {
   readonly #options: LineWriterOptions;
   #output: LogOutput;
   #waiting: string[] = [];
-  /** Those before it are in chunks already. */
+  /** Lines before this index are in chunks already. */
   #firstWaiting = 0;
   #waitingBytes = 0;
   #chunk: Chunk | undefined;
@@ -48,7 +49,7 @@ export class LineWriter {
   #isFailing = false;
   #isClosed = false;
   #lostSinceFailure = 0;
-  /** Lines that will never be written. */
+  /** The number of lines that will never be written. */
   lostLines = 0;
 
   constructor(options: LineWriterOptions) {
@@ -56,7 +57,7 @@ export class LineWriter {
     this.#output = options.output;
   }
 
-  /** Takes a line that ends with a newline. False when it is lost. */
+  /** Takes a line that ends with a newline. Returns false when the line is lost. */
   write(line: string): boolean {
     const bytes = Buffer.byteLength(line);
     const unwritten = this.#chunk === undefined ? 0 : this.#chunk.bytes.length;
@@ -71,7 +72,10 @@ export class LineWriter {
     return true;
   }
 
-  /** Writes what waits, or tries to for so long, and closes. Resolves with how many lines could not be written. */
+  /**
+   * Writes the waiting lines, at most for the given time, and closes. Resolves with the number of lines that could not
+   * be written.
+   */
   async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -81,15 +85,15 @@ export class LineWriter {
     clearTimeout(timer);
     clearTimeout(this.#timer);
     const left = (this.#chunk?.lines ?? 0) + this.#waiting.length - this.#firstWaiting;
-    // A write that hangs goes on in the system: its descriptor must not become that of another file.
+    // A hanging write continues in the kernel: its descriptor must not be reused for another file.
     if (this.#writing === undefined && this.#output.fd > 2) closeSync(this.#output.fd);
     return left;
   }
 
-  /** One try, for a process that is about to end: it waits for nothing. */
+  /** Tries once, without waiting. For a process that is about to exit. */
   flushAtExit(): void {
     if (this.#isClosed) return;
-    // What is being written is in the system's hands.
+    // The kernel already has the chunk that is being written.
     if (this.#writing !== undefined) this.#chunk = undefined;
     try {
       for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
@@ -97,7 +101,7 @@ export class LineWriter {
         if (chunk.offset === chunk.bytes.length) this.#chunk = undefined;
       }
     } catch {
-      // There is nobody left to tell.
+      // The process is ending: there is no place to report this.
     }
   }
 
@@ -142,7 +146,7 @@ export class LineWriter {
     this.#options.onRecovered?.(lost);
   }
 
-  /** Whole lines, as many as one write should take. */
+  /** Returns whole lines, as many as one write should take. */
   #nextChunk(): Chunk | undefined {
     if (this.#chunk !== undefined) return this.#chunk;
     if (this.#firstWaiting === this.#waiting.length) {
@@ -164,8 +168,9 @@ export class LineWriter {
   }
 
   /**
-   * Takes the beginning of a line, that the disk had just room for, off the file's end: other processes append to it too, and
-   * the rest of the line would come after theirs. Where it cannot be taken off it gets an end. The line is written whole later.
+   * Removes the first part of a line, for which the disk just had room, from the end of the file. Other processes
+   * append to the file too, and the rest of the line would land after their lines. When it cannot be removed, it gets a
+   * line break. The whole line is written later.
    */
   async #takeBackHalfLine(chunk: Chunk): Promise<void> {
     const lineStart = chunk.offset === 0 ? 0 : chunk.bytes.lastIndexOf(newline, chunk.offset - 1) + 1;
@@ -178,7 +183,7 @@ export class LineWriter {
   }
 }
 
-/** Takes bytes off a file's end if they are there. */
+/** Removes bytes from the end of a file if the file ends with them. */
 async function cutOff(fd: number, bytes: Buffer): Promise<boolean> {
   const { size } = await statOf(fd);
   const { buffer } = await readBytes(fd, Buffer.alloc(bytes.length), 0, bytes.length, size - bytes.length);

@@ -1,30 +1,30 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import type { Stats } from "node:fs";
 
-/** What lines are appended to. */
+/** Where log lines are appended. */
 export interface LogOutput {
-  /** Writing to it never blocks on a reader: what is no file is opened so that it answers EAGAIN. */
+  /** Writing never blocks on a reader: everything except a regular file is opened so that it answers EAGAIN. */
   readonly fd: number;
   readonly isFile: boolean;
-  /** So much is written at once and stays together although other processes write there too. */
+  /** A write of up to this size stays in one piece even when other processes write to the same output. */
   readonly atomicBytes: number;
-  /** Another output in place of this one, when its file was moved or removed. */
+  /** Returns a new output when the file was moved or removed. */
   reopened?(): LogOutput | undefined;
 }
 
 const fileChunkBytes = 256 * 1024;
-/** PIPE_BUF of Linux. */
+/** PIPE_BUF on Linux. */
 const pipeChunkBytes = 4096;
-/** How often a file is looked for at its path. */
+/** How often to check that the file is still at its path. */
 const lookMilliseconds = 1000;
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_WRONLY } = constants;
 
 /**
- * Opens a file to append to, for its owner alone (0600, also when it was there before with other rights), or a device or a
- * pipe with a reader. A last line without an end, which a crash left, gets one. When the file is moved away or removed, as
- * logrotate does, `reopened` finds that within a second and makes the file anew. Throws what the system says, and for links
- * and for files of somebody else.
+ * Opens a file for appending, readable only by its owner (0600, even when it existed with other permissions), or a
+ * device, or a pipe with a reader. A last line without a line break, from a crash, gets one. When the file is moved or
+ * removed, as logrotate does, `reopened` notices within a second and creates it again. Throws the system's error, and
+ * an error for links and for files of other users.
  */
 export function openLogFile(path: string): LogOutput {
   const fd = openFile(path);
@@ -40,10 +40,10 @@ export function openLogFile(path: string): LogOutput {
   }
 }
 
-/** Links are not followed: another user's link in a shared folder would choose the file. */
+/** Does not follow links: in a shared folder, another user's link could choose the file. */
 function openFile(path: string): number {
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
-  // A pipe that is opened for reading too would be its own reader.
+  // A pipe that is opened for reading and writing would be its own reader.
   const access = isFile ? O_RDWR | O_CREAT : O_WRONLY;
   return openSync(path, access | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o600);
 }
@@ -60,7 +60,7 @@ function endLastLine(fd: number, size: number): void {
     try {
       writeSync(fd, "\n");
     } catch {
-      // The disk is full: the writer says so when there is something to write.
+      // The disk is full: the writer reports it at the next write.
     }
   }
 }
@@ -81,15 +81,15 @@ function reopener(
       closeSync(fd);
       return next;
     } catch {
-      // What is there now cannot be used: the file that was moved is still a good place.
+      // The new file cannot be used: continue to write to the moved file.
       return undefined;
     }
   };
 }
 
 /**
- * Standard output (1) or standard error (2). A pipe or a terminal is opened anew, so that not blocking is a matter of this
- * process alone; a socket (systemd's journal) is set so.
+ * Standard output (1) or standard error (2). A pipe or a terminal is opened again, so that non-blocking mode affects
+ * only this process. A socket (systemd's journal) is switched to non-blocking mode.
  */
 export function standardOutput(fd: 1 | 2): LogOutput {
   const isFile = isRegular(fd);
@@ -98,7 +98,7 @@ export function standardOutput(fd: 1 | 2): LogOutput {
     const own = openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK);
     return { fd: own, isFile: false, atomicBytes: pipeChunkBytes };
   } catch {
-    // The runtime's own stream over a socket takes its blocking away when it is made.
+    // When Node.js creates its own stream for a socket, it makes the socket non-blocking.
     void (fd === 1 ? process.stdout : process.stderr);
     return { fd, isFile: false, atomicBytes: pipeChunkBytes };
   }
@@ -108,6 +108,6 @@ function isRegular(fd: number): boolean {
   try {
     return fstatSync(fd).isFile();
   } catch {
-    return false; // it was closed before the process began
+    return false; // it was closed before the process started
   }
 }

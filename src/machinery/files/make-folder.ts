@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Makes a folder, and those above it that are missing. Throws the system's error. Node's own `recursive` never ends
- * where the system denies that the folder above exists, as in /proc.
+ * Creates a folder and its missing parents. Throws the system's error. Node.js's own `recursive` loops forever where
+ * the system denies that the parent folder exists, as in /proc.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];
@@ -12,7 +12,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
     try {
       mkdirSync(folder, { mode });
     } catch (error) {
-      // Somebody else has made it at the same moment.
+      // Another process has created it at the same moment.
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     }
   }

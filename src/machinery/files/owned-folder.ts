@@ -6,29 +6,29 @@ import { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
-/** A folder that this process uses, until it releases it. */
+/** A folder that this process uses until it releases it. */
 export interface OwnedFolder {
-  /** Tells whoever wants the folder too where its owner can be reached. */
+  /** Records the owner's address, for the error message of other processes that want the folder. */
   describe(address: string): void;
   release(): void;
 }
 
-/** One process holds it: the owner. */
+/** Held by one process: the owner. */
 const ownerLock = "owner.lock";
-/** Every process that the owner has started holds it together with the others. */
+/** Held as a shared lock by every process that the owner has started. */
 const membersLock = "members.lock";
-/** Who the owner is, for people; stale after a kill. */
+/** Tells people who the owner is. Stale after a kill. */
 const ownerFile = "owner.json";
 
-/** So much must be free at the start: a new store, keys and certificates take a third of it. */
+/** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
-/** The processes of an owner that was killed end by themselves, soon after it. */
+/** After an owner was killed, the processes that it started exit by themselves within this time. */
 const membersEndMilliseconds = 10_000;
 
 /**
- * Makes a folder (0700) unless it is there, and takes it: one owner at a time has it, and a crash or SIGKILL ends that too,
- * since the system holds the lock. Throws UnusableFile, with one line on what to do, when another process has it, when
- * other users could write to it, when it can't be written, or when its disk is full.
+ * Creates a folder (0700) unless it exists, and takes ownership. Only one process can own it. The operating system
+ * holds the lock, so a crash or SIGKILL releases it. Throws UnusableFile, with one line on what to do, when another
+ * process owns the folder, other users can write to it, it is not writable, or the disk is full.
  */
 export function ownFolder(folder: string): OwnedFolder {
   let lock: FileLock | undefined;
@@ -40,9 +40,7 @@ export function ownFolder(folder: string): OwnedFolder {
     const members = new FileLock(join(folder, membersLock));
     try {
       if (!members.takeAlone({ waitMilliseconds: membersEndMilliseconds })) {
-        throw new UnusableFile(
-          `${folder}: processes of an owner that was killed still use it; end them, then try again`,
-        );
+        throw new UnusableFile(`${folder}: processes of a killed server still use it; end them, then try again`);
       }
     } finally {
       members.release();
@@ -53,11 +51,11 @@ export function ownFolder(folder: string): OwnedFolder {
     lock?.release();
     throw withReason(folder, error);
   }
-  const held = lock; // for as long as this object lives: a lock that is collected as garbage is given up
+  const held = lock; // keeps the lock reachable: a garbage-collected lock is released
   return { describe: (address) => writeOwner(folder, address), release: () => held.release() };
 }
 
-/** Uses a folder as a process that its owner has started: the next owner waits until this one has released it, or ended. */
+/** Uses a folder as a process that the owner started. The next owner waits until this process releases it or exits. */
 export function joinFolder(folder: string): OwnedFolder {
   const lock = new FileLock(join(folder, membersLock));
   if (!lock.takeTogether()) throw inUse(folder);
@@ -67,10 +65,10 @@ export function joinFolder(folder: string): OwnedFolder {
 function checkFolder(folder: string): void {
   makeFolder(folder, { mode: 0o700 });
   const status = statSync(folder);
-  if (!status.isDirectory()) throw new UnusableFile(`${folder} is no folder; name another`);
+  if (!status.isDirectory()) throw new UnusableFile(`${folder} is not a folder; name another`);
   const { uid, mode } = status;
   const user = process.getuid?.();
-  if (user === undefined) return; // Windows: no modes
+  if (user === undefined) return; // Windows has no file modes
   if (uid !== user) {
     throw new UnusableFile(`${folder} belongs to another user (uid ${uid}); chown it to uid ${user}, or name another`);
   }
@@ -80,12 +78,15 @@ function checkFolder(folder: string): void {
   }
 }
 
-/** A full disk, a quota, a read-only file system: known now, in one line, and not in the middle of the start. */
+/**
+ * Finds a full disk, a quota or a read-only file system now, with a one-line error, instead of in the middle of the
+ * start.
+ */
 function checkRoom(folder: string): void {
   const ballast = join(folder, `room.${randomBytes(6).toString("hex")}.new`);
   const descriptor = openSync(ballast, "wx", 0o600);
   try {
-    rmSync(ballast); // at once: its pages are free again as soon as it is closed, also by a kill
+    rmSync(ballast); // remove it while it is open: closing frees the space, even after a kill
     const block = Buffer.alloc(2 ** 20, 0xff);
     for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
   } catch (cause) {
@@ -98,7 +99,7 @@ function checkRoom(folder: string): void {
   }
 }
 
-/** What a kill has left in the middle of `writeFileAtomically`: there may be keys in it. */
+/** Removes the temporary files of a `writeFileAtomically` that a kill interrupted. They may contain keys. */
 function removeUnfinishedFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (/\.[0-9a-f]{12}\.new$/.test(name)) rmSync(join(folder, name), { force: true });
@@ -115,7 +116,7 @@ function inUse(folder: string): UnusableFile {
     if (typeof pid === "number") owner = `the process ${pid}`;
     if (typeof address === "string") owner += ` at ${JSON.stringify(address)}`;
   } catch {
-    // It has just started, or its disk is full: the refusal stands without its name.
+    // The owner has just started, or its disk is full: the error then does not name it.
   }
   return new UnusableFile(`${folder} is in use by ${owner}; end that one, or name another folder`);
 }

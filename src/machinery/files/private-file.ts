@@ -2,18 +2,19 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
- * Reads a private key, or what holds one, as ssh does: throws UnusableFile when other users may read or write it, when it is
- * another user's (root's aside), or when it is no file. Undefined when nothing is there.
+ * Reads a private key, or a file that contains one, as strictly as ssh: throws UnusableFile when other users may read
+ * or write it, when it belongs to another user (except root), or when it is not a regular file. Undefined when the file
+ * does not exist.
  */
 export function readPrivateFile(file: string): string | undefined {
   const descriptor = openIfThere(file);
   if (descriptor === undefined) return undefined;
   try {
-    // Of what is open, so that nobody can exchange it between the look and the reading.
+    // Check the open file, so that it cannot be replaced between the check and the read.
     const status = fstatSync(descriptor);
-    if (!status.isFile()) throw new UnusableFile(`${file} is no file; name one that holds the key`);
+    if (!status.isFile()) throw new UnusableFile(`${file} is not a file; name one that holds the key`);
     const user = process.getuid?.();
-    if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows: no modes
+    if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows has no file modes
     if (status.uid !== user && status.uid !== 0) {
       throw new UnusableFile(`${file} belongs to another user (uid ${status.uid}); chown it, or name another`);
     }
@@ -28,7 +29,7 @@ export function readPrivateFile(file: string): string | undefined {
 }
 
 function openIfThere(file: string): number | undefined {
-  const { O_RDONLY, O_NONBLOCK } = constants; // a pipe without a writer would never open
+  const { O_RDONLY, O_NONBLOCK } = constants; // opening a pipe without a writer would block forever
   try {
     return openSync(file, O_RDONLY | O_NONBLOCK);
   } catch (error) {

@@ -6,9 +6,9 @@ import { standardOutput } from "./log-output.ts";
 const maximumBytes = 1024 * 1024;
 
 /**
- * The log of a long-running process: JSON lines on standard error. It never blocks and never ends the process, whoever
- * reads it: a full disk, a reader that stopped or has gone loses lines, and a line says later how many. Bugs that nobody
- * caught are logged here too, see `logFaults`.
+ * The log of a long-running process: JSON lines on standard error. It never blocks or ends the process. When the disk
+ * is full or the reader stops, lines are lost, and a later line says how many. Uncaught errors are logged here too: see
+ * `logFaults`.
  */
 export function openProcessLog(level: string): Logger {
   const writer = new LineWriter({
@@ -26,19 +26,21 @@ export function openProcessLog(level: string): Logger {
 }
 
 /**
- * What nobody caught. A promise that nobody awaited is one failed piece of work: it is logged, and the process goes on. After
- * an exception out of a callback nobody knows what was left half done: it is logged, and the process ends with exit code 1,
- * to be started again; acknowledged writes are on disk. A refusal of the system (no descriptors, no room, a broken
- * connection) is no bug, and leaves nothing half done in memory: the process goes on.
+ * Handles uncaught errors. An unhandled rejection means that one piece of work failed: it is logged, and the process
+ * continues. After an exception from a callback, the state may be half changed: it is logged, and the process exits
+ * with code 1, so that its supervisor restarts it. Acknowledged writes are on disk. An error of the operating system
+ * (no descriptors, no space, a broken connection) is not a bug and leaves no half-changed state: the process continues.
  */
 function logFaults(log: Logger): void {
-  process.on("unhandledRejection", (error) => log.error({ err: error }, "a failure that nobody handled; going on"));
+  process.on("unhandledRejection", (error) =>
+    log.error({ err: error }, "an unhandled rejection; the process continues"),
+  );
   process.on("uncaughtException", (error) => {
     if (isRefusalOfSystem(error)) {
-      log.error({ err: error }, "the system refused something that nobody handled; going on");
+      log.error({ err: error }, "an unhandled system error; the process continues");
       return;
     }
-    log.fatal({ err: error }, "a bug: the process ends, and has to be started again");
+    log.fatal({ err: error }, "a bug: the process ends and must be restarted");
     process.exit(1);
   });
 }

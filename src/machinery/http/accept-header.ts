@@ -9,8 +9,8 @@ export interface AcceptClause {
 const maximumClauses = 64;
 
 /**
- * The clauses of an Accept header in order of preference (upstream: goautoneg's `ParseAccept`). Malformed clauses are left
- * out; names are compared as they are, upper case is not lowered. What follows the 64th clause is ignored.
+ * Parses an Accept header to clauses in order of preference (upstream: goautoneg's `ParseAccept`). Malformed clauses
+ * are skipped. Names are compared as sent: upper case is not converted. At most 64 clauses are read.
  */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = [];
@@ -38,7 +38,10 @@ function withParameters(
   return { ...range, quality, parameters };
 }
 
-/** goautoneg's order is no strict one, so the answer depends on the algorithm: Go's, an insertion sort for short slices. */
+/**
+ * goautoneg's order is not a strict order, so the result depends on the sorting algorithm. This is Go's: insertion sort
+ * for short slices.
+ */
 function sortByPreference(clauses: AcceptClause[]): AcceptClause[] {
   for (let end = 1; end < clauses.length; end++) {
     for (let at = end; at > 0; at--) {
@@ -57,8 +60,8 @@ const isPreferred = (one: AcceptClause, other: AcceptClause): boolean =>
   (one.subtype !== "*" && other.subtype === "*");
 
 /**
- * Whether a route that produces these types is chosen at all (upstream: go-restful's `matchesAccept`): types are compared
- * without parameters, of the wildcards only `*` + `/*` counts.
+ * Whether the router may choose a route that produces these types (upstream: go-restful's `matchesAccept`). Types are
+ * compared without parameters, and the only wildcard is `*` + `/*`.
  */
 export function routeAccepts(header: string, produces: readonly string[]): boolean {
   return header.split(",").some((part) => {

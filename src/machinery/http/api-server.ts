@@ -20,7 +20,7 @@ export interface ApiServerOptions extends Pick<
   ChainOptions,
   "authenticate" | "impersonate" | "authorize" | "withoutIdentity" | "identityWarnings" | "handleResource"
 > {
-  /** Every kind that is served, stored or not: the order of groups and versions is that of discovery. */
+  /** Every served kind, stored or not. Discovery lists groups and versions in this order. */
   readonly definitions: readonly Definition[];
   readonly openApi: OpenApiSource;
   /** Paths outside the API that features answer. */
@@ -29,16 +29,16 @@ export interface ApiServerOptions extends Pick<
   readonly log: ChainLog;
   readonly audit?: AuditLog & { counts(): AuditCounts };
   readonly signetVersion: string;
-  /** Host and port, known once the server listens. */
+  /** Host and port. Known once the server listens. */
   serverAddress(): string;
-  /** Watches that are open now. */
+  /** The number of open watches. */
   openStreams(): number;
   /** Upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight`. */
   readonly maximumReads?: number;
   readonly maximumWrites?: number;
 }
 
-/** The whole server behind a listener, or behind an in-process client: the chain with everything that it leads to. */
+/** The whole server behind a listener or an in-process client: the request chain and all its handlers. */
 export function createApiServer(options: ApiServerOptions): { readonly handler: Handler; readonly metrics: Metrics } {
   const { maximumReads = 400, maximumWrites = 200 } = options;
   const readOnlyQueue = queueOf(maximumReads);
@@ -83,6 +83,6 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   return { handler, metrics };
 }
 
-/** As many may wait as run, times four; a single user may fill a quarter of the queue. */
+/** Up to four times as many requests may wait as run. A single user may use a quarter of the queue. */
 const queueOf = (concurrency: number): FairQueue =>
   new FairQueue({ concurrency, queueLength: concurrency * 4, queueLengthPerUser: concurrency });

@@ -5,21 +5,21 @@ import type { AnsweredRequest } from "./request-chain.ts";
 
 export interface AuditOptions {
   readonly clock: Clock;
-  /** Appends one line of JSON, its newline included; must not block. */
+  /** Appends one line of JSON, including its newline. Must not block. */
   write(line: string): void;
 }
 
-/** Sees every request: when it is answered, and a watch once more when it ends. */
+/** Receives every request when it is answered, and a watch a second time when it ends. */
 export interface AuditLog {
   answered(request: AnsweredRequest): void;
   streamEnded(request: AnsweredRequest): void;
 }
 
 /**
- * Writes who did what to which object and who allowed it, as events of `audit.k8s.io/v1` at upstream's level Metadata: no
- * bodies and no headers. Of a query only the API's own parameters are written: others may carry a token by mistake. A watch
- * has two events with one id (ResponseStarted, ResponseComplete), everything else one. The annotations' keys are upstream's
- * in both profiles, as the kind of the event is.
+ * Writes who did what to which object, and who allowed it, as events of `audit.k8s.io/v1` at upstream's level Metadata:
+ * without bodies and headers. Only the API's own query parameters are written, because others may contain a token by
+ * mistake. A watch has two events with the same id (ResponseStarted, ResponseComplete); every other request has one. In
+ * both naming profiles, the event's kind and annotation keys are upstream's.
  */
 export function createAuditLog({ clock, write }: AuditOptions): AuditLog {
   const writeEvent = (stage: "ResponseStarted" | "ResponseComplete", answered: AnsweredRequest): void => {
@@ -52,12 +52,12 @@ export function createAuditLog({ clock, write }: AuditOptions): AuditLog {
   };
 }
 
-/** RFC 3339 with microseconds, as the event's readers expect it. */
+/** RFC 3339 with microseconds, as readers of audit events expect. */
 const microTimestamp = (milliseconds: number): string => `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
 
 const isStream = ({ response: { body } }: AnsweredRequest): boolean => typeof body === "object" && "start" in body;
 
-/** Upstream's bound. */
+/** Upstream's limit. */
 const longestUserAgent = 1024;
 const longestUri = 4096;
 
@@ -83,7 +83,7 @@ const auditUser = ({ username, uid, groups, extra }: UserInfo): object => ({ use
 
 type ObjectInfo = Exclude<NonNullable<AnsweredRequest["info"]>, { readonly kind: "path" }>;
 
-/** Of a create the path does not know the name, and never the uid: those are of the object that was answered. */
+/** The path of a create contains no name, and no path contains the uid: they come from the object in the answer. */
 function objectReference(
   { response: { audited } }: AnsweredRequest,
   { resource, namespace, name, group, version, subresource }: ObjectInfo,
@@ -101,7 +101,7 @@ function objectReference(
   };
 }
 
-/** Without the message of a failure: it may quote what was sent. */
+/** Without a failure's message: it may quote the caller's input. */
 function responseStatus({ request, authenticatedUser, response: { status, audited } }: AnsweredRequest): object {
   if (status < 400) return { metadata: {}, code: status };
   const isUnauthenticated = status === 401 && authenticatedUser === undefined;
@@ -114,14 +114,14 @@ function responseStatus({ request, authenticatedUser, response: { status, audite
   };
 }
 
-/** Which kinds of credentials a request brought (upstream: `getAuthMethods`). */
+/** The kinds of credentials in a request (upstream: `getAuthMethods`). */
 function attemptedCredentials({ headers, connection }: HttpRequest): string {
   const scheme = /^(basic|bearer) /i.exec(String(headers["authorization"] ?? ""))?.[1]?.toLowerCase();
   const kinds = [scheme, connection.peerCertificates.length > 0 ? "x509" : undefined];
   return kinds.filter((kind) => kind !== undefined).join(", ");
 }
 
-/** Undefined for a request that came to no decision. */
+/** Undefined when there was no authorization decision. */
 function annotations({ decision }: AnsweredRequest): object | undefined {
   if (decision === undefined) return undefined;
   return {

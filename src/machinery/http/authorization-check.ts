@@ -5,7 +5,7 @@ import type { FieldSelector } from "../api/field-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
-/** What a request asks an authorizer for. A list or watch of one name, by its field selector, carries that name. */
+/** The authorizer's input for a request. A list or watch of one name, through a field selector, has that name. */
 export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: string): AuthorizationAttributes {
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;

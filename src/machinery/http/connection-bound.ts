@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 
 export interface ConnectionLimits {
-  /** Connections at the same time, whoever they are of. */
+  /** The maximum number of simultaneous connections from all clients. */
   readonly connections: number;
-  /** Of one client address; an IPv6 address stands for its /64, which one client has as a whole. */
+  /** The maximum per client address. An IPv6 address counts as its /64, because one client usually has a whole /64. */
   readonly connectionsPerAddress: number;
 }
 
-/** Counts connections from their first byte to their last: also those that never end their TLS handshake. */
+/** Counts open connections, including those that never complete their TLS handshake. */
 export class ConnectionBound {
   readonly #limits: ConnectionLimits;
   readonly #countByAddress = new Map<string, number>();
@@ -17,7 +17,7 @@ export class ConnectionBound {
     this.#limits = limits;
   }
 
-  /** Counts a connection until it is closed. False when it is one too many: then it is not counted. */
+  /** Counts a connection until it is closed. Returns false, without counting it, when it exceeds a limit. */
   admits(socket: Socket): boolean {
     const address = addressKey(socket.remoteAddress ?? "");
     const ofAddress = this.#countByAddress.get(address) ?? 0;
@@ -36,7 +36,7 @@ export class ConnectionBound {
   }
 }
 
-/** An address as the system writes it, or the /64 of an IPv6 one. */
+/** An address in the system's notation, or the /64 of an IPv6 address. */
 export function addressKey(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(":")) return mapped ?? address;

@@ -12,7 +12,7 @@ const formatOfType: ReadonlyMap<string, Format> = new Map([
   [contentTypes.protobuf, "protobuf"],
 ]);
 
-/** What nearly every client sends needs no closer look. */
+/** The exact values that nearly every client sends. They need no parsing. */
 const contentTypesOfClients: ReadonlySet<string> = new Set(Object.values(contentTypes));
 
 const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
@@ -23,12 +23,12 @@ const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
 ]);
 
 const token = "[\\w!#$%&'*+.^`|~-]+";
-/** What Go's `mime.ParseMediaType` lets pass: a type, and parameters that have a value. */
+/** The syntax that Go's `mime.ParseMediaType` accepts: a type, and parameters that have a value. */
 const mediaTypeSyntax = new RegExp(
   `^\\s*${token}(?:/${token})?\\s*(?:;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")\\s*)*(?:;\\s*)?$`,
 );
 
-/** The format of an object in a request's body; nothing said means JSON. Throws a 415. */
+/** The format of an object in a request body. Default: JSON. Throws a 415. */
 export function bodyFormat(headers: Headers): Format {
   const format = isMalformed(headers) ? undefined : formatOfType.get(mediaTypeOf(headers).toLowerCase());
   if (format === undefined) {
@@ -39,7 +39,7 @@ export function bodyFormat(headers: Headers): Format {
   return format;
 }
 
-/** The kind of a patch. Throws a 415; the names are compared as they are (upstream: go-restful's `matchesContentType`). */
+/** The type of a patch. Throws a 415. Names are compared as sent (upstream: go-restful's `matchesContentType`). */
 export function patchType(headers: Headers): PatchType {
   const type = patchTypeOfType.get(mediaTypeOf(headers));
   if (type === undefined) throw routeUnsupportedMediaType();

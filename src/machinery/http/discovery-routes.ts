@@ -11,13 +11,13 @@ const discoveryKind = "APIGroupDiscoveryList";
 const discoveryVersions = ["v2", "v2beta1"] as const;
 
 export interface DiscoveryOptions {
-  /** Groups and their versions are listed in the order of their first definition: the first version is preferred. */
+  /** Groups and versions are listed in the order of their first definition. The first version is the preferred one. */
   readonly definitions: readonly Definition[];
-  /** Where clients reach the server, as host and port: known once it listens. */
+  /** The host and port where clients reach the server. Known once it listens. */
   serverAddress(): string;
 }
 
-/** The documents by which clients find the resources, plain and aggregated. All are made once, here. */
+/** The documents with which clients discover the resources, plain and aggregated. All are created once, here. */
 export function discoveryRoutes({ definitions, serverAddress }: DiscoveryOptions): PathRoutes {
   const groups = groupDefinitions(definitions);
   const core = groups.find(({ name }) => name === "");
@@ -78,7 +78,9 @@ function apiGroup({ name, versions }: Group): object {
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
-/** The core group's list has no apiVersion: it is older than that (upstream: `stripVersionNegotiatedSerializer`). */
+/**
+ * The core group's list has no apiVersion: it is older than that field (upstream: `stripVersionNegotiatedSerializer`).
+ */
 const resourceList = (group: string, { version, definitions }: Version): object => ({
   kind: "APIResourceList",
   ...(group !== "" && { apiVersion: "v1" }),
@@ -149,7 +151,7 @@ const storageVersionHash = (groupVersionKind: string): string =>
 const isAggregated = (kind: string, version: string, group: string): boolean =>
   group === discoveryGroup && kind === discoveryKind && discoveryVersions.some((known) => known === version);
 
-/** Answers the whole discovery of some groups to who asks for it in any clause of the Accept header. */
+/** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
   const negotiate = documentNegotiator((kind, version, group) => isAggregated(kind, version, group), {
     isConversionRequired: true,

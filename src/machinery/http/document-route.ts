@@ -6,7 +6,7 @@ import { textResponse } from "./response.ts";
 
 const negotiateDocument = documentNegotiator();
 
-/** A document in JSON or YAML; who asks for protobuf gets JSON. */
+/** Serves a document as JSON or YAML. A client that asks for protobuf gets JSON. */
 export function documentRoute(
   document: object | (() => object),
   options: { readonly isJsonOnly?: boolean } = {},
@@ -24,11 +24,11 @@ export function documentRoute(
   };
 }
 
-/** Bytes under an entity tag of their content (RFC 9110, section 8.8.3). */
+/** Bytes with an entity tag of their content (RFC 9110, section 8.8.3). */
 export interface TaggedDocument {
   readonly contentType: string;
   readonly bytes: Buffer;
-  /** The tag without its quotes: SHA-512 in upper-case hexadecimal, as upstream makes it. */
+  /** The tag without its quotes: SHA-512 in upper-case hexadecimal, as in upstream. */
   readonly tag: string;
 }
 
@@ -37,7 +37,7 @@ export function taggedDocument(document: object, contentType: string): TaggedDoc
   return { contentType, bytes, tag: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
 }
 
-/** The document, or a 304 when the client names its tag. */
+/** The document, or a 304 when the client already has this tag. */
 export function taggedResponse(request: HttpRequest, { contentType, bytes, tag }: TaggedDocument): HttpResponse {
   const headers = { etag: `"${tag}"`, vary: "Accept", "cache-control": "public" };
   const known = request.headers["if-none-match"];

@@ -10,20 +10,20 @@ import type {
 } from "../api/http-message.ts";
 import { errorResponse } from "./response.ts";
 
-/** What all exchanges of a listener share. */
+/** Shared by all exchanges of a listener. */
 export interface ExchangeContext {
   readonly handler: Handler;
   readonly maximumBodyBytes: number;
   /** Exchanges that have not ended, oldest first. */
   readonly open: Set<Exchange>;
-  /** Seconds since the listener began, counted by its sweep: a clock that costs nothing to read. */
+  /** Seconds since the listener started, counted by its sweep. This clock is free to read. */
   readonly tick: { seconds: number };
 }
 
 export interface ExchangeOptions {
   readonly context: ExchangeContext;
   readonly method: string;
-  /** Path and query as they were sent. */
+  /** Path and query, as sent. */
   readonly target: string;
   readonly headers: Headers;
   readonly connection: Connection;
@@ -32,8 +32,8 @@ export interface ExchangeOptions {
 export const noBytes: Buffer = Buffer.alloc(0);
 
 /**
- * One request and its answer on the wire: what HTTP/2 streams and HTTP/1.1 messages have in common. The protocol's own part
- * calls `run` once and `closed` once, whichever way it ended.
+ * One request and its answer on the wire: the common part of HTTP/2 streams and HTTP/1.1 messages. The protocol's own
+ * part calls `run` once, and `closed` once however it ended.
  */
 export abstract class Exchange implements HttpRequest, ByteSink {
   readonly method: string;
@@ -47,7 +47,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   #isClosed = false;
   #isExpired = false;
   #hasAnswered = false;
-  /** Set while a body is written over time. */
+  /** Set while a streaming body is written. */
   #stopStream: (() => void) | undefined;
   #isStream = false;
 
@@ -65,14 +65,14 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   abstract readBody(): Promise<Buffer>;
   abstract write(bytes: Uint8Array): void;
   abstract bufferedBytes(): number;
-  /** Sends the head, and the body when it is whole. */
+  /** Sends the head, and the body when it is complete. */
   protected abstract sendWhole(response: HttpResponse, body: Buffer | string): void;
   protected abstract sendHead(response: HttpResponse): void;
   protected abstract endBody(): void;
-  /** Ends the exchange at once, half-sent answers too. */
+  /** Ends the exchange immediately, even when the answer is half sent. */
   abstract destroy(): void;
 
-  /** Made only for those who look at it: most requests never do. */
+  /** Created on first use: most requests never read it. */
   get signal(): AbortSignal {
     this.#abortController ??= new AbortController();
     if (this.#isClosed || this.#isExpired) this.#abortController.abort();
@@ -88,7 +88,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.context.open.add(this);
     this.context.handler(this).then(
       (response) => this.#tryToAnswer(response),
-      // A handler never rejects. Were it to, its client would wait in vain, and the process would end.
+      // A handler never rejects. If one does, close the exchange: otherwise the client waits forever and the process
+      // exits.
       () => this.destroy(),
     );
   }
@@ -123,7 +124,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     if (!this.#isClosed) this.endBody();
   }
 
-  /** The deadline has passed: whoever works on it is told, the client gets a 504 if it had no answer. */
+  /** The deadline has passed: aborts the signal, and sends a 504 if there was no answer yet. */
   expire(): void {
     this.#isExpired = true;
     this.#abortController?.abort();
@@ -131,7 +132,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#tryToAnswer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
   }
 
-  /** The wire is done with it. */
+  /** The connection has finished with this exchange. */
   protected closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,23 +1,23 @@
 import { tooManyRequests } from "../api/api-error.ts";
 
 export interface FairnessOptions {
-  /** Requests that run at the same time. */
+  /** How many requests may run at the same time. */
   readonly concurrency: number;
-  /** Requests that wait, of all users together. */
+  /** How many requests of all users together may wait. */
   readonly queueLength: number;
-  /** Requests of one user that wait. */
+  /** How many requests of one user may wait. */
   readonly queueLengthPerUser: number;
 }
 
 /**
- * A bound on the requests that run at once. Above it requests wait in a queue for each user, and the queues are served in
- * turn: a user who floods waits for himself. Below it nothing is allocated.
+ * Limits the number of requests that run at once. Above the limit, requests wait in one queue per user, and the queues
+ * take turns: a user who sends too many waits only for their own requests. Below the limit, nothing is allocated.
  */
 export class FairQueue {
   readonly #options: FairnessOptions;
   #running = 0;
   #waiting = 0;
-  /** In the order of their turns. */
+  /** In the order in which the users get their turns. */
   readonly #queues = new Map<string, (() => void)[]>();
 
   constructor(options: FairnessOptions) {
@@ -32,7 +32,10 @@ export class FairQueue {
     return this.#waiting;
   }
 
-  /** Returns undefined when the request may run now, else a promise of its turn. Throws a 429 when too many wait. */
+  /**
+   * Returns undefined when the request may run now, otherwise a promise that resolves when it may. Throws a 429 when
+   * too many requests wait.
+   */
   enter(username: string): Promise<void> | undefined {
     if (this.#running < this.#options.concurrency) {
       this.#running++;
@@ -50,7 +53,7 @@ export class FairQueue {
     });
   }
 
-  /** To be called once for each request that entered, when it has ended. */
+  /** Call it once for each request that entered, when the request has ended. */
   leave(): void {
     const next = this.#queues.entries().next();
     if (next.done) {

@@ -8,7 +8,7 @@ export interface HealthCheck {
   readonly name: string;
   /** Absent: all of them. */
   readonly endpoints?: readonly HealthEndpoint[];
-  /** Throws, or rejects, when something is wrong. Why is logged, never answered. */
+  /** Throws or rejects when something is wrong. The reason is logged but not included in the answer. */
   check(): void | Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export interface HealthOptions {
 const endpoints: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
 const ping: HealthCheck = { name: "ping", check: () => undefined };
 
-/** `/healthz`, `/livez`, `/readyz` and each of their checks (upstream: `healthz.InstallPathHandler`). */
+/** `/healthz`, `/livez`, `/readyz` and a path for each check (upstream: `healthz.InstallPathHandler`). */
 export function healthRoutes({ checks, onFailure }: HealthOptions): PathRoutes {
   const routes = new Map<string, PathRoute>();
   for (const endpoint of endpoints) {

@@ -91,7 +91,7 @@ export class Http1Exchange extends Exchange {
   }
 }
 
-/** What Node's parser says; the bytes that it was given are there for most faults. */
+/** An error of Node.js's parser. For most faults it includes the bytes that were parsed. */
 export interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
@@ -99,8 +99,8 @@ export interface ParseError extends NodeJS.ErrnoException {
 const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 Bad Request" };
 
 /**
- * Answers bytes that are no request, and closes. A connection with an answer still to come gets none for the garbage: it
- * would be taken for that answer.
+ * Answers bytes that are not a valid request, and closes the connection. When an earlier request is still unanswered,
+ * the invalid bytes get no answer: the client would take it for the earlier request's.
  */
 export function refuseMalformed(error: ParseError, socket: Duplex, connection: TlsConnection | undefined): void {
   if (!socket.writable || error.code === "ECONNRESET" || (connection?.openExchanges ?? 0) > 0) {
@@ -123,7 +123,7 @@ interface Refusal {
 function refusalOf(error: ParseError): Refusal {
   switch (error.code ?? "") {
     case "HPE_INVALID_METHOD":
-      // The parser knows a list of methods; upstream takes any word and says that no resource serves it.
+      // The parser knows only a list of methods. Upstream accepts any word, and answers that no resource serves it.
       return /^[A-Z]{1,32} \//.test(error.rawPacket?.toString("latin1", 0, 40) ?? "")
         ? { code: 405, text: "Method Not Allowed", body: `${JSON.stringify(statusOf(routeMethodNotAllowed()))}\n` }
         : badRequestRefusal;

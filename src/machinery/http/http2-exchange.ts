@@ -48,7 +48,7 @@ class Http2Exchange extends Exchange {
     this.#stream = stream;
     this.#tlsConnection = options.connection;
     this.#tlsConnection.openExchanges++;
-    // Once: a closed stream lives until the next full garbage collection, and must not take its exchange along.
+    // once: a closed stream stays in memory until the next full garbage collection, and must not hold its exchange.
     stream.once("close", () => {
       this.#tlsConnection.openExchanges--;
       this.#tlsConnection.activeAtSecond = this.context.tick.seconds;
@@ -109,9 +109,10 @@ class Http2Exchange extends Exchange {
   }
 
   /**
-   * A stream ends only when both sides have: what is left of the request's body is not waited for. The end of a request
-   * without a body is left unread on purpose: Node reads it when the stream closes, after the last write. Were it read
-   * before, each stream would be destroyed with a write under way, which costs an Error with its stack every time.
+   * A stream ends only when both sides have ended. Do not wait for the rest of the request's body. The end of a request
+   * without a body stays unread on purpose: Node.js reads it when the stream closes, after the last write. Reading it
+   * earlier would destroy each stream with a write in progress, and that creates an Error with a stack trace every
+   * time.
    */
   #leaveBody(): void {
     const stream = this.#stream;
@@ -139,12 +140,14 @@ class Http2Exchange extends Exchange {
 export const bodyTooLarge = (maximumBodyBytes: number): Error =>
   tooLarge(`Request entity too large: limit is ${maximumBodyBytes}`);
 
-/** Node joins repeated headers with commas, which could not be told from commas inside: here they become arrays. */
+/**
+ * Node.js joins repeated headers with commas, and these look like commas inside a value. This returns arrays instead.
+ */
 function withRepeatedHeaders(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Headers {
   return Object.keys(headers).length * 2 === rawHeaders.length ? headers : headersOf(rawHeaders);
 }
 
-/** Headers from their wire form, in lower case; repeated ones as arrays in order of arrival. */
+/** Parses raw headers: names in lower case, repeated headers as arrays in order of arrival. */
 export function headersOf(rawHeaders: readonly string[]): Headers {
   const headers: Record<string, string | string[]> = Object.create(null);
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {

@@ -26,15 +26,15 @@ export interface ListenerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
   readonly headerBytes: number;
   readonly headerCount: number;
-  /** Streams at the same time in one HTTP/2 connection. */
+  /** The maximum number of simultaneous streams in one HTTP/2 connection. */
   readonly concurrentStreams: number;
-  /** From the first header to the last byte of the answer; watches have no such end. */
+  /** From the first header to the last byte of the answer. Watches have no such deadline. */
   readonly requestSeconds: number;
-  /** Until the TLS handshake or an HTTP/1.1 request's header is there. */
+  /** The deadline for the TLS handshake, and for the header of an HTTP/1.1 request. */
   readonly handshakeSeconds: number;
-  /** A connection with no request for so long is closed. */
+  /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;
-  /** HTTP/2 resets that a client may send at once, and then each second (CVE-2023-44487). */
+  /** How many HTTP/2 streams a client may reset at once, and then per second (CVE-2023-44487). */
   readonly resetBurst: number;
   readonly resetsPerSecond: number;
 }
@@ -60,38 +60,44 @@ export interface ListenerOptions {
   readonly log?: ListenerLog;
 }
 
-/** pino's shape, as far as it is used. */
+/** The part of pino's interface that is used here. */
 export interface ListenerLog {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** What an idle session gets to close its side, once it was told that this one is closed. */
+/** After its connection was closed, an idle session gets this long to close its side. */
 const closingSeconds = 5;
 
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** Other processes of this user listen there too, and the system spreads connections over them (SO_REUSEPORT). */
+  /**
+   * Other processes of this user listen on the same port, and the kernel distributes connections among them
+   * (SO_REUSEPORT).
+   */
   readonly isPortShared?: boolean;
 }
 
 export interface Listener {
-  /** Resolves with the port that is really used (0 picks one). Rejects when it can't be bound. */
+  /** Resolves with the actual port (0 chooses a free one). Rejects when it cannot be bound. */
   listen(address: ListenAddress): Promise<number>;
-  /** New connections get this certificate; open ones keep theirs. */
+  /** New connections use this certificate. Open connections keep theirs. */
   setCertificate(certificate: ServingCertificate): void;
-  /** Stops accepting, ends watches, waits for requests up to the grace, then cuts what is left. */
+  /**
+   * Stops accepting connections, ends watches, waits for running requests up to the grace period, then closes what is
+   * left.
+   */
   close(options: { readonly graceMilliseconds: number }): Promise<void>;
-  /** Watches that are open now. */
+  /** The number of open watches. */
   openStreams(): number;
-  /** Ends what is overdue; called each second by the listener itself. */
+  /** Ends everything that is overdue. The listener itself calls this every second. */
   sweep(): void;
 }
 
 /**
- * HTTPS with HTTP/2 (through stream events) and HTTP/1.1 on one port. Client certificates are asked for and not judged:
- * that is the authenticators' work, on every connection, since sessions are never resumed.
+ * HTTPS with HTTP/2 (through stream events) and HTTP/1.1 on one port. It requests client certificates but does not
+ * verify them: the authenticators do that for every connection. Sessions are never resumed.
  */
 export function createListener({ handler, certificate, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
@@ -123,7 +129,8 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     keepAliveTimeout: limits.idleSeconds * 1000,
     insecureHTTPParser: false,
   });
-  // Node drops headers over its count silently; a dropped one could be the one that matters. They are counted below.
+  // Node.js silently drops headers beyond this count, and a dropped header could be important. They are counted below
+  // instead.
   server.maxHeadersCount = 0;
 
   const http2Options: ServerOptions = {
@@ -136,7 +143,8 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     streamResetBurst: limits.resetBurst,
     streamResetRate: limits.resetsPerSecond,
     maxSessionMemory: 32,
-    // The HTTP/2 library drops malformed fields in silence: those with blanks come through now, and the chain refuses them.
+    // The HTTP/2 library silently drops malformed header fields. Let those with blanks through: the request chain
+    // refuses them.
     strictFieldWhitespaceValidation: false,
   };
 
@@ -152,7 +160,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
       return startTls(socket);
     }
     refused(socket.remoteAddress);
-    // Before the handshake, which would cost more than the connection.
+    // Close it before the handshake, which would cost more than the connection.
     socket.destroy();
   });
 
@@ -215,7 +223,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
         server.once("error", reject);
         server.listen({ host, port, backlog: 1024, reusePort: isPortShared }, () => {
           server.off("error", reject);
-          // No descriptor is left for a connection: the next may find one.
+          // No file descriptor is left for this connection. The next connection may get one.
           server.on("error", notAccepted);
           resolve((server.address() as AddressInfo).port);
         });
@@ -244,15 +252,15 @@ const secureContextOf = ({ cert, key }: ServingCertificate): SecureContextOption
   cert,
   key,
   minVersion: "TLSv1.2",
-  // An empty list of authorities: Node would load its own roots otherwise.
+  // An empty list of CAs: otherwise Node.js loads its own root certificates.
   ca: [],
-  // A resumed session could skip what a full handshake proves: the peer's chain is not in the ticket.
+  // A resumed session could skip what a full handshake proves: the ticket does not contain the peer's chain.
   secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 });
 
 /**
- * Takes the runtime's own listener off an HTTPS server: that of connections, so that only those within the bound begin TLS;
- * HTTP/1.1's, so that the protocol that was negotiated decides who serves.
+ * Removes Node.js's own listener from an HTTPS server. For connections: only those within the limits may start TLS. For
+ * HTTP/1.1: the negotiated protocol decides who serves the connection.
  */
 function takeListener(server: EventEmitter, event: "connection" | "secureConnection"): (socket: Socket) => void {
   const [listener] = server.listeners(event);

@@ -3,10 +3,10 @@ import type { HttpResponse } from "../api/http-message.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
 import { plainText } from "./response.ts";
 
-/** Upper bounds in seconds (upstream's, thinned). */
+/** Upper bounds in seconds: upstream's, but fewer. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Requests of one kind, counted in plain numbers; prom-client sees them on a scrape only. */
+/** Counts requests of one kind in plain numbers. prom-client reads them only on a scrape. */
 interface Series {
   readonly labels: Record<string, string>;
   readonly countByCode: Map<number, number>;
@@ -33,7 +33,7 @@ interface Inflight {
 
 export interface AuditCounts {
   readonly events: number;
-  /** Events that were lost. */
+  /** The number of lost events. */
   readonly errors: number;
 }
 
@@ -43,7 +43,7 @@ export interface MetricsOptions {
   readonly audit?: () => AuditCounts;
 }
 
-/** The server's own numbers in Prometheus' text format, under upstream's names. */
+/** The server's own metrics in Prometheus' text format, with upstream's names. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #series = new Map<string, Series>();
@@ -120,7 +120,7 @@ export class Metrics {
     });
   }
 
-  /** Counts a request. Labels come from what is served only, never from what a caller made up. */
+  /** Counts a request. Labels come only from served resources, never from a caller's input. */
   observe({ info, isServed, request, response, seconds }: AnsweredRequest): void {
     const resource = isServed && info?.kind === "resource" ? info : undefined;
     const verb = resource ? resource.verb.toUpperCase() : pathVerb(request.method);
@@ -147,7 +147,7 @@ export class Metrics {
     return response;
   }
 
-  /** Histograms keep their own counts in prom-client; these are kept here, so the text is written here too. */
+  /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
   #durations(): string {
     const name = "apiserver_request_duration_seconds";
     const lines = [`# HELP ${name} Time to answer, by verb and resource.`, `# TYPE ${name} histogram`];

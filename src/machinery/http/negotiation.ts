@@ -6,27 +6,27 @@ import type { AcceptClause } from "./accept-header.ts";
 
 export type Format = "json" | "yaml" | "protobuf";
 
-/** What a client may ask for in place of the object (`as=Table;v=v1;g=meta.k8s.io`). */
+/** A form that a client may request instead of the object itself (`as=Table;v=v1;g=meta.k8s.io`). */
 export interface Conversion {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   readonly version: "v1" | "v1beta1";
 }
 
-/** The representation that was agreed on. Frozen and shared: two requests that agree on the same may get the same object. */
+/** The negotiated representation. Frozen and shared: several requests may get the same object. */
 export interface MediaType {
   readonly format: Format;
   /** The Content-Type of a whole answer. */
   readonly contentType: string;
   readonly conversion?: Conversion;
-  /** Indented JSON; asked for by the Accept header only. `isPretty` has the whole rule. */
+  /** Indented JSON, as requested by the Accept header. `isPretty` implements the full rule. */
   readonly isPretty: boolean;
 }
 
-/** What an endpoint can answer. */
+/** The representations that an endpoint supports. */
 export interface Endpoint {
-  /** Collections name the streaming types in their refusal too. */
+  /** For collections, the error also lists the streaming types. */
   readonly isCollection: boolean;
-  /** Reviews and some subresources have no table. */
+  /** Reviews and some subresources have no table form. */
   readonly allowsTable: boolean;
 }
 
@@ -36,7 +36,7 @@ export const contentTypes: Readonly<Record<Format, string>> = {
   protobuf: protobufMediaType,
 };
 
-/** The accepted types in the server's order of preference. */
+/** The supported types, in the server's order of preference. */
 export const acceptedTypes: readonly string[] = Object.values(contentTypes);
 const collectionTypes: readonly string[] = [
   ...acceptedTypes,
@@ -50,15 +50,18 @@ const formats: readonly { readonly format: Format; readonly subtype: string; rea
   { format: "protobuf", subtype: "vnd.kubernetes.protobuf", isStreamable: true },
 ];
 
-/** Bounds the memory of each cache below: clients send few different Accept headers. */
+/** Limits the memory of each cache below. Clients send only a few different Accept headers. */
 const maximumCachedHeaders = 512;
 
-/** The representation of an answer. Throws a 406 in upstream's words. */
+/** Negotiates the representation of an answer. Throws a 406 in upstream's words. */
 export function negotiate(request: Pick<HttpRequest, "headers">, endpoint: Endpoint): MediaType {
   return endpointNegotiators[endpointKey(endpoint)].whole(acceptHeader(request.headers));
 }
 
-/** The representation of a watch's events: JSON lines or length-delimited protobuf; YAML can't be streamed (406). */
+/**
+ * Negotiates the representation of a watch's events: JSON lines or length-delimited protobuf. YAML cannot be streamed
+ * (406).
+ */
 export function negotiateWatch(
   request: Pick<HttpRequest, "headers">,
   endpoint: Pick<Endpoint, "allowsTable">,
@@ -66,14 +69,15 @@ export function negotiateWatch(
   return endpointNegotiators[endpointKey({ isCollection: true, ...endpoint })].stream(acceptHeader(request.headers));
 }
 
-/** The format of an error's Status: JSON when nothing that was asked for can carry it. */
+/** Negotiates the format of a Status: JSON when none of the requested formats can be used. */
 export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaType {
   return statusMediaType(acceptHeader(request.headers));
 }
 
 /**
- * The format of a document at a fixed route. `isConversionAllowed` sees `as`, `v` and `g`; without it no conversion is.
- * With `isConversionRequired` only clauses that ask for one count. Undefined when no clause can be met.
+ * Creates a negotiator for a document with a fixed path. `isConversionAllowed` decides about `as`, `v` and `g`; without
+ * it no conversion is possible. With `isConversionRequired`, only clauses with a conversion count. Returns undefined
+ * when no clause can be met.
  */
 export function documentNegotiator(
   isConversionAllowed?: (kind: string, version: string, group: string) => boolean,
@@ -85,7 +89,10 @@ export function documentNegotiator(
   return (headers) => cached(acceptHeader(headers)).agreed;
 }
 
-/** Whether JSON is to be indented (upstream: `isPrettyPrint`): `pretty` of the query or the Accept header, or a browser. */
+/**
+ * Whether to indent JSON (upstream: `isPrettyPrint`): when `pretty` in the query or the Accept header says so, or for a
+ * browser.
+ */
 export function isPretty(
   request: Pick<HttpRequest, "headers" | "query">,
   mediaType: Pick<MediaType, "isPretty">,
@@ -99,7 +106,7 @@ export function isPretty(
   return typeof userAgent === "string" && /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
 }
 
-/** A format with what its clause asked for. */
+/** A format, with the parameters of its clause. */
 export interface Agreed {
   readonly format: Format;
   readonly as: string;
@@ -115,7 +122,7 @@ interface Restrictions {
   readonly isStream?: boolean;
 }
 
-/** The first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
+/** Chooses the first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
 function agree(header: string, restrictions: Restrictions): Agreed | undefined {
   const { isConversionAllowed, isConversionRequired = false, isStream = false } = restrictions;
   if (header === "" && !isConversionRequired)
@@ -126,7 +133,7 @@ function agree(header: string, restrictions: Restrictions): Agreed | undefined {
       const { parameters } = clause;
       const stream = parameters.get("stream");
       if (stream && (!isStreamable || stream !== "watch")) continue;
-      // A version of the server's own groups can't be chosen.
+      // Clients cannot choose a version of the server's own groups.
       if (parameters.get("sv")) continue;
       const [as, version, group] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
       const isConverted = as !== undefined || version !== undefined || group !== undefined;
@@ -185,7 +192,7 @@ const orThrow =
 const onlyAccepted = (types: readonly string[]): Error =>
   notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);
 
-/** Only called with conversions that `isConversionAllowed` let pass. */
+/** Called only with conversions that `isConversionAllowed` accepted. */
 function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
   const conversion: Conversion | undefined =
     as === "Table" || as === "PartialObjectMetadata" || as === "PartialObjectMetadataList"
@@ -208,7 +215,7 @@ const endpointNegotiators: Readonly<Record<ReturnType<typeof endpointKey>, Endpo
   neither: endpointNegotiator({ isCollection: false, allowsTable: false }),
 };
 
-/** "" stands for a missing header. */
+/** Empty for a missing header. */
 function acceptHeader(headers: Headers): string {
   const value = headers["accept"];
   return value === undefined ? "" : typeof value === "string" ? value : value.join(",");
@@ -220,7 +227,7 @@ function cachedByHeader<T>(compute: (header: string) => T): (header: string) => 
     const known = cache.get(header);
     if (known !== undefined) return known;
     const computed = compute(header);
-    // A flood of different headers empties the cache now and then; it never grows.
+    // Many different headers clear the cache from time to time, but it never grows beyond the limit.
     if (cache.size >= maximumCachedHeaders) cache.clear();
     if (header.length <= 1024) cache.set(header, computed);
     return computed;

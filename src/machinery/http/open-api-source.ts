@@ -11,7 +11,7 @@ export interface OpenApiInput {
   readonly reviews: readonly DescribedResource[];
 }
 
-/** The OpenAPI documents of what is served, made when they are first asked for. */
+/** The OpenAPI documents of the served resources. Each is created on first use. */
 export function openApiSource(input: OpenApiInput): OpenApiSource {
   const groupVersions = new Map(
     [...input.resources, ...input.reviews].map(({ group, version }) => [

@@ -4,25 +4,28 @@ import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 
-/** Makes the OpenAPI documents. They are made when first asked for, once. */
+/** Creates each OpenAPI document once, on first use. */
 export interface OpenApiSource {
-  /** The paths of the group versions, as `api/v1` or `apis/GROUP/VERSION`. */
+  /** The paths of the group versions, such as `api/v1` or `apis/GROUP/VERSION`. */
   readonly groupVersionPaths: readonly string[];
-  /** The OpenAPI 3 document of one of those paths. */
+  /** The OpenAPI 3 document for one of those paths. */
   version3(groupVersionPath: string): object;
-  /** The OpenAPI 2 document of everything. */
+  /** The OpenAPI 2 document of the whole API. */
   version2(): object;
-  /** The same in gnostic's protobuf encoding, if there is one. */
+  /** The same document in gnostic's protobuf encoding, if available. */
   version2Protobuf?(): Buffer;
 }
 
-/** What clients ask for. It is no media type by RFC 9110 (`@`), so that Go refuses to read it in an answer. */
+/**
+ * The type that clients ask for. It is not a valid media type (RFC 9110 does not allow `@`), so Go cannot parse it in
+ * an answer.
+ */
 const version2ProtobufAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/** Paths with the right hash never change: a year, in seconds. */
+/** The content at a path with the right hash never changes: cache it for a year, in seconds. */
 const immutableSeconds = 31_536_000;
 
-/** `/openapi/v3`, the index with a hash of each document, the documents below it, and `/openapi/v2`. */
+/** `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. */
 export function openApiRoutes(source: OpenApiSource): PathRoutes {
   const documents = new Map<string, () => TaggedDocument>();
   for (const path of source.groupVersionPaths) {
@@ -60,7 +63,7 @@ export function openApiRoutes(source: OpenApiSource): PathRoutes {
   return routes;
 }
 
-/** A path that names the hash may be kept for ever; one that names an old hash is sent on to the new one. */
+/** A path with the current hash may be cached forever. A path with an old hash is redirected to the current one. */
 function hashedResponse(request: HttpRequest, path: string, document: TaggedDocument): HttpResponse {
   const hash = new URLSearchParams(request.query).get("hash");
   if (hash !== null && hash !== document.tag) {

@@ -3,8 +3,8 @@ import type { PathRequestInfo, ResourceRequestInfo } from "../api/request-info.t
 import { badRequest } from "../api/api-error.ts";
 
 /**
- * A resource request by a method that no resource serves. It is authorized as upstream does (HEAD as `get`, a `/watch/`
- * path as `watch`, other words with an empty verb) and refused afterwards.
+ * A resource request with a method that no resource supports. It is authorized like in upstream (HEAD as `get`, a
+ * `/watch/` path as `watch`, other methods with an empty verb) and then refused.
  */
 interface UnservedRequestInfo extends Omit<ResourceRequestInfo, "kind" | "verb"> {
   readonly kind: "unserved";
@@ -23,13 +23,13 @@ const verbOfMethod: ReadonlyMap<string, Verb> = new Map([
 
 const collectionVerbs: ReadonlyMap<Verb, Verb> = new Map([["delete", "deletecollection"]]);
 
-/** The paths below a namespace that belong to the Namespace itself. */
+/** Paths below a namespace that are subresources of the Namespace itself. */
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /**
- * What a request is about (upstream: `RequestInfoFactory.NewRequestInfo`). The path is percent-decoded as a whole before
- * it is split, so an escaped slash separates segments too and no later reader sees another path than this one.
- * Throws a 400 for escapes that are malformed or no UTF-8.
+ * Parses what a request is about (upstream: `RequestInfoFactory.NewRequestInfo`). The path is percent-decoded before it
+ * is split. So an escaped slash also separates segments, and no later code can interpret the path differently. Throws a
+ * 400 for escapes that are malformed or not UTF-8.
  */
 export function requestInfo(method: string, path: string, query: string): ParsedRequestInfo {
   const decodedPath = path.includes("%") ? decodePath(path) : path;
@@ -76,9 +76,9 @@ export function requestInfo(method: string, path: string, query: string): Parsed
   return { kind: "resource", verb: collectionVerbs.get(verb) ?? verb, ...target };
 }
 
-/** Whether a collection's GET is a watch: any value of the first `watch` but `false` and `0` turns it on. */
+/** Whether a GET of a collection is a watch: the first `watch` parameter has any value except `false` and `0`. */
 function isWatchQuery(query: string): boolean {
-  // Most requests have no such word at all: they pay for one search only.
+  // Most queries do not contain the word: they cost only one search.
   if (!query.includes("watch")) return false;
   const value = new URLSearchParams(query).get("watch");
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
@@ -92,7 +92,7 @@ function decodePath(path: string): string {
   }
 }
 
-/** The segments between the outer slashes; empty ones inside are kept, so that they match nothing. */
+/** The segments between the outer slashes. Empty segments inside are kept, so that such a path matches nothing. */
 function splitPath(path: string): string[] {
   let start = 0;
   let end = path.length;

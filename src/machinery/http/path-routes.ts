@@ -5,17 +5,17 @@ import { pageNotFound, textResponse } from "./response.ts";
 
 /** Answers a path outside the resource API. */
 export interface PathRoute {
-  /** `get`: other methods are a 405, and a slash may follow the path; `any`: every method is answered alike. */
+  /** `get`: other methods get a 405, and a trailing slash is allowed. `any`: every method gets the same answer. */
   readonly methods: "get" | "any";
-  /** The types that the Accept header must allow (406); absent: it is not looked at. */
+  /** The media types that the Accept header must allow, else 406. Absent: the header is ignored. */
   readonly produces?: readonly string[];
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
 }
 
-/** Routes by path, without a slash at the end. */
+/** Routes by path, without a trailing slash. */
 export type PathRoutes = ReadonlyMap<string, PathRoute>;
 
-/** Answers a path, after authorization. Undefined when no route has it. */
+/** Answers a path, after authorization. Undefined when no route matches. */
 export function routePath(
   routes: PathRoutes,
   path: string,
@@ -36,7 +36,7 @@ function routeWithSlash(routes: PathRoutes, path: string): PathRoute | undefined
   return route?.methods === "get" ? route : undefined;
 }
 
-/** The list of all paths at `/`, and at `/index.html`. */
+/** Adds the list of all paths at `/` and `/index.html`. */
 export function withIndex(routes: PathRoutes): PathRoutes {
   const paths = [...routes.keys()].sort();
   const index: PathRoute = {

@@ -20,30 +20,30 @@ import { addWarnings } from "./warning-header.ts";
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
-  /** Finds out who asks; decides about anonymous callers. Throws `unauthorized()` for bad credentials. */
+  /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
   authenticate(request: HttpRequest): Eventually<UserInfo>;
-  /** The bounds on requests that run at once; watches and `system:masters` are outside them. */
+  /** Limits the number of requests that run at once. Watches and `system:masters` are exempt. */
   readonly readOnlyQueue: FairQueue;
   readonly mutatingQueue: FairQueue;
-  /** The user that the request is to be made as: the one given, or the one that its headers name. */
+  /** Returns the user that the request acts as: the given user, or the one that the impersonation headers name. */
   impersonate(request: HttpRequest, user: UserInfo): Eventually<UserInfo>;
   readonly authorize: Authorize;
-  /** The request without the headers that carry or claim an identity: what comes after must not act on them. */
+  /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
-  /** What a caller should be told about how it presented itself. */
+  /** Warnings for the caller about its credentials. */
   identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
-  /** Called only with verbs that the resource, or subresource, has at this path. */
+  /** Called only with verbs that the resource or subresource supports at this path. */
   handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): Eventually<HttpResponse>;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
   readonly log: ChainLog;
-  /** Sees each request when its answer is made; on the request path. */
+  /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
   readonly onAnswered?: (answered: AnsweredRequest) => void;
-  /** Sees a watch once more when it has ended. */
+  /** Called a second time for a watch, when it has ended. */
   readonly onStreamEnded?: (answered: AnsweredRequest) => void;
 }
 
-/** pino's shape, as far as it is used. */
+/** The part of pino's interface that is used here. */
 export interface ChainLog {
   error(fields: object, message: string): void;
 }
@@ -51,22 +51,25 @@ export interface ChainLog {
 export interface AnsweredRequest {
   readonly auditId: string;
   readonly request: HttpRequest;
-  /** Undefined when the path could not be read. */
+  /** Undefined when the path could not be parsed. */
   readonly info: ParsedRequestInfo | undefined;
-  /** Who was authenticated, and who it was in the end; undefined when the request did not get so far. */
+  /**
+   * The user that was authenticated, and the user after impersonation. Undefined when the request did not get that far.
+   */
   readonly authenticatedUser: UserInfo | undefined;
   readonly user: UserInfo | undefined;
-  /** Whether it was allowed and why; undefined when the request did not get so far. */
+  /** Whether the request was allowed, and why. Undefined when it did not get that far. */
   readonly decision: Decision | undefined;
   readonly response: HttpResponse;
-  /** Whether its resource and verb are served: only then are they words of a bounded set. */
+  /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
   readonly isServed: boolean;
   readonly seconds: number;
 }
 
 /**
- * The way of every request: who asks, may he have a turn, whom does he act as, may that one do it, and only then what the
- * request holds. It is one function that awaits only what is not at hand. The handler never rejects.
+ * Runs every request through the same steps: authentication, the fair queue, impersonation, authorization, and only
+ * then the handler, which reads the body. It is one function that awaits only what is asynchronous. The handler never
+ * rejects.
  */
 export function createRequestChain(options: ChainOptions): Handler {
   return async (request) => {
@@ -86,7 +89,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       queue = nextQueue;
       if (turn !== undefined) {
         await turn;
-        // Whoever hung up while waiting costs nothing more.
+        // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
       }
 
@@ -117,13 +120,16 @@ export function createRequestChain(options: ChainOptions): Handler {
   };
 }
 
-/** The id that a client gives its request, so that it finds it in the audit log, or else a new one (upstream: `WithAuditInit`). */
+/**
+ * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:
+ * `WithAuditInit`).
+ */
 function auditIdOf({ headers }: HttpRequest): string {
   const given = headers["audit-id"];
   return (typeof given === "string" ? given : given?.[0]) || randomUUID();
 }
 
-/** What is known of a request so far. */
+/** What is known about a request so far. */
 class Lifecycle {
   readonly request: HttpRequest;
   readonly auditId: string;
@@ -146,7 +152,7 @@ class Lifecycle {
   }
 }
 
-/** The same answer; when it is a stream, its end is told. */
+/** Returns the same response. If it is a stream, `onStreamEnded` is called at its end. */
 function withEnd(
   response: HttpResponse,
   lifecycle: Lifecycle,
@@ -164,7 +170,7 @@ function withEnd(
   return { ...response, body: { start } };
 }
 
-/** After authorization: paths that are none, methods that are not served and then the answer itself. */
+/** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
 function route(
   options: ChainOptions,
   lifecycle: Lifecycle,
@@ -179,14 +185,14 @@ function route(
   return options.handleResource(request, info, user);
 }
 
-/** Watches, health checks and administrators always get their turn. */
+/** Watches, health checks and administrators do not wait in a queue. */
 function queueFor(options: ChainOptions, info: ParsedRequestInfo, user: UserInfo): FairQueue | undefined {
   if (info.verb === "watch" || user.groups.includes(mastersGroup)) return undefined;
   if (info.kind === "path") return /^\/(?:healthz|livez|readyz)/.test(info.path) ? undefined : options.readOnlyQueue;
   return info.verb === "get" || info.verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
 }
 
-/** Below `/api` and a served group the API answers; elsewhere nothing does. */
+/** The 404 for an unknown path: a Status below `/api` and served groups, plain text elsewhere. */
 function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {
   const [, prefix, group] = path.split("/");
   const isApi =
@@ -195,7 +201,7 @@ function unknownPath({ servedResources }: ChainOptions, path: string): HttpRespo
   return pageNotFound();
 }
 
-/** The log says everything, the answer nothing. */
+/** Logs everything and reveals nothing to the client. */
 function bug(log: ChainLog, error: unknown, { auditId, info }: Lifecycle): ApiError {
   log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
   return internalError();

@@ -9,11 +9,14 @@ import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
 import { toYaml } from "./yaml.ts";
 
-/** JSON as upstream writes it: one line and a line feed, or indented by two spaces without one. */
+/** JSON like upstream's: one line with a line feed, or indented by two spaces without one. */
 const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>
   options.isPretty ? JSON.stringify(value, undefined, 2) : `${JSON.stringify(value)}\n`;
 
-/** A value in the agreed text format. Protobuf needs the kind's schema: its caller encodes it; here it falls back to JSON. */
+/**
+ * Encodes a value in the negotiated text format. Protobuf needs the kind's schema, so the caller must encode it; here
+ * it falls back to JSON.
+ */
 export function textResponse(
   value: unknown,
   {
@@ -31,12 +34,12 @@ export function textResponse(
       };
 }
 
-/** A failure as a Status in the format that the request accepts, else in JSON. Never throws. */
+/** Encodes a failure as a Status in a format that the request accepts, else in JSON. Never throws. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
   try {
     return statusResponse(error, request);
   } catch {
-    // Whatever is wrong with this error, the client learns that there was one.
+    // Even if this error cannot be encoded, tell the client that there was one.
     return {
       status: 500,
       headers: { "content-type": contentTypes.json },
@@ -65,14 +68,14 @@ export const plainText = (status: number, text: string): HttpResponse => ({
   body: text,
 });
 
-/** The answer of a path that belongs to no API group (upstream: Go's `http.NotFound`). */
+/** The answer for a path outside every API group (upstream: Go's `http.NotFound`). */
 export const pageNotFound = (): HttpResponse => plainText(404, "404 page not found\n");
 
-/** Smaller answers cost less to send than to compress (upstream's threshold). */
+/** Smaller answers are cheaper to send than to compress (upstream's threshold). */
 const minimumCompressedBytes = 128 * 1024;
 const compress = promisify(gzip);
 
-/** Compresses a large whole answer when the client takes gzip; any other answer is returned as it is. */
+/** Compresses a large complete answer when the client accepts gzip. Returns any other answer unchanged. */
 export async function compressed(request: HttpRequest, response: HttpResponse): Promise<HttpResponse> {
   const { body } = response;
   const isText = typeof body === "string";
@@ -90,7 +93,7 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
   };
 }
 
-/** Whether `compressed` may have work to do: lets the request path go on without waiting. */
+/** Whether `compressed` might compress. When false, the request path need not await it. */
 export const isCompressible = ({ body }: HttpResponse): boolean =>
   "length" in Object(body) && (body as Buffer | string).length >= minimumCompressedBytes;
 

@@ -4,13 +4,13 @@ import type { ResourceDefinition, ReviewDefinition } from "../registry/resource-
 
 export type Definition = ResourceDefinition | ReviewDefinition;
 
-/** The part of a request's info that names a resource. */
+/** The parts of a request's info that identify a resource. */
 export type ResourceTarget = Omit<ResourceRequestInfo, "kind" | "verb" | "path">;
 
 const itemVerbs: ReadonlySet<Verb> = new Set(["get", "update", "patch", "delete"]);
 const everyVerb: readonly Verb[] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** What is served, as far as routing has to know: where a request may go, before anyone looks at its body. */
+/** The served resources and their verbs: all that routing needs to know before anyone reads the body. */
 export class ServedResources {
   /** By group, version and plural. */
   readonly #resources = new Map<string, Map<string, Map<string, ServedResource>>>();
@@ -29,8 +29,8 @@ export class ServedResources {
   }
 
   /**
-   * The verbs at a path; none when no such path is. A namespaced path never reaches what is cluster-wide; without a
-   * namespace only lists and watches reach what is namespaced.
+   * The verbs at a path; none for an unknown path. A path with a namespace never reaches a cluster-scoped resource.
+   * Without a namespace, only lists and watches reach a namespaced resource.
    */
   verbsAt(target: ResourceTarget): readonly string[] {
     const served = this.#resources.get(target.group)?.get(target.version)?.get(target.resource);
@@ -47,7 +47,7 @@ interface ServedResource {
   readonly definition: Definition;
   readonly itemVerbs: readonly Verb[];
   readonly collectionVerbs: readonly Verb[];
-  /** Of the collection across all namespaces. */
+  /** For the collection across all namespaces. */
   readonly readVerbs: readonly Verb[];
   readonly watchVerbs: readonly Verb[];
 }
@@ -75,6 +75,6 @@ export function verbsOfSubresource(definition: Definition, name: string): readon
 
 function isScopeMet({ scope, group, plural }: Definition, { namespace, name }: ResourceTarget): boolean {
   if (scope === "Namespaced") return namespace !== "" || name === "";
-  // A Namespace's own path carries its name as the namespace too.
+  // The path of a Namespace also contains its name as the namespace.
   return namespace === "" || (group === "" && plural === "namespaces" && namespace === name);
 }

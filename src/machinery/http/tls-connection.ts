@@ -2,17 +2,17 @@ import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import type { Connection } from "../api/http-message.ts";
 
-/** Longer chains are cut: what a verifier then misses is refused. */
+/** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
 const maximumChainLength = 10;
 
-/** A connection as requests see it. What is costly to read is read once, when first asked for. */
+/** A connection, as requests see it. Expensive properties are computed once, on first use. */
 export class TlsConnection implements Connection {
   readonly #socket: TLSSocket;
   #peerCertificates: readonly X509Certificate[] | undefined;
   readonly remoteAddress: string;
-  /** Exchanges that have not ended. */
+  /** The number of exchanges that have not ended. */
   openExchanges = 0;
-  /** When the last exchange began or ended, in the listener's seconds. */
+  /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 
   constructor(socket: TLSSocket, nowSecond: number) {
@@ -21,12 +21,15 @@ export class TlsConnection implements Connection {
     this.activeAtSecond = nowSecond;
   }
 
-  /** Ends it at once, whatever the other side does. */
+  /** Closes it immediately, whatever the other side does. */
   destroy(): void {
     this.#socket.destroy();
   }
 
-  /** Sessions are never resumed and never renegotiated, so what the handshake brought is what the peer proved. */
+  /**
+   * Sessions are never resumed or renegotiated, so the peer has proved these certificates in this connection's
+   * handshake.
+   */
   get peerCertificates(): readonly X509Certificate[] {
     this.#peerCertificates ??= chainOf(this.#socket.getPeerX509Certificate());
     return this.#peerCertificates;

@@ -1,10 +1,10 @@
 import { documentRoute } from "./document-route.ts";
 import type { PathRoutes } from "./path-routes.ts";
 
-/** The release of Kubernetes' API that clients may expect. */
+/** The Kubernetes release whose API clients may expect. */
 const apiMinor = "37";
 
-/** `/version` in Kubernetes' shape; what Signet is, is behind the plus sign. */
+/** `/version` in Kubernetes' format. Signet's own version follows the plus sign. */
 export function versionRoutes(signetVersion: string): PathRoutes {
   const document = {
     major: "1",

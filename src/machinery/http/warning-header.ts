@@ -1,10 +1,10 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 
-/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
+/** The limit for all warnings of an answer, in bytes: proxies refuse larger headers (upstream's limit). */
 export const maximumWarningBytes = 4096;
 
-/** Adds sentences to an answer's Warning headers: after those that it has, each once, as many as fit. */
+/** Appends sentences to an answer's Warning headers: after the existing ones, without duplicates, as many as fit. */
 export function addWarnings(response: HttpResponse, texts: Iterable<string>): void {
   const values = new Set([response.headers["warning"] ?? []].flat());
   const countBefore = values.size;
@@ -20,10 +20,10 @@ export function addWarnings(response: HttpResponse, texts: Iterable<string>): vo
   if (values.size > countBefore) response.headers["warning"] = [...values];
 }
 
-/** The value of a Warning header for a sentence: code 299, no agent (RFC 7234 section 5.5). */
+/** The Warning header for a sentence: code 299, no agent (RFC 7234 section 5.5). */
 const warningValue = (text: string): string => `299 - ${quoted(text)}`;
 
-/** A quoted-string of RFC 9110: control characters become spaces, other characters go as their UTF-8 bytes. */
+/** A quoted-string of RFC 9110. Control characters become spaces; other characters are sent as UTF-8 bytes. */
 function quoted(text: string): string {
   const escaped = text.replace(/\p{Cc}/gu, " ").replace(/["\\]/g, "\\$&");
   return `"${headerOctets(escaped)}"`;

@@ -3,19 +3,25 @@ import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { badRequest, tooLarge } from "../api/api-error.ts";
 
-/** YAML is parsed a hundred times slower than JSON, so less of it is taken. JSON inside YAML's name has its own way. */
+/**
+ * Parsing YAML takes a hundred times as long as JSON, so the limit is lower. JSON that is sent as YAML is parsed as
+ * JSON.
+ */
 const maximumYamlBytes = 256 * 1024;
 const maximumDepth = 256;
 const maximumAliases = 100;
 const maximumOpenBrackets = 1024;
-/** Lines, brackets, commas and the like: each costs the parser ten microseconds and more, whatever bytes are between. */
+/**
+ * The maximum number of lines, brackets, commas and similar: each takes the parser ten microseconds or more, regardless
+ * of the bytes between.
+ */
 const maximumStructure = 10_000;
-/** What aliases may blow a document up to. */
+/** The maximum size of a document after its aliases are expanded. */
 const maximumJsonLength = 3 * 1024 * 1024;
-/** What a merged member counts for besides its text: the work of copying it. */
+/** How much a merged member adds to that size besides its text: the work of copying it. */
 const mergedMemberLength = 16;
 
-/** Types of YAML 1.1 that upstream's parser (which has its booleans and octal numbers) has not. */
+/** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);
 const upstreamTags = (tags: Tags): Tags =>
   tags.filter(
@@ -24,7 +30,9 @@ const upstreamTags = (tags: Tags): Tags =>
   );
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
 
-/** A value as YAML in the form of upstream: sorted keys, lists not indented, strings quoted where YAML 1.1 needs it. */
+/**
+ * Formats a value as YAML like upstream: sorted keys, lists not indented, strings quoted where YAML 1.1 requires it.
+ */
 export function toYaml(value: unknown): string {
   return stringify(JSON.parse(JSON.stringify(value)), {
     version: "1.1",
@@ -37,9 +45,9 @@ export function toYaml(value: unknown): string {
 }
 
 /**
- * A YAML document as the JSON text that means the same, in the order of the keys, with repeated keys repeated and every key
- * on its line: what reads JSON then sees the same faults. Keys that are no strings, and `<<`, are read as
- * sigs.k8s.io/yaml does. Bytes, depth and the growth by aliases are bounded. Throws a 400, or a 413 for too much.
+ * Converts a YAML document to JSON text with the same meaning. Keys keep their order, their repetitions and their line
+ * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
+ * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a 400, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
   if (/^\s*[{[]/.test(text)) {
@@ -65,7 +73,7 @@ export function yamlToJson(text: string): string {
     if (fault) throw refusal(fault.message);
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
-    // The parser recurses: nesting that is too deep for the stack ends here.
+    // The parser is recursive: nesting that is too deep for the stack ends here.
     if (error instanceof RangeError) throw refusal("nested too deeply");
     throw error;
   }
@@ -80,7 +88,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The parser takes quadratic time for brackets that nest thousands deep, and long for many: those end before it begins. */
+/**
+ * Refuses too much structure before parsing: thousands of nested brackets take the parser quadratic time, and many
+ * brackets take long.
+ */
 function refuseMuchStructure(text: string): void {
   let open = 0;
   let structure = 0;
@@ -104,7 +115,7 @@ interface Member {
 class JsonWriter {
   readonly #document: Document.Parsed;
   readonly #lines: LineCounter;
-  /** The line of the output that is written now, from 1. */
+  /** The line of the output that is being written. Starts at 1. */
   #line = 1;
   #aliases = 0;
   #length = 0;
@@ -122,12 +133,12 @@ class JsonWriter {
     if (depth > maximumDepth) throw refusal("nested too deeply");
     if (isMap(node)) return `{${this.#members(node, depth)}}`;
     if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
-    // An alias to a node that holds it ends at the depth bound.
+    // The depth limit also stops an alias to a node that contains the alias.
     if (isAlias(node)) return this.#value(this.#target(node), depth + 1);
     return this.#counted(isScalar(node) ? scalarJson(node.value) : "null");
   }
 
-  /** Of a key that is repeated, the last value stands alone: readers of JSON would merge objects. */
+  /** For a repeated key, keep only the last value: JSON readers would merge objects. */
   #members(map: YAMLMap.Parsed, depth: number): string {
     const members = this.#membersOf(map, depth);
     const last = new Map(members.map(({ name }, index) => [name, index]));
@@ -139,7 +150,9 @@ class JsonWriter {
       .join(",");
   }
 
-  /** The members of a map with those that `<<` merges into it in its place: what follows overrides them (as go-yaml). */
+  /**
+   * The members of a map. `<<` is replaced by the members that it merges in; later members override them (as go-yaml).
+   */
   #membersOf(map: YAMLMap.Parsed, depth: number): Member[] {
     if (depth > maximumDepth) throw refusal("nested too deeply");
     const members: Member[] = [];
@@ -154,7 +167,7 @@ class JsonWriter {
     const node = isAlias(value) ? this.#target(value) : value;
     const maps = isSeq(node) ? node.items.map((item) => (isAlias(item) ? this.#target(item) : item)) : [node];
     const members: Member[] = [];
-    // Of several maps the first has the word: it comes last.
+    // When several maps are merged, the first one wins, so it comes last.
     for (const map of maps.reverse()) {
       if (!isMap(map)) throw refusal("map merge requires map or sequence of maps as the value");
       for (const member of this.#membersOf(map, depth + 1)) members.push(member);
@@ -170,7 +183,7 @@ class JsonWriter {
     return target as ParsedNode; // the document was parsed
   }
 
-  /** Keys stay on their lines, so that who reads the JSON can name those of the YAML. */
+  /** Keeps keys on their original lines, so that a fault in the JSON can name the line in the YAML. */
   #toLineOf(node: ParsedNode): string {
     const { line } = this.#lines.linePos(node.range[0]);
     const missing = Math.max(0, line - this.#line);
@@ -191,22 +204,25 @@ class JsonWriter {
 
 const refusal = (fault: string): Error => badRequest(`error converting YAML to JSON: yaml: ${fault}`);
 
-/** Quoted, it is a key like another. */
+/** A quoted `<<` is an ordinary key. */
 const isMergeKey = (node: ParsedNode): boolean =>
   isScalar(node) && node.value === "<<" && node.type === "PLAIN" && node.tag === undefined;
 
-/** The name of a member for a key of any scalar type (upstream: sigs.k8s.io/yaml's `convertToJSONableObject`). */
+/** The member name for a key of any scalar type (upstream: sigs.k8s.io/yaml's `convertToJSONableObject`). */
 function keyName(node: ParsedNode): string {
   const value = isScalar(node) ? node.value : undefined;
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
   if (typeof value !== "number") throw refusal("a map's key must be a string, a number or a boolean");
-  const { source = "" } = node as { readonly source?: string }; // as the document spells the number
+  const { source = "" } = node as { readonly source?: string }; // the number as written in the document
   const isFloat = !Number.isInteger(value) || /^[^xX]*[.eE]/.test(source);
   return isFloat ? goFloat(value) : String(value);
 }
 
-/** A number as Go's `strconv.FormatFloat(value, 'g', -1, 32)` writes it: as few digits as tell 32-bit numbers apart. */
+/**
+ * Formats a number like Go's `strconv.FormatFloat(value, 'g', -1, 32)`: with as few digits as distinguish 32-bit
+ * numbers.
+ */
 function goFloat(value: number): string {
   if (Number.isNaN(value)) return ".nan";
   const single = Math.fround(value);
@@ -216,7 +232,7 @@ function goFloat(value: number): string {
   while (Math.fround(Number(single.toExponential(digits - 1))) !== single) digits += 1;
   const [mantissa = "", exponent = ""] = single.toExponential(digits - 1).split("e");
   const power = Number(exponent);
-  // Between these no exponent is written, and JavaScript writes none either.
+  // In this range Go writes no exponent, and neither does JavaScript.
   if (power >= -4 && power < 6) return single.toFixed(Math.max(0, digits - 1 - power));
   return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }

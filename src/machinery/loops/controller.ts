@@ -7,11 +7,11 @@ import type { Names } from "../api/names.ts";
 import { WorkQueue } from "./work-queue.ts";
 import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
 
-/** What every loop is given. Loops speak to the server through the client alone. */
+/** The context of every controller. Controllers talk to the server only through the client. */
 export interface ControllerContext {
   readonly names: Names;
   readonly client: ApiClient;
-  /** Local copies of resources, one for all loops. */
+  /** Local caches of resources, shared by all controllers. */
   readonly informers: InformerSet;
   readonly clock: Clock;
   readonly schedule: Schedule;
@@ -25,17 +25,23 @@ export interface ControllerLog {
 
 interface StartedController {
   readonly queue: WorkQueue;
-  /** Called when the local copies have their first list: for what must not take a copy that is empty yet for the truth. */
+  /**
+   * Called when the local caches have their first list. For controllers that must not mistake an empty cache for the
+   * real state.
+   */
   readonly onSynced?: () => void;
 }
 
-/** One loop: `start` registers its event handlers; what it returns is stopped with the process or the lease. */
+/**
+ * One controller. `start` registers its event handlers. What it returns is stopped when the process ends or loses the
+ * lease.
+ */
 export interface Controller {
   readonly name: ControllerName;
   start(context: ControllerContext): StartedController;
 }
 
-/** The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. */
+/** The queue of a controller. Logs failures, except conflicts: they are normal and are retried silently. */
 export function controllerQueue(
   name: ControllerName,
   { log, schedule }: ControllerContext,
@@ -53,7 +59,7 @@ export function controllerQueue(
   });
 }
 
-/** Runs an operation whose target may be gone, or be changed by another: those are no failures. */
+/** Runs an operation and ignores some status codes: its target may be gone, or changed by another writer. */
 export async function ignoring(codes: readonly number[], operation: Promise<unknown>): Promise<void> {
   try {
     await operation;

@@ -23,12 +23,12 @@ export interface ElectedControllersOptions {
 
 const controllersLeaseName = "signet-controllers";
 
-/** Runs loops while this process holds their lease. */
+/** Runs controllers while this process holds their lease. */
 export function startElectedControllers(options: ElectedControllersOptions): { stop(): Promise<void> } {
   const { names, client, clock, log, controllers } = options;
   let running: { stop(): Promise<void> } | undefined;
   const start = (): void => {
-    // Copies of their own for each term: what was followed before has gone on without them.
+    // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, (error) =>
       log.info({ error: error instanceof Error ? error.message : String(error) }, "an informer lost its watch"),
     );

@@ -3,7 +3,7 @@ import type { ResourceType } from "../api/resource-type.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { Informer } from "./informer.ts";
 
-/** One informer a resource, shared by everyone in the process who follows it. */
+/** One informer per resource, shared by all its users in the process. */
 export class InformerSet {
   readonly #client: ApiClient;
   readonly #onError: (error: unknown) => void;
@@ -25,7 +25,7 @@ export class InformerSet {
     return informer as unknown as Informer<T>; // one type a resource: its objects are of that type
   }
 
-  /** Starts all informers that were asked for until now. Resolves when each has its first list. */
+  /** Starts all informers that were created so far. Resolves when each has its first list. */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all([...this.#informers.values()].map((informer) => informer.start(signal)));
   }

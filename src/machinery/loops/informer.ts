@@ -3,7 +3,7 @@ import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "../client/api-client.ts";
 
-/** What an informer tells: each is called synchronously, in the order of the changes. */
+/** Handles an informer's events. Each function is called synchronously, in the order of the changes. */
 export interface InformerHandler<T extends ApiObject> {
   onAdd?(object: T): void;
   onUpdate?(object: T, previous: T): void;
@@ -12,21 +12,21 @@ export interface InformerHandler<T extends ApiObject> {
 
 export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
-  /** Told of every failed list or watch; the informer goes on by itself. */
+  /** Called for every failed list or watch. The informer retries by itself. */
   readonly onError?: (error: unknown) => void;
-  /** Milliseconds before the n-th try in a row. Default: 100 doubling up to 10,000. */
+  /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
 }
 
-/** `namespace/name`, or the bare name of a cluster-scoped object. */
+/** `namespace/name`, or only the name of a cluster-scoped object. */
 export const objectKey = ({ metadata }: ApiObject): string =>
   metadata.namespace === undefined ? (metadata.name ?? "") : `${metadata.namespace}/${metadata.name ?? ""}`;
 
 /**
- * A local copy of a resource that follows the server: list, then watch from there; a broken watch goes on at the last
- * seen version, and a version that is gone (410) is listed again, with the differences told as events. Objects are
- * shared with every reader and must not be changed. They have no managedFields: nobody who follows a resource reads them,
- * they take most of an object's memory, and an update without them leaves them as they are.
+ * A local cache of a resource that follows the server: it lists, then watches from there. A broken watch resumes at the
+ * last seen version. When that version is gone (410), it lists again and reports the differences as events. All readers
+ * share the objects and must not change them. The objects have no managedFields: no controller reads them, they take
+ * most of an object's memory, and an update without them leaves them unchanged.
  */
 export class Informer<T extends ApiObject> {
   readonly #objects = new Map<string, T>();
@@ -49,13 +49,13 @@ export class Informer<T extends ApiObject> {
     return this.#objects.values();
   }
 
-  /** Adds a handler; it is first told of everything that is already there. */
+  /** Adds a handler. It first receives an event for each existing object. */
   addHandler(handler: InformerHandler<T>): void {
     this.#handlers.push(handler);
     for (const object of this.#objects.values()) handler.onAdd?.(object);
   }
 
-  /** Starts following (once) until `signal` aborts. Resolves when the first list is in. */
+  /** Starts following until `signal` aborts. Call it once. Resolves when the first list is complete. */
   start(signal: AbortSignal): Promise<void> {
     this.#synced ??= new Promise((resolve) => void this.#follow(signal, resolve));
     return this.#synced;
@@ -89,7 +89,7 @@ export class Informer<T extends ApiObject> {
     onSynced();
   }
 
-  /** A watch that ends at once, over and over, must not turn into a busy loop: every round but the first waits. */
+  /** A watch that keeps ending immediately must not become a busy loop: every round except the first waits. */
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
     const backoff = this.#options.backoffMilliseconds ?? ((n: number) => Math.min(10_000, 100 * 2 ** n));
     await delay(backoff(failures), undefined, { signal, ref: false }).catch(() => {});

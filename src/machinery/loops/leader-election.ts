@@ -19,33 +19,36 @@ export interface Lease extends ApiObject {
 export interface LeaderElectionOptions {
   readonly leases: ResourceClient<Lease>;
   readonly leaseName: string;
-  /** Unique among all candidates, those of earlier starts included. */
+  /** Unique among all candidates, including earlier runs of the same process. */
   readonly identity: string;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly log: ControllerLog;
-  /** Whether a holder is known to be no more, so that nobody need wait for its lease to run out. Default: never known. */
+  /**
+   * Whether a holder is known to have ended, so that candidates need not wait until its lease expires. Default:
+   * unknown.
+   */
   readonly isHolderGone?: (identity: string) => boolean;
   /** Called whenever this candidate becomes the leader. */
   readonly onElected: () => void;
-  /** Called whenever it no longer is one. The next candidacy waits for it. */
+  /** Called whenever this candidate stops being the leader. It competes again only after this resolves. */
   readonly onDeposed: () => Promise<void>;
 }
 
-/** A holder that has not renewed for this long has lost its lease. */
+/** A holder that has not renewed its lease for this long has lost it. */
 const leaseDurationSeconds = 15;
-/** A leader that could not renew for this long steps down: well before anyone else may take over. */
+/** A leader that could not renew for this long steps down, well before another candidate may take over. */
 const renewDeadlineMilliseconds = 10_000;
 const renewIntervalMilliseconds = 4_000;
 
 /**
- * Keeps a Lease so that of several processes one runs the loops (upstream: client-go's leader election). A free lease is
- * taken at once. Nobody's clock is compared with anyone else's: a lease has run out when it did not change for its duration
- * by this process' own clock.
+ * Uses a Lease to let one of several processes run the controllers (upstream: client-go's leader election). A free
+ * lease is taken immediately. Clocks of different machines are never compared: a lease has expired when it did not
+ * change for its duration on this process's own clock.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
-  /** As the server last answered it. */
+  /** As in the server's last answer. */
   #lease: Lease | undefined;
   #observed = { version: "", at: 0 };
   #isLeading = false;
@@ -63,12 +66,12 @@ export class LeaderElection {
     return this.#isLeading;
   }
 
-  /** Stands for election until `stop`. */
+  /** Competes for the lease until `stop`. */
   start(): void {
     this.#work = this.#work.then(() => this.#turn());
   }
 
-  /** Steps down and gives the lease back, so that another may take it at once. */
+  /** Steps down and releases the lease, so that another candidate can take it immediately. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelNext();
@@ -77,7 +80,7 @@ export class LeaderElection {
     await this.#stepDown();
     if (held === undefined) return;
     const spec = { ...held.spec, holderIdentity: "", leaseDurationSeconds: 1 };
-    // Who cannot give it back leaves it to run out.
+    // If the release fails, the lease expires by itself.
     await this.#options.leases.update({ ...held, spec }).catch(() => {});
   }
 
@@ -114,10 +117,10 @@ export class LeaderElection {
     log.error({ lease: leaseName, error: error instanceof Error ? error.message : String(error) }, "will try again");
   }
 
-  /** Whether the lease is this candidate's now. Rejects when the server cannot be asked. */
+  /** Whether this candidate holds the lease now. Rejects when the server does not answer. */
   async #takeOrRenew(now: number): Promise<boolean> {
     const { leases, leaseName } = this.#options;
-    // What is known is tried first; where it has changed behind our back, what is there now.
+    // Try with the known lease first. If it has changed, read it again.
     for (const known of this.#isLeading ? [this.#lease, undefined] : [undefined]) {
       const lease = known ?? (await leases.find(leaseName));
       if (lease !== undefined && !this.#isFree(lease, now)) return false;
@@ -126,7 +129,7 @@ export class LeaderElection {
         this.#lease = await (lease === undefined ? leases.create(mine) : leases.update(mine));
         return true;
       } catch (error) {
-        // Somebody else was first.
+        // Another candidate was faster.
         if (!(error instanceof ApiError) || error.code !== 409) throw error;
       }
     }
@@ -174,5 +177,5 @@ export class LeaderElection {
   }
 }
 
-/** RFC 3339 with microseconds, as Leases have it. */
+/** RFC 3339 with microseconds, as in Leases. */
 const microTimestamp = (milliseconds: number): string => `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;

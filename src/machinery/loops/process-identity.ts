@@ -3,8 +3,8 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * What tells this system's processes from those of other machines, other containers and earlier boots; undefined where the
- * system does not say.
+ * A value that distinguishes the processes of this running system from those of other machines, containers and earlier
+ * boots. Undefined when the system does not provide it.
  */
 function systemWord(): string | undefined {
   try {
@@ -16,11 +16,11 @@ function systemWord(): string | undefined {
   }
 }
 
-/** A name for this process that no other one has, ever. */
+/** A name for this process that no other process ever has. */
 export const processIdentity = (): string =>
   `${hostname()}_${systemWord() ?? "unknown"}_${process.pid}_${randomBytes(4).toString("hex")}`;
 
-/** Whether a process of such a name has certainly ended: it was of this system, and is not there any more. */
+/** Whether the process with this name has certainly ended: it ran on this system and no longer exists. */
 export function hasProcessEnded(identity: string): boolean {
   const [, word, pid] = /_([0-9a-f]{12})_(\d{1,10})_[0-9a-f]{8}$/.exec(identity) ?? [];
   if (word === undefined || word !== systemWord() || Number(pid) === process.pid) return false;

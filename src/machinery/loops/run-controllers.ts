@@ -1,6 +1,8 @@
 import type { Controller, ControllerContext } from "./controller.ts";
 
-/** Starts loops and their informers. What it returns stops them and resolves when the work in hand is done. */
+/**
+ * Starts controllers and their informers. The returned function stops them, and resolves when the current work is done.
+ */
 export function runControllers(
   controllers: readonly Controller[],
   context: ControllerContext,

@@ -1,4 +1,4 @@
-/** Starts a timer and returns what cancels it: injected, so that tests decide when time passes. */
+/** Starts a timer and returns a function that cancels it. It is injected, so that tests control the time. */
 export type Schedule = (run: () => void, milliseconds: number) => () => void;
 
 export const systemSchedule: Schedule = (run, milliseconds) => {
@@ -8,11 +8,11 @@ export const systemSchedule: Schedule = (run, milliseconds) => {
 };
 
 export interface WorkQueueOptions {
-  /** Brings the thing that the key names into the wanted state. Throwing retries it, later each time. */
+  /** Brings the object of the key to its desired state. When it throws, the key is retried with growing delays. */
   readonly reconcile: (key: string) => Promise<void>;
-  /** Told of every failure; the key is retried all the same. */
+  /** Called for every failure. The key is retried anyway. */
   readonly onError: (key: string, error: unknown) => void;
-  /** How many keys are worked on at once. Default 4. One key is never worked on twice at once. */
+  /** How many keys are reconciled in parallel. Default 4. The same key never runs twice at once. */
   readonly concurrency?: number;
   readonly schedule?: Schedule;
 }
@@ -21,9 +21,9 @@ const firstRetryMilliseconds = 20;
 const longestRetryMilliseconds = 60_000;
 
 /**
- * A queue of keys to reconcile: a key that is added often is worked on once, a key that is added while it is worked on
- * is worked on again afterwards, and a failure is retried after 20 ms, doubling up to a minute (upstream: client-go's
- * rate-limited work queue).
+ * A queue of keys to reconcile. A key that is added several times is reconciled once. A key that is added during its
+ * own reconciliation is reconciled again afterwards. A failure is retried after 20 ms, doubling up to a minute
+ * (upstream: client-go's rate-limited work queue).
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
@@ -40,14 +40,14 @@ export class WorkQueue {
     this.#schedule = options.schedule ?? systemSchedule;
   }
 
-  /** Asks for a key to be reconciled soon. */
+  /** Queues a key for reconciliation now. */
   add(key: string): void {
     if (this.#isStopped) return;
     this.#waiting.add(key);
     this.#next();
   }
 
-  /** Asks for a key to be reconciled after a time; a shorter wait replaces a longer one. */
+  /** Queues a key for reconciliation after a delay. A shorter delay replaces a longer one. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped) return;
     const pending = this.#timers.get(key);
@@ -60,7 +60,7 @@ export class WorkQueue {
     this.#timers.set(key, { cancel, dueAfter: milliseconds });
   }
 
-  /** Takes no more work and forgets what waits. Resolves when what is being worked on is done. */
+  /** Accepts no more keys and drops the waiting ones. Resolves when the running reconciliations are done. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const { cancel } of this.#timers.values()) cancel();
@@ -69,7 +69,7 @@ export class WorkQueue {
     await this.whenIdle();
   }
 
-  /** Resolves when nothing is worked on or waits (retries and later keys not counted). */
+  /** Resolves when nothing runs or waits, not counting retries and delayed keys. */
   whenIdle(): Promise<void> {
     if (this.#waiting.size === 0 && this.#working.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));

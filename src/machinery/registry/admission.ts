@@ -3,20 +3,22 @@ import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
-/** Who asks for what: the part of every write that hooks and admission see. */
+/** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
 export interface Caller {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
-  /** Aborted when the request's deadline is over or the client is gone: what has not begun then is not written. */
+  /**
+   * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
+   */
   readonly signal: AbortSignal;
-  /** Takes a sentence for the Warning header. */
+  /** Adds a sentence to the Warning headers. */
   warn(warning: string): void;
 }
 
-/** What a write goes to, and the rules that it must pass: a registry is one. */
+/** The target of a write, with the admission rules that apply to it. A registry is one. */
 export interface AdmissionTarget {
   readonly definition: Pick<ResourceDefinition, "group" | "version" | "plural" | "kind">;
-  /** In order: every `admit`, and after validation every `validate`. */
+  /** Runs every `admit` in order, then validation, then every `validate` in order. */
   readonly admission: readonly AdmissionRule[];
 }
 
@@ -30,7 +32,7 @@ export interface AdmissionSubject<T extends ApiObject> {
   readonly oldObject?: T;
 }
 
-/** Runs every rule's `admit` in order. Returns the object as they leave it. */
+/** Runs the `admit` of every rule in order. Returns the resulting object. */
 export async function admit<T extends ApiObject>(
   target: AdmissionTarget,
   subject: AdmissionSubject<T>,
@@ -39,15 +41,15 @@ export async function admit<T extends ApiObject>(
   for (const rule of target.admission) {
     if (rule.admit === undefined) continue;
     const object = await rule.admit(attributes);
-    // A deletion has no object to go on with.
+    // A deletion has no object.
     if (attributes.object !== undefined && object !== undefined) attributes = { ...attributes, object };
   }
   return attributes.object as T | undefined; // rules keep the kind
 }
 
 /**
- * Runs every rule's `validate` in order. What it returns is the only key to the store and to the answer of a review: a verb
- * that forgets admission does not compile.
+ * Runs the `validate` of every rule in order. Writing to the store, and answering a review, require the returned value:
+ * code that forgets admission does not compile.
  */
 export async function validateAdmission<T extends ApiObject>(
   target: AdmissionTarget,
@@ -60,23 +62,23 @@ export async function validateAdmission<T extends ApiObject>(
   return new AdmittedWrite(subject.caller);
 }
 
-/** Proof that every rule was asked about a write. Only `validateAdmission` makes one. */
+/** Proof that every admission rule was run for a write. Only `validateAdmission` creates it. */
 export type Admitted = AdmittedWrite;
 
 class AdmittedWrite {
-  /** Private, so that no other object passes for one. */
+  /** A private field, so that no other object has a compatible type. */
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
-  /** A dry run must not reach the store. */
+  /** A dry run must not write to the store. */
   get isDryRun(): boolean {
     return this.#caller.isDryRun;
   }
 
-  /** Aborts when the caller's request has ended. */
+  /** Aborted when the caller's request has ended. */
   get signal(): AbortSignal {
     return this.#caller.signal;
   }
@@ -95,7 +97,8 @@ function attributesOf<T extends ApiObject>(
     resource: plural,
     subresource,
     kind,
-    // The path of a Namespace carries its name as the namespace too: so it is where the path is that of the collection.
+    // The path of a Namespace also contains its name as the namespace. Use the same value for requests to its
+    // collection.
     namespace: isNamespace ? name : namespace,
     name,
     ...(object !== undefined && { object }),

@@ -2,7 +2,7 @@ import type { ApiObject } from "../api/object-meta.ts";
 import type { Column } from "./resource-definition.ts";
 import { ageOf } from "./human-duration.ts";
 
-/** How long ago the object was created. */
+/** The time since the object was created. */
 export const ageColumn = <T extends ApiObject>(): Column<T> => ({
   name: "Age",
   type: "string",
@@ -10,7 +10,7 @@ export const ageColumn = <T extends ApiObject>(): Column<T> => ({
   cell: ({ metadata }, { now }) => ageOf(metadata.creationTimestamp, now),
 });
 
-/** The moment of creation, which kinds show that have no columns of their own upstream. */
+/** The creation time. Shown for kinds that have no columns of their own upstream. */
 export const createdAtColumn = <T extends ApiObject>(): Column<T> => ({
   name: "Created At",
   type: "date",

@@ -1,21 +1,21 @@
 import { badRequest } from "../api/api-error.ts";
 import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
 
-/** Where the next page of a list begins. */
+/** The start of the next page of a list. */
 export interface ContinuePoint {
-  /** The revision of the first page; -1: whatever is the latest (the rest of a list whose revision is forgotten). */
+  /** The revision of the first page. -1 means the latest revision: the rest of a list whose revision was compacted. */
   readonly revision: number;
-  /** The first key of the page, without what all keys of the resource begin with. */
+  /** The first key of the page, without the resource's key prefix. */
   readonly start: string;
 }
 
 const tokenVersion = "meta.k8s.io/v1";
 
-/** The point as an opaque token, in upstream's form. */
+/** Encodes the point as an opaque token, in upstream's format. */
 export const encodeContinue = ({ revision, start }: ContinuePoint): string =>
   Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start })).toString("base64url");
 
-/** Throws a 400 for a token that this server cannot have given out. */
+/** Throws a 400 for a token that this server cannot have issued. */
 export function decodeContinue(token: string): ContinuePoint {
   const unreadable = /[^\w-]/.exec(token.replace(/=+$/, ""));
   if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
@@ -39,7 +39,7 @@ export function decodeContinue(token: string): ContinuePoint {
   return { revision: rv, start };
 }
 
-/** The 400 of a token whose start key lies outside the list that it is sent with. */
+/** The 400 for a token whose start key is outside the list. */
 export const foreignToken = (): Error => invalidToken("encoded start key is not of this list");
 
 function parsed(json: Buffer): unknown {

@@ -20,15 +20,15 @@ export interface CreateRequest<T extends ApiObject> {
   /** Decoded and defaulted. */
   readonly object: T;
   readonly namespace: string;
-  /** Who manages the fields that the object sets. */
+  /** The manager of the fields that the object sets. */
   readonly manager: string;
   readonly caller: Caller;
 }
 
-/** As often is another generated name tried when one is taken. */
+/** How often to try another generated name when one is taken. */
 const maximumNameAttempts = 8;
 
-/** Creates an object, or shows what would be created. Throws 400, 409, 422 and what admission throws. */
+/** Creates an object; a dry run only returns it. Throws 400, 409, 422 and the errors of admission. */
 export async function createObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, namespace, manager, caller }: CreateRequest<T>,
@@ -45,7 +45,7 @@ export async function createObject<T extends ApiObject>(
     ...(definition.resetFields !== undefined && { resetFields: definition.resetFields }),
     previous: undefined,
     next: placed,
-  }) as T; // only managedFields are changed
+  }) as T; // changes only managedFields
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await createTracked(registry, { object: tracked, namespace, caller });
@@ -65,7 +65,7 @@ export async function createObject<T extends ApiObject>(
   }
 }
 
-/** Creates an object whose managedFields are set already: the second half of a create, and of an apply that creates. */
+/** Creates an object whose managedFields are already set: the second half of a create, or of an apply that creates. */
 export async function createTracked<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, namespace, caller }: Omit<CreateRequest<T>, "manager">,
@@ -104,7 +104,7 @@ export async function createTracked<T extends ApiObject>(
   throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
 }
 
-/** The object without what only the server says of a new one (upstream: `WipeObjectMetaSystemFields`). */
+/** Removes the fields that only the server sets on a new object (upstream: `WipeObjectMetaSystemFields`). */
 export const withoutSystemFields = <T extends ApiObject>(object: T): T => ({
   ...object,
   metadata: sentMetadata(object.metadata),

@@ -18,7 +18,7 @@ export interface CreateReviewRequest {
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;
   readonly namespace: string;
-  /** Of the object that a subresource belongs to, else "". */
+  /** The object that a subresource belongs to, otherwise empty. */
   readonly name: string;
   readonly admission: readonly AdmissionRule[];
   /** Decoded. */
@@ -30,8 +30,9 @@ export interface CreateReviewRequest {
 }
 
 /**
- * Answers a kind that is never stored: reviews, and subresources that are only created. They pass admission as every other
- * create does: what they issue (tokens) can be worth more than what is stored. Throws what admission and the kind throw.
+ * Answers a kind that is never stored: a review, or a subresource that can only be created. It passes admission like
+ * every other create: the tokens that it issues may be more valuable than stored objects. Throws the errors of
+ * admission and of the kind.
  */
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
   const { review, resource, subresource, namespace, admission, caller, now } = request;

@@ -6,17 +6,17 @@ import type { ResourceRegistry } from "./resource-registry.ts";
 
 export interface DecodedObject<T> {
   readonly object: T;
-  /** What strict validation refuses, as sentences: unknown and duplicate fields. */
+  /** The faults of strict validation, as sentences: unknown and duplicate fields. */
   readonly strictFaults: readonly string[];
 }
 
 export interface DecodeRequest {
   readonly value: unknown;
-  /** Paths of repeated members of the document that the value was read from. */
+  /** Paths of repeated members in the document that the value was parsed from. */
   readonly duplicateFields?: readonly string[];
 }
 
-/** Fits a JSON value into a schema: prunes what it does not name. Throws TypeMismatch. */
+/** Decodes a JSON value with a schema and removes unknown fields. Throws TypeMismatch. */
 export function decodeValue<T>(
   schema: ObjectSchema<T>,
   { value, duplicateFields = [] }: DecodeRequest,
@@ -25,7 +25,7 @@ export function decodeValue<T>(
   return { object, strictFaults: strictFaults({ unknownFields, duplicateFields }) };
 }
 
-/** An object of the registry's kind as a client means it: pruned and with all defaults. Throws TypeMismatch. */
+/** Decodes an object of the registry's kind: without unknown fields and with all defaults. Throws TypeMismatch. */
 export function decodeObject<T extends ApiObject>(
   { definition, apiVersion, clock }: ResourceRegistry<T>,
   request: DecodeRequest,

@@ -15,12 +15,12 @@ export interface DeleteCollectionRequest<T extends ApiObject> {
   readonly caller: Caller;
 }
 
-/** Deletions that wait for the store at the same time: durable writes share their flush. */
+/** How many deletions wait for the store at the same time: durable writes share a flush. */
 const parallelDeletions = 64;
 
 /**
- * Deletes every object of a list, or of one page of it, and returns it as it was. Objects that are gone already are none
- * of its failures.
+ * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
+ * is not an error.
  */
 export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,

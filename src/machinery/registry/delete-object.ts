@@ -19,7 +19,9 @@ export interface DeleteRequest extends ObjectName {
 }
 
 export interface Deletion<T extends ApiObject> {
-  /** The last state of a removed object at the deletion's revision, or the object that waits for its finalizers. */
+  /**
+   * The last state of a removed object at the revision of the deletion, or the object that waits for its finalizers.
+   */
   readonly object: StoredObject<T>;
   readonly isRemoved: boolean;
 }
@@ -27,7 +29,10 @@ export interface Deletion<T extends ApiObject> {
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
 
-/** Removes an object, or marks it while finalizers or the kind keep it. Throws 404, 409 and what admission throws. */
+/**
+ * Removes an object, or marks it as being deleted while finalizers or its kind keep it. Throws 404, 409 and the errors
+ * of admission.
+ */
 export async function deleteObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   request: DeleteRequest,
@@ -54,7 +59,8 @@ export async function deleteObject<T extends ApiObject>(
       continue;
     }
     if (isDeepStrictEqual(kept, previous.object)) return { object: previous, isRemoved: false };
-    // A mark of some bytes: an object of the largest size must be deletable too.
+    // The mark adds only a few bytes, and an object of the maximum size must be deletable too, so the size is not
+    // checked.
     const value = encodeStored(kept);
     if (caller.isDryRun) {
       return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
@@ -70,10 +76,10 @@ export async function deleteObject<T extends ApiObject>(
 
 export type Removal<T extends ApiObject> =
   | { readonly isRemoved: true; readonly revision: number }
-  /** Somebody else wrote in between. */
+  /** Another writer changed the object in between. */
   | { readonly isRemoved: false; readonly current: StoredObject<T> | undefined };
 
-/** Removes a version of an object from the store; a dry run only says so. */
+/** Removes one version of an object from the store. A dry run only pretends. */
 export async function removeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { previous, admitted }: { readonly previous: StoredObject<T>; readonly admitted: Admitted },
@@ -87,8 +93,8 @@ export async function removeObject<T extends ApiObject>(
 }
 
 /**
- * What an update means for an object that is being deleted: it is removed when nothing keeps it any longer, the object
- * that the kind keeps in its place, or undefined when the update changes nothing about the deletion.
+ * What an update of an object that is being deleted leads to: its removal when nothing keeps it any longer, the object
+ * that its kind keeps instead, or undefined when the update does not affect the deletion.
  */
 export function finishedDeletion<T extends ApiObject>(
   { definition, clock }: ResourceRegistry<T>,
@@ -130,7 +136,7 @@ function checkPreconditions<T extends ApiObject>(
   });
 }
 
-/** The object to store in place of a removal, marked as being deleted; undefined: nothing keeps it. */
+/** The object to store instead of removing it, marked as being deleted. Undefined when nothing keeps it. */
 function keptByDeletion<T extends ApiObject>(
   { definition, clock }: ResourceRegistry<T>,
   { previous, request }: { readonly previous: T; readonly request: DeleteRequest },
@@ -160,7 +166,9 @@ function keptByDeletion<T extends ApiObject>(
   };
 }
 
-/** The finalizers for the garbage collector are as the policy says; without one they stay as they are. */
+/**
+ * Adds or removes the finalizers for the garbage collector, as the policy says. Without a policy they stay unchanged.
+ */
 function withFinalizers(metadata: ObjectMeta, { propagationPolicy }: DeleteOptions): ObjectMeta {
   if (propagationPolicy === undefined) return metadata;
   const others = (metadata.finalizers ?? []).filter(

@@ -6,21 +6,21 @@ import { TypeMismatch } from "../schema/type-mismatch.ts";
 import { parseBoolean, parseInteger } from "./query-values.ts";
 import { invalidOptions, validateDryRun } from "./write-options.ts";
 
-/** How an object is to be deleted; absent fields were not given. */
+/** The options of a deletion. Options that were not given are absent. */
 export interface DeleteOptions {
   readonly isDryRun: boolean;
   readonly uid?: string;
   readonly resourceVersion?: string;
-  /** What becomes of dependents. */
+  /** What happens to dependents. */
   readonly propagationPolicy?: PropagationPolicy;
-  /** As it was given: the old word for a policy, which the policy above says too. */
+  /** As given by the client. The deprecated form of `propagationPolicy`, which is set accordingly. */
   readonly orphanDependents?: boolean;
   readonly gracePeriodSeconds?: number;
 }
 
 export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
 
-/** The options as they were sent. */
+/** The options as the client sent them. */
 interface SentOptions {
   readonly dryRun?: readonly string[];
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
@@ -29,7 +29,7 @@ interface SentOptions {
   readonly gracePeriodSeconds?: number;
 }
 
-/** Reads the query of a deletion without a body. Throws 400 and 422. */
+/** Parses the query of a deletion that has no body. Throws 400 and 422. */
 export function deleteOptionsOfQuery(query: string): DeleteOptions {
   if (query === "") return { isDryRun: false };
   const parameters = new URLSearchParams(query);
@@ -47,7 +47,7 @@ export function deleteOptionsOfQuery(query: string): DeleteOptions {
   });
 }
 
-/** Reads the parsed body of a deletion. Throws 400 and 422. */
+/** Checks the parsed body of a deletion. Throws 400 and 422. */
 export function deleteOptionsOfBody(body: unknown): DeleteOptions {
   const sent = decodeOptions(body);
   if (sent.kind !== "" && sent.kind !== "DeleteOptions") {

@@ -1,3 +1,3 @@
-/** How upstream refuses a field selector of kinds that list no selectable fields of their own. */
+/** Upstream's error for an unsupported field selector, for kinds without their own selectable fields. */
 export const onlyNameAndNamespaceSelectable = (label: string): string =>
   `${JSON.stringify(label)} is not a known field selector: only "metadata.name", "metadata.namespace"`;

@@ -6,12 +6,12 @@ import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/watch-cache.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
-  /** Called at once, and again whenever the copy in memory had to load itself anew: what was derived from it is void. */
+  /** Called at the start, and whenever the cache had to reload: discard what was derived from it before. */
   onLoaded(): void;
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
 
-/** Follows the copy in memory of a resource, until it is closed. Call after the registry has started. */
+/** Follows the cache of a resource until it is closed. Call it after the registry has started. */
 export function followRegistry<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
   follower: RegistryFollower<T>,

@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
 
-/** No vowels and nothing that looks like another (upstream: `rand.String`). */
+/** No vowels and no characters that look alike (upstream: `rand.String`). */
 const alphabet = "bcdfghjklmnpqrstvwxz2456789";
 const suffixLength = 5;
 const maximumPrefixLength = 63 - suffixLength;
 
-/** A name that begins with the prefix, cut so that the whole is a label. */
+/** Generates a name with the prefix. The prefix is cut so that the name is a valid label. */
 export function generateName(prefix: string): string {
   let name = prefix.slice(0, maximumPrefixLength);
   for (let at = 0; at < suffixLength; at += 1) name += alphabet.charAt(randomInt(alphabet.length));

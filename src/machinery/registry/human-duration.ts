@@ -2,12 +2,12 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** `2h` or `2h5m`: the second unit only where it is not zero. */
+/** `2h` or `2h5m`: the second unit appears only when it is not zero. */
 const pair = (first: string, rest: number, unit: string): string => (rest === 0 ? first : `${first}${rest}${unit}`);
 
 /**
- * Milliseconds in two or three significant figures, as kubectl's tables show ages (upstream: `duration.HumanDuration`).
- * Up to two seconds before zero count as zero, because clocks differ.
+ * Formats milliseconds with two or three significant digits, like the ages in kubectl's tables (upstream:
+ * `duration.HumanDuration`). Up to two negative seconds count as zero, because clocks differ.
  */
 export function humanDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / second);
@@ -28,6 +28,6 @@ export function humanDuration(milliseconds: number): string {
   return `${years}y`;
 }
 
-/** The time since an RFC 3339 timestamp, as kubectl's tables show it. */
+/** The time since an RFC 3339 timestamp, as in kubectl's tables. */
 export const ageOf = (timestamp: string | undefined, now: number): string =>
   timestamp === undefined || timestamp === "" ? "<unknown>" : humanDuration(now - Date.parse(timestamp));

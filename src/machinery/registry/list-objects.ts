@@ -13,19 +13,20 @@ import { parseResourceVersion, tooLargeResourceVersion } from "./resource-versio
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 
-/** A list, or one page of it. Its items are in the order of their keys: by namespace, then by name. */
+/** A list, or one page of it. Items are in key order: by namespace, then by name. */
 export interface ObjectList<T extends ApiObject> {
   readonly items: readonly StoredObject<T>[];
   readonly resourceVersion: string;
-  /** "" on the last page. */
+  /** Empty on the last page. */
   readonly continueToken: string;
-  /** How many items follow the page; undefined when that is not known. */
+  /** The number of items after the page. Undefined when it is unknown. */
   readonly remainingItemCount?: number;
 }
 
 /**
- * Lists as upstream's storage does: at the latest revision, at least at a given one, or exactly at one. Pages show the
- * revision of the first page. Throws 400; 410 for a revision that is forgotten; 504 for one that does not come.
+ * Lists objects like upstream's storage: at the latest revision, at a given revision or later, or exactly at a
+ * revision. All pages show the revision of the first page. Throws a 400; a 410 for a revision that was compacted; a 504
+ * for a revision that is not reached in time.
  */
 export async function listObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -35,7 +36,7 @@ export async function listObjects<T extends ApiObject>(
   const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
   if (options.continueToken !== "") return nextPage(registry, options, asker);
   const revision = parseResourceVersion(resourceVersion);
-  // A limit with a version has meant that very version since before there was a match parameter.
+  // A limit together with a version means exactly that version. This rule is older than the match parameter.
   const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
@@ -61,7 +62,7 @@ async function nextPage<T extends ApiObject>(
   const { start, end } = options.selector.range;
   const next = resourcePrefix(registry.definition) + point.start;
   if (isTooLongKey(next)) throw badRequest("invalid continue token: the start key is longer than any key");
-  // A token of another list must not lead out of this one, nor skip what this one would show.
+  // A token from another list must not leave this list's range, nor skip objects of this list.
   const at = byteOrdered(next);
   const isOfRange = at >= byteOrdered(start) && at < byteOrdered(end);
   if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw foreignToken();
@@ -78,11 +79,14 @@ async function nextPage<T extends ApiObject>(
   }
 }
 
-/** Whether a start follows what may be a key of the resource: that is where every page but the first begins. */
+/**
+ * Whether a start comes directly after a possible key of the resource. Every page except the first starts at such a
+ * position.
+ */
 const isAfterKey = ({ scope }: { readonly scope: "Namespaced" | "Cluster" }, start: string): boolean =>
   (scope === "Cluster" ? /^[^/]+\0$/ : /^[^/]+\/[^/]+\0$/).test(start);
 
-/** The objects of the copy in memory as they are now. */
+/** Lists the cached objects at the current revision. */
 function listCached<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { range, options: { selector, limit } }: PageRequest<T>,
@@ -94,12 +98,12 @@ function listCached<T extends ApiObject>(
     const items = selector.isEmpty ? all : all.filter((stored) => selector.matches(stored));
     return { items, resourceVersion: String(revision), continueToken: "" };
   }
-  // With a selector there is no telling how many keys a page takes.
+  // With a selector, it is unknown how many keys fill a page.
   const found = cache.range(selector.isEmpty ? { ...range, limit: limit + 1 } : range);
   return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
 }
 
-/** The objects as they were at a revision: from memory when nothing has been written since, else from the store. */
+/** Lists the objects at a revision: from the cache when nothing was written since, otherwise from the store. */
 async function listAt<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { revision, range, options }: PageRequest<T> & { readonly revision: number },
@@ -107,7 +111,8 @@ async function listAt<T extends ApiObject>(
   const { selector, limit } = options;
   await registry.waitForRevision(revision);
   if (registry.cache.revision === revision) return listCached(registry, { range, options });
-  // What follows a page is counted from the kept history; where that does not reach back, the store shows it all.
+  // The remaining items are counted from the kept history. Where that does not reach back far enough, the store returns
+  // everything.
   const isCountable = revision >= registry.cache.oldestRevision;
   const storeLimit: { readonly limit?: number } =
     limit > 0 && selector.isEmpty && isCountable ? { limit: limit + 1 } : {};
@@ -127,9 +132,9 @@ async function listAt<T extends ApiObject>(
 }
 
 interface Found<T extends ApiObject> {
-  /** More than a page when there is more. */
+  /** Longer than a page when more objects follow. */
   readonly found: readonly StoredObject<T>[];
-  /** Whether `found` is all that the range held at the revision. */
+  /** Whether `found` is everything that the range contained at the revision. */
   readonly isWhole: boolean;
   readonly revision: number;
   readonly selector: ObjectSelector<T>;
@@ -164,7 +169,7 @@ function page<T extends ApiObject>(
   return { items, resourceVersion, continueToken: "" };
 }
 
-/** The rest can still be had from the latest revision, and the answer carries the token for it. */
+/** The client can continue at the latest revision with the token in this error. */
 const expiredPage = ({ start }: ContinuePoint): ApiError =>
   new ApiError({
     code: 410,

@@ -7,32 +7,32 @@ import { parseBoolean, parseInteger } from "./query-values.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { invalidOptions } from "./write-options.ts";
 
-/** What a list, a watch or a deletion of a collection asks for. */
+/** The parameters of a list, a watch or a deletion of a collection. */
 export interface ListOptions<T extends ApiObject> {
   readonly selector: ObjectSelector<T>;
-  /** "" when it was not given. */
+  /** Empty when it was not given. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch: "" | "Exact" | "NotOlderThan";
   /** 0: no limit. */
   readonly limit: number;
   /** "" for the first page. */
   readonly continueToken: string;
-  /** Undefined: the server decides. */
+  /** Undefined when the server decides. */
   readonly timeoutSeconds?: number;
   readonly allowsBookmarks: boolean;
-  /** Undefined: not asked for, the resourceVersion decides. */
+  /** Undefined when it was not given: then the resourceVersion decides. */
   readonly sendsInitialEvents?: boolean;
 }
 
 export interface ListOptionsRequest {
   readonly query: string;
   readonly namespace: string;
-  /** Of an old `/watch/` path, else "". */
+  /** Set by the old `/watch/` paths, else empty. */
   readonly name: string;
   readonly isWatch: boolean;
 }
 
-/** Reads and checks the query of a list or watch. Throws 400 and 422 as upstream does (`ValidateListOptions`). */
+/** Parses and checks the query of a list or watch. Throws 400 and 422 like upstream (`ValidateListOptions`). */
 export function parseListOptions<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { query, namespace, name, isWatch }: ListOptionsRequest,

@@ -2,7 +2,7 @@ import { badRequest } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
-/** The object with the namespace of the request, when it names none. Throws a 400 when it names another. */
+/** Sets the namespace of the request on an object that has none. Throws a 400 when the object has another one. */
 export function inRequestNamespace<T extends ApiObject>(
   object: T,
   { scope, namespace }: { readonly scope: ResourceDefinition["scope"]; readonly namespace: string },
@@ -20,7 +20,7 @@ export function inRequestNamespace<T extends ApiObject>(
   return { ...object, metadata: { ...object.metadata, namespace: wanted } };
 }
 
-/** Throws a 400 unless the object has the name of the path. */
+/** Throws a 400 unless the object has the name in the path. */
 export function checkName(object: ApiObject, name: string): void {
   const own = object.metadata.name ?? "";
   if (own === name) return;

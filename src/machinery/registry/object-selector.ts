@@ -9,24 +9,26 @@ import { collectionRange, singleKeyRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 
-/** Which objects of a resource a list, a watch or a deletion is about. */
+/** Selects the objects for a list, a watch or a deletion of a collection. */
 export interface ObjectSelector<T extends ApiObject> {
-  /** Selects every object of its range. */
+  /** True when every object in the range matches. */
   readonly isEmpty: boolean;
-  /** The keys that can match. */
+  /** Only keys in this range can match. */
   readonly range: KeyRange;
   matches(stored: StoredObject<T>): boolean;
 }
 
 export interface SelectorRequest {
   readonly namespace: string;
-  /** Of an old `/watch/` path: that object only. */
+  /** Set by the old `/watch/` paths: selects only this object. */
   readonly name: string;
   readonly labelSelector: string;
   readonly fieldSelector: string;
 }
 
-/** Parses the selectors of a request. Throws a 400 for what cannot be read and for fields that the kind does not offer. */
+/**
+ * Parses the selectors of a request. Throws a 400 for invalid syntax, and for fields that the kind cannot select by.
+ */
 export function objectSelector<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { namespace, name, labelSelector, fieldSelector }: SelectorRequest,
@@ -49,7 +51,7 @@ function checkField<T extends ApiObject>(definition: ResourceDefinition<T>, fiel
   throw badRequest(definition.unsupportedFieldLabel?.(field) ?? `field label not supported: ${field}`);
 }
 
-/** As narrow as the path and the fields make it. */
+/** The narrowest range that the path and the fields allow. */
 function rangeOf<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { namespace, name, fields }: { readonly namespace: string; readonly name: string; readonly fields: FieldSelector },

@@ -1,7 +1,7 @@
 import type { ApiObject, OwnerReference } from "../api/object-meta.ts";
 
 export interface OwnerReferencesCheck {
-  /** Admission may add references too; what it repeats is warned of in other words. */
+  /** Admission may add references too. Its duplicates get a different warning. */
   readonly when: "as sent" | "after admission";
   warn(warning: string): void;
 }
@@ -11,7 +11,7 @@ const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
   "after admission": " after mutating admission happens",
 };
 
-/** The object with each owner reference once, and a warning when one was repeated (upstream: `dedupOwnerReferences`). */
+/** Removes repeated owner references, with a warning (upstream: `dedupOwnerReferences`). */
 export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, warn }: OwnerReferencesCheck): T {
   const references = object.metadata.ownerReferences ?? [];
   if (references.length < 2) return object;
@@ -34,7 +34,7 @@ export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, wa
 const keyOf = ({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string =>
   JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
 
-/** What a warning says of repeated uids. */
+/** How many repeated uids a warning lists. */
 const maximumShown = 20;
 
 const shown = (uids: readonly string[]): string =>

@@ -5,7 +5,7 @@ import { atomicList, object } from "../schema/schema.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectList } from "./list-objects.ts";
 
-/** The versions of `meta.k8s.io` that the converted forms have; they differ in name only. */
+/** The versions of `meta.k8s.io` in which objects can be converted. Only their names differ. */
 export type MetaVersion = "v1" | "v1beta1";
 
 export interface PartialObjectMetadata {
@@ -18,7 +18,7 @@ export interface PartialObjectMetadataList {
   readonly kind: "PartialObjectMetadataList";
   readonly apiVersion: string;
   readonly metadata: ListMeta;
-  /** null when empty, as upstream writes it. */
+  /** null when empty, as in upstream. */
   readonly items: readonly PartialObjectMetadata[] | null;
 }
 
@@ -29,7 +29,7 @@ export const partialObjectMetadataSchema = object({
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, description: "Standard object metadata." },
   },
-}) as ObjectSchema as ObjectSchema<PartialObjectMetadata>; // the hand-written type names the same fields
+}) as ObjectSchema as ObjectSchema<PartialObjectMetadata>; // the hand-written type has the same fields
 
 export const partialObjectMetadataListSchema = object({
   goType: "v1.PartialObjectMetadataList",
@@ -46,7 +46,7 @@ export const partialObjectMetadataListSchema = object({
   },
 }) as ObjectSchema as ObjectSchema<PartialObjectMetadataList>; // as above
 
-/** An object without what its kind adds. */
+/** Returns an object's metadata only. */
 export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVersion): PartialObjectMetadata => ({
   kind: "PartialObjectMetadata",
   apiVersion: `meta.k8s.io/${version}`,
@@ -63,7 +63,7 @@ export const partialObjectMetadataList = <T extends ApiObject>(
   items: list.items.length === 0 ? null : list.items.map(({ object }) => partialObjectMetadata(object, version)),
 });
 
-/** The metadata of a list in whatever form. */
+/** The metadata of a list, for every list format. */
 export const listMetadata = <T extends ApiObject>({
   resourceVersion,
   continueToken,

@@ -20,15 +20,17 @@ import type { WriteOptions } from "./write-options.ts";
 
 export interface PatchRequest extends Omit<Change<ApiObject>, "wanted" | "authorizeCreate"> {
   readonly type: "json" | "merge" | "strategic" | "apply";
-  /** The patch as JSON; an apply's YAML is translated already. */
+  /** The patch as JSON. The YAML of an apply is already converted. */
   readonly text: string;
   readonly options: WriteOptions;
   readonly manager: string;
-  /** Asked for before an apply creates an object. */
+  /** Called before an apply creates an object. */
   authorizeCreate?(): Promise<void>;
 }
 
-/** Changes an object by a patch, or creates it by an apply. Throws 400, 404, 409, 422 and what admission throws. */
+/**
+ * Changes an object with a patch, or creates it with an apply. Throws 400, 404, 409, 422 and the errors of admission.
+ */
 export async function patchObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   request: PatchRequest,
@@ -46,7 +48,10 @@ export async function patchObject<T extends ApiObject>(
 
 type Wanted<T> = (previous: T | undefined) => T;
 
-/** JSON, merge and strategic merge patches. The text is read once an object is there: without one the answer is 404. */
+/**
+ * For JSON, merge and strategic merge patches. The patch is parsed only when the object exists: without it the answer
+ * is 404.
+ */
 function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
   let patch: ParsedPatch | undefined;
   return (previous) => {
@@ -56,7 +61,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const { object, strictFaults } = fitted(registry, value, patch.shown);
     reportStrictFaults([...patch.strictFaults, ...strictFaults], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
-    return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // only managedFields change
+    return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
   };
 }
 
@@ -65,7 +70,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   return (live) => {
     const { configuration, repeatedKeys } = (read ??= appliedConfiguration(registry, request));
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
-    // The client's metadata: what is no string is refused where it is applied.
+    // The client's metadata: a value that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, request.name, {
@@ -79,12 +84,12 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     reportStrictFaults(strictFaults, { request });
     const { metadata, ...content } = placedObject(registry, { object, request });
     const { resourceVersion: _applied, ...kept } = metadata;
-    // An apply that names no version is made of the one that it was laid over.
+    // An apply without a resourceVersion uses the version of the object that it was merged into.
     const resourceVersion = sentVersion ?? live?.metadata.resourceVersion;
     return {
       ...content,
       metadata: { ...kept, ...(uid !== "" && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
-    } as T; // the placed object with other metadata
+    } as T; // only the metadata is replaced
   };
 }
 
@@ -93,14 +98,14 @@ interface AppliedConfiguration {
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 
-/** The configuration of an apply, of the registry's kind. Its other fields are checked where it is applied. */
+/** The configuration of an apply, of the registry's kind. Its other fields are checked when it is applied. */
 function appliedConfiguration<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,
   { text }: PatchRequest,
 ): AppliedConfiguration {
   const { value, repeatedKeys } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
   const configuration = parseConfiguration(value, definition);
-  const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only whether it is there counts
+  const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only its presence matters
   if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
   return { configuration, repeatedKeys };
 }
@@ -108,7 +113,7 @@ function appliedConfiguration<T extends ApiObject>(
 interface ParsedPatch {
   apply(document: ApiObject): unknown;
   readonly strictFaults: readonly string[];
-  /** The patch as refusals show it; absent where they do not. */
+  /** The patch as errors show it. Absent when they do not show it. */
   readonly shown?: string;
 }
 
@@ -134,7 +139,7 @@ function parsePatch<T extends ApiObject>(
     apply: (document) => {
       // An object is a JSON object with known members.
       const patched = applyStrategicMergePatch({ document: { ...document }, patch, schema: definition.schema });
-      // Upstream puts the result into a Go value of the kind, whatever it calls itself.
+      // Like upstream, decode the result as the kind of the path, whatever its own kind and apiVersion say.
       const isText = (member: unknown): boolean => member === undefined || typeof member === "string";
       const { kind } = definition;
       return isText(patched["kind"]) && isText(patched["apiVersion"]) ? { ...patched, kind, apiVersion } : patched;
@@ -153,9 +158,9 @@ function parsed(text: string, refusal: (fault: string) => Error): ReturnType<typ
   }
 }
 
-/** The patched value as an object of the kind. */
+/** Decodes the patched value as an object of the kind. */
 function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown, shown?: string): DecodedObject<T> {
-  // Upstream's decoder knows the kind by the path, and reads an object without a version as one without a name.
+  // Upstream's decoder takes the kind from the path, and treats an object without a version like one without a name.
   const { kind, apiVersion } = Object(value) as Partial<Record<"kind" | "apiVersion", unknown>>;
   const isLeftOut = (sent: unknown): boolean => sent === undefined || sent === null || sent === "";
   const isOfKind = isLeftOut(kind) || kind === registry.definition.kind;

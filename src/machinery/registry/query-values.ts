@@ -1,6 +1,9 @@
 import { badRequest } from "../api/api-error.ts";
 
-/** The first value as a 64-bit integer; undefined when the parameter is absent. Throws a 400 as Go's strconv words it. */
+/**
+ * Parses the first value as a 64-bit integer. Undefined when the parameter is absent. Throws a 400 in the words of Go's
+ * strconv.
+ */
 export function parseInteger(parameters: URLSearchParams, name: string): number | undefined {
   const text = parameters.get(name);
   if (text === null) return undefined;
@@ -12,7 +15,7 @@ export function parseInteger(parameters: URLSearchParams, name: string): number 
   return Number(text);
 }
 
-/** Any word but `false` and `0` is true; undefined when the parameter is absent. */
+/** Every value except `false` and `0` is true. Undefined when the parameter is absent. */
 export function parseBoolean(parameters: URLSearchParams, name: string): boolean | undefined {
   const text = parameters.get(name);
   return text === null ? undefined : text !== "0" && text.toLowerCase() !== "false";

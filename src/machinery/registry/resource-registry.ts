@@ -21,12 +21,12 @@ import type { KindPrefix } from "./stored-object.ts";
 export interface RegistryOptions<T extends ApiObject> {
   readonly definition: ResourceDefinition<T>;
   readonly store: Store;
-  /** Follows the same store; shared by all registries of the process. */
+  /** Follows the same store. All registries of the process share it. */
   readonly feed: ChangeFeed;
   /** In order: every `admit`, and after validation every `validate`. */
   readonly admission?: () => readonly AdmissionRule[];
   readonly clock?: Clock;
-  /** Versions that are kept in memory for watches that start in the past. */
+  /** How many versions to keep in memory for watches that start in the past. */
   readonly historyLength?: number;
   /** The largest stored form of an object (etcd: `--max-request-bytes`). Default 1.5 MiB. */
   readonly maximumObjectBytes?: number;
@@ -34,24 +34,30 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly futureWaitMilliseconds?: number;
 }
 
-/** Smaller ones cannot hold more values than may be. */
+/** A smaller object cannot contain more values than `maximumValues`. */
 const smallestCrowdedObject = 2 * maximumValues;
 
-/** Whoever waits for an answer. The signal is looked at only where there is something to wait for: it is made then. */
+/**
+ * Carries the signal of a caller that may have to wait. The signal is created only when it is first read, so read it
+ * only when waiting.
+ */
 export interface Asker {
   readonly signal: AbortSignal;
 }
 
-/** As often is a change made anew because others write the same object: more than requests run at once. */
+/**
+ * How often a change is retried because other writers change the same object. More than the number of requests that run
+ * at once.
+ */
 export const maximumWriteAttempts = 256;
 
-/** As etcd's. */
+/** The same as etcd's. */
 export const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
- * The objects of one resource: its definition, its place in the store and its copy in memory. The verbs are functions
- * of it, a file each: `createObject`, `updateObject`, `patchObject`, `deleteObject`, `deleteCollection`, `listObjects`
- * and `watchObjects`.
+ * The objects of one resource: its definition, its location in the store and its cached copy in memory. Each verb is a
+ * function in its own file: `createObject`, `updateObject`, `patchObject`, `deleteObject`, `deleteCollection`,
+ * `listObjects` and `watchObjects`.
  */
 export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly definition: ResourceDefinition<T>;
@@ -62,9 +68,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly futureWaitMilliseconds: number;
   /** `v1`, `certificates.platform.io/v1`. */
   readonly apiVersion: string;
-  /** The resource as errors name it. */
+  /** The resource, as errors name it. */
   readonly resource: Named;
-  /** The kind as validation errors name it. */
+  /** The kind, as validation errors name it. */
   readonly kind: Named;
   readonly #prefix: KindPrefix;
   readonly #answers = new Map<string, AnswerCreate>();
@@ -123,8 +129,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * The object as every acknowledged write left it. Throws or rejects with 404. It answers at once, without a promise,
-   * when the copy in memory is current.
+   * Returns an object, with every acknowledged write applied. Throws or rejects with 404. When the cache is current it
+   * returns immediately, without a promise.
    */
   get(
     where: ObjectName,
@@ -134,15 +140,15 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return waiting === undefined ? this.#existing(where) : waiting.then(() => this.#existing(where));
   }
 
-  /** What the copy in memory holds now: for look-ups that may be a moment old. */
+  /** Returns the cached object. It may be slightly out of date. */
   peek(where: ObjectName): StoredObject<T> | undefined {
     const key = storageKey(this.definition, where);
     return key === undefined ? undefined : this.cache.get(key);
   }
 
   /**
-   * Undefined when the copy in memory shows every acknowledged write already. Rejects with a 503 when the store can't be
-   * asked, with a 504 when nobody waits any longer.
+   * Waits until the cache is fresh. Undefined when it already contains every acknowledged write. Rejects with a 503
+   * when the store does not answer, and with a 504 when the caller stopped waiting.
    */
   catchUp(asker?: Asker): Promise<void> | undefined {
     const latest = this.store.latestRevision();
@@ -161,7 +167,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
-  /** Waits a bounded time until the copy in memory has reached a revision, else throws 504. */
+  /** Waits until the cache has reached a revision. Throws a 504 after a time limit. */
   async waitForRevision(revision: number): Promise<void> {
     const waiting = this.cache.waitFor(revision, AbortSignal.timeout(this.futureWaitMilliseconds));
     if (waiting === undefined) return;
@@ -179,8 +185,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * The stored form of an object. Throws a 413 when it is too large, unless it is smaller than the version before it:
-   * what was stored under a larger bound can still be made smaller.
+   * Encodes an object for the store. Throws a 413 when it is too large, unless it is smaller than its previous version:
+   * an object that was stored under a larger limit can still be made smaller.
    */
   encode(object: T, previous?: StoredObject<T>): Buffer {
     const value = encodeStored(object);
@@ -195,9 +201,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * Writes to the store what every admission rule has let pass. Rejects with a 503 while the store takes no writes, with a
-   * 504 when it is not known whether it has written (clients repeat after a 503 by themselves) or when the caller's request
-   * had ended before, with a 413 for what it can't hold.
+   * Writes an object that passed all admission rules. Rejects with a 503 while the store accepts no writes; with a 504
+   * when it is unknown whether the write happened (clients would repeat a 503 by themselves) or when the request ended
+   * before the write; with a 413 when the store cannot hold the object.
    */
   async write(admitted: Admitted, request: Omit<WriteRequest, "signal">): Promise<WriteResult> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
@@ -213,20 +219,23 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
-  /** What has just been written: the instance of the copy in memory, so that its served forms are made once. */
+  /**
+   * Returns the object that was just written: the cached instance if there is one, so that its encodings are computed
+   * only once.
+   */
   written(entry: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
     const cached = this.cache.get(entry.key);
     return cached?.revision === entry.modRevision ? cached : this.fromEntry(entry);
   }
 
-  /** Others wrote the object whenever this change was tried. */
+  /** The error for a change that always lost against other writers. */
   contended(name: string): Error {
     return conflict(this.resource, name, {
       message: "others change the object all the time; please try again later",
     });
   }
 
-  /** No backend could hold its key: a 422 for whoever would create it. */
+  /** The 422 for creating an object whose key no backend can store. */
   nameTooLong({ namespace, name }: ObjectName): Error {
     return invalid(this.kind, name, [tooLong("metadata.name", maximumNameBytes(this.definition, namespace))]);
   }

@@ -1,6 +1,6 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
 
-/** The revision that a resourceVersion names; "" is 0: none. Throws a 400 for what no server has given out. */
+/** Parses a resourceVersion to a revision; "" becomes 0. Throws a 400 for a value that no server can have issued. */
 export function parseResourceVersion(resourceVersion: string): number {
   if (resourceVersion === "") return 0;
   if (!/^\d{1,20}$/.test(resourceVersion)) {
@@ -11,7 +11,7 @@ export function parseResourceVersion(resourceVersion: string): number {
   return Number(resourceVersion);
 }
 
-/** A read of a revision that no write has reached (upstream: `storage.NewTooLargeResourceVersionError`). */
+/** The error for reading a revision that no write has reached (upstream: `storage.NewTooLargeResourceVersionError`). */
 export const tooLargeResourceVersion = ({
   wanted,
   current,

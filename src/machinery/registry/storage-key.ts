@@ -6,17 +6,17 @@ import type { KeyRange } from "../storage/watch-cache.ts";
 
 type Location = Pick<ResourceDefinition, "group" | "plural" | "scope">;
 
-/** `/registry/<plural[.group]>/`: what all keys of a resource begin with. */
+/** `/registry/<plural[.group]>/`: the prefix of all keys of a resource. */
 export const resourcePrefix = ({ group, plural }: Location): string =>
   `/registry/${qualified({ group, resource: plural })}/`;
 
 export interface ObjectName {
-  /** "" for cluster-scoped objects. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/** `/registry/<plural[.group]>/[<namespace>/]<name>`, or undefined when no object can have such a name. */
+/** `/registry/<plural[.group]>/[<namespace>/]<name>`. Undefined when no object can have this name. */
 export function storageKey(location: Location, { namespace, name }: ObjectName): string | undefined {
   // A slash in a name would reach into another namespace.
   if (name === "" || name.includes("/")) return undefined;
@@ -25,14 +25,14 @@ export function storageKey(location: Location, { namespace, name }: ObjectName):
   return isTooLongKey(keyAfter(key)) ? undefined : key;
 }
 
-/** How many bytes a name may have in a namespace, so that every backend can hold its key. */
+/** How many bytes a name in a namespace may have, so that every backend can store its key. */
 export const maximumNameBytes = (location: Location, namespace: string): number =>
   Math.max(0, MAX_KEY_BYTES - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));
 
 const collectionPrefix = (location: Location, namespace: string): string =>
   location.scope === "Cluster" ? resourcePrefix(location) : `${resourcePrefix(location)}${namespace}/`;
 
-/** The keys of a namespace, or of all when `namespace` is "". */
+/** The keys of one namespace, or of all when `namespace` is "". */
 export function collectionRange(location: Location, namespace: string): KeyRange {
   const prefix = resourcePrefix(location);
   if (location.scope === "Cluster" || namespace === "") return { start: prefix, end: prefixEnd(prefix) };
@@ -40,8 +40,8 @@ export function collectionRange(location: Location, namespace: string): KeyRange
   return { start: `${prefix}${namespace}/`, end: prefixEnd(`${prefix}${namespace}/`) };
 }
 
-/** The range that holds one key only. */
+/** The range of exactly one key. */
 export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
 
-/** What comes next in key order; ranges and pages begin and end there, so that backends must take it too. */
+/** The next key in key order. Ranges and pages start and end there, so backends must accept it too. */
 const keyAfter = (key: string): string => `${key}\0`;

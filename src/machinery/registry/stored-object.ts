@@ -2,15 +2,15 @@ import type { ApiObject } from "../api/object-meta.ts";
 
 const opening = '{"metadata":{';
 
-/** What all objects of one kind begin with when they are served: `"kind":"ServiceAccount","apiVersion":"v1",`. */
+/** The start of every served object of a kind: `"kind":"ServiceAccount","apiVersion":"v1",`. */
 export type KindPrefix = string;
 
 export const kindPrefix = ({ kind, apiVersion }: { readonly kind: string; readonly apiVersion: string }): KindPrefix =>
   `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
 
 /**
- * An object as it is stored: JSON that begins with its metadata and has no kind, apiVersion and resourceVersion, which
- * are the same for all of a kind or the revision of the key.
+ * Encodes an object for the store: JSON that starts with the metadata. It leaves out kind and apiVersion, which are the
+ * same for all objects of a kind, and resourceVersion, which is the revision of the key.
  */
 export function encodeStored(object: ApiObject): Buffer {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...content } = object;
@@ -21,26 +21,29 @@ export function encodeStored(object: ApiObject): Buffer {
 export interface StoredVersion {
   readonly prefix: KindPrefix;
   readonly key: string;
-  /** What `encodeStored` made. */
+  /** The output of `encodeStored`. */
   readonly value: Buffer;
   /** 0: the object is not stored (a dry run) and is shown without resourceVersion. */
   readonly revision: number;
 }
 
 /**
- * One version of an object, kept as the text that is stored. Its served forms are made by splicing, without decoding: a
- * string takes a third of the memory that a buffer of its own would, and writing it out costs the same. It never changes,
- * and neither may what its getters return.
+ * One version of an object, kept as its stored text. The served forms are spliced from this text without decoding: a
+ * string takes a third of the memory of a separate buffer, and writing it costs the same. Immutable, and so is
+ * everything that its getters return.
  */
 export class StoredObject<T extends ApiObject = ApiObject> {
   readonly key: string;
   readonly revision: number;
   readonly #prefix: KindPrefix;
-  /** What follows `{"metadata":{` in the stored form. */
+  /** The stored form after `{"metadata":{`. */
   readonly #content: string;
-  /** Weak: it is several times as large as the text, and most objects are not looked into twice. */
+  /**
+   * A weak reference: the decoded object is several times as large as the text, and most objects are decoded at most
+   * once.
+   */
   #object: WeakRef<T> | undefined;
-  /** null: not looked at yet. */
+  /** null: not read yet. */
   #labels: Readonly<Record<string, string>> | undefined | null = null;
 
   constructor({ prefix, key, value, revision }: StoredVersion) {
@@ -50,12 +53,12 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     this.#content = contentOf(value);
   }
 
-  /** About what it takes in memory: in UTF-16 units, which cost nothing to count. */
+  /** The approximate memory, in UTF-16 units, which are free to count. */
   get textLength(): number {
     return this.#content.length;
   }
 
-  /** Of the stored form. */
+  /** The length of the stored form. */
   storedBytes(): number {
     return opening.length + Buffer.byteLength(this.#content);
   }
@@ -69,7 +72,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return `{${this.#prefix}${this.#metadataAndContent}`;
   }
 
-  /** The object as lists hold it, without kind and apiVersion. */
+  /** The object as an item of a list, without kind and apiVersion. */
   get itemText(): string {
     return `{${this.#metadataAndContent}`;
   }
@@ -82,7 +85,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return object;
   }
 
-  /** Kept apart from the rest: label selectors look at every object of a list. */
+  /** Cached separately, because label selectors read them for every object of a list. */
   get labels(): Readonly<Record<string, string>> | undefined {
     if (this.#labels === null) this.#labels = this.object.metadata.labels;
     return this.#labels;
@@ -92,7 +95,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.#content === contentOf(value);
   }
 
-  /** The same content at another revision: what a watch shows of an object that is gone. */
+  /** The same content at another revision. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
     const value = Buffer.from(opening + this.#content);
     return new StoredObject<T>({ prefix: this.#prefix, key: this.key, value, revision });

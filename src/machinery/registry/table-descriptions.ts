@@ -2,8 +2,8 @@ import type { Names } from "../api/names.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /**
- * Gives the columns of a kind's table the descriptions that upstream's printers send, where they are known: clients
- * compare whole tables. Other columns keep the kind's own words.
+ * Sets the column descriptions that upstream sends, where they are known, because clients compare whole tables. Other
+ * columns keep their own description.
  */
 export function withTableDescriptions(definition: ResourceDefinition, names: Names): ResourceDefinition {
   const descriptions = new Map<string, string>([
@@ -35,7 +35,7 @@ function ofEveryKind(names: Names): Descriptions {
   };
 }
 
-/** Where upstream's short links lead. */
+/** The domain of upstream's short links. */
 const k8sDomain = ({ domain, profile }: Names): string => (profile === "kubernetes" ? "k8s.io" : domain);
 
 const nodeAddresses = (names: Names): string =>

@@ -4,14 +4,14 @@ import { partialObjectMetadata } from "./partial-object-metadata.ts";
 import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
-/** What a row carries of its object besides the cells. */
+/** What a row contains of its object in addition to the cells. */
 export type IncludeObject = "None" | "Metadata" | "Object";
 
 export interface Table {
   readonly kind: "Table";
   readonly apiVersion: string;
   readonly metadata: ListMeta;
-  /** null in all events of a watch but the first. */
+  /** null in all events of a watch except the first. */
   readonly columnDefinitions: readonly ColumnDefinition[] | null;
   readonly rows: readonly TableRow[];
 }
@@ -32,7 +32,7 @@ interface TableRow {
 export interface TableOptions {
   readonly version: MetaVersion;
   readonly includeObject: IncludeObject;
-  /** Milliseconds since the epoch: ages count up to it. */
+  /** Milliseconds since the epoch. Ages are relative to it. */
   readonly now: number;
   readonly metadata: ListMeta;
   readonly hasColumnDefinitions: boolean;
@@ -48,7 +48,7 @@ export function parseIncludeObject(query: string): IncludeObject {
   );
 }
 
-/** Objects as rows for people: the name first, then the kind's columns. */
+/** Formats objects as table rows for people: the name first, then the kind's columns. */
 export function tableOf<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   objects: readonly T[],

@@ -23,23 +23,23 @@ import { storageKey } from "./storage-key.ts";
 export interface Change<T extends ApiObject> {
   readonly namespace: string;
   readonly name: string;
-  /** "" for the object itself. */
+  /** Empty for the object itself. */
   readonly subresource: string;
   readonly caller: Caller;
   /**
-   * The wanted object with its managedFields, decoded and defaulted; `previous` is undefined when it would be created.
-   * Called again when somebody else was faster.
+   * Returns the wanted object with its managedFields, decoded and defaulted. `previous` is undefined when the object
+   * would be created. Called again when another writer changed the object first.
    */
   wanted(previous: T | undefined): T;
-  /** The object is created when there is none; this throws when the caller may not. */
+  /** When present, a missing object is created. Throws when the caller may not create it. */
   readonly authorizeCreate?: () => Promise<void>;
 }
 
 export interface UpdateRequest<T extends ApiObject> extends Omit<Change<T>, "wanted" | "authorizeCreate"> {
-  /** The whole new object, decoded and defaulted. */
+  /** The complete new object, decoded and defaulted. */
   readonly object: T;
   readonly manager: string;
-  /** Asked for before an update creates an object. */
+  /** Called before an update creates an object. */
   authorizeCreate?(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export interface Changed<T extends ApiObject> {
   readonly isCreated: boolean;
 }
 
-/** Replaces an object (PUT). Throws 400, 404, 409, 422 and what admission throws. */
+/** Replaces an object (PUT). Throws 400, 404, 409, 422 and the errors of admission. */
 export async function updateObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, manager, authorizeCreate, ...request }: UpdateRequest<T>,
@@ -68,14 +68,14 @@ export async function updateObject<T extends ApiObject>(
         });
       }
       const write = fieldWrite(registry, { manager, subresource: request.subresource });
-      return trackUpdate({ ...write, previous, next: placed }) as T; // only managedFields are changed
+      return trackUpdate({ ...write, previous, next: placed }) as T; // changes only managedFields
     },
     ...(definition.allowsCreateOnUpdate === true &&
       request.subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
   });
 }
 
-/** What field management needs to know of a write. */
+/** The parts of a write that field management needs. */
 export function fieldWrite<T extends ApiObject>(
   { definition, apiVersion, clock }: ResourceRegistry<T>,
   { manager, subresource }: { readonly manager: string; readonly subresource: string },
@@ -93,8 +93,8 @@ export function fieldWrite<T extends ApiObject>(
 }
 
 /**
- * Reads, changes and writes an object until nobody else has written in between (upstream: `Store.Update`), a bounded
- * number of times. A change that names a resourceVersion fails with 409 instead of being made again.
+ * Reads, changes and writes an object, and retries on conflict with other writers (upstream: `Store.Update`), a bounded
+ * number of times. A change that names a resourceVersion fails with 409 instead of being retried.
  */
 export async function changeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -132,7 +132,7 @@ interface NextVersion<T extends ApiObject> {
   readonly admitted: Admitted;
 }
 
-/** The whole way from the wanted object to the one to store, admission and validation included. */
+/** All steps from the wanted object to the object to store, including admission and validation. */
 async function nextVersion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { change, previous }: Step<T>,
@@ -179,7 +179,7 @@ function updateStrategy<T extends ApiObject>(
   return found?.type === "update" ? found : {};
 }
 
-/** Optimistic concurrency: the wanted object must be made from the stored version when it names one. */
+/** Optimistic concurrency: when the wanted object names a resourceVersion, it must be the stored one. */
 function checkVersion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { wanted, previous }: { readonly wanted: T; readonly previous: StoredObject<T> },
@@ -199,7 +199,7 @@ function checkVersion<T extends ApiObject>(
   }
 }
 
-/** What an update cannot change, or need not repeat. */
+/** Restores the metadata that an update cannot change, or may leave out. */
 function updatedMetadata(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   const { selfLink: _selfLink, generation: _generation, ...kept } = next;
   const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation, resourceVersion } =
@@ -245,7 +245,7 @@ async function writeVersion<T extends ApiObject>(
     : { isWritten: false, current: result.current && registry.fromEntry(result.current) };
 }
 
-/** A write that changes nothing but the times of managedFields is none: the object keeps its resourceVersion. */
+/** A write that would only change times in managedFields is skipped: the object keeps its resourceVersion. */
 function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
   if (next === previous) return true;
   const encoded: unknown = JSON.parse(JSON.stringify(comparable(next)));

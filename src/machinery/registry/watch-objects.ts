@@ -9,17 +9,17 @@ import type { StoredObject } from "./stored-object.ts";
 
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** What a watch tells, in the order of revisions. */
+/** Receives the events of a watch, in revision order. */
 export interface ObjectObserver<T extends ApiObject> {
-  /** The same change is the same `object` for every observer, so that its encodings can be shared. */
+  /** Every observer receives the same `object` for the same change, so that its encodings can be shared. */
   onChange(type: ChangeType, object: StoredObject<T>): void;
-  /** The state at the start, which the client has asked for, has been told; changes after the revision follow. */
+  /** The client asked for the initial state, and it is complete. Changes after the revision follow. */
   onInitialEventsEnd(revision: number): void;
-  /** What is there and what was kept has been told: from now on changes are told as they happen. */
+  /** The initial state and the kept history are complete. From now on, events are live. */
   onReady(): void;
-  /** Everything up to the revision has been told, and nothing after it was left out: a watch may go on from there. */
+  /** Every event up to the revision was delivered and none after it was skipped: a watch may resume from here. */
   onProgress(revision: number): void;
-  /** Nothing follows. An ApiError is for the client, another error is a failure of the store. */
+  /** The last call. An ApiError is meant for the client; any other error is a failure of the store. */
   onEnd(error: Error): void;
 }
 
@@ -28,9 +28,9 @@ export interface ObjectWatch {
 }
 
 /**
- * Tells an observer what happens to the selected objects. Without a version, or at "0", it begins with the objects that
- * are there; a version replays what followed it; one of the future waits in silence. One that is no longer kept ends the
- * watch with a 410.
+ * Sends the events of the selected objects to an observer. Without a version, or at "0", it starts with the existing
+ * objects. With a version, it replays the events after it. With a future version, it waits silently until then. With a
+ * version that is no longer kept, the watch ends with a 410.
  */
 export function watchObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -56,7 +56,7 @@ export function watchObjects<T extends ApiObject>(
   };
 }
 
-/** Whether the watch begins with the objects that are there. */
+/** Whether the watch starts with the existing objects. */
 const beginsWithState = <T extends ApiObject>({ sendsInitialEvents, resourceVersion }: ListOptions<T>): boolean =>
   sendsInitialEvents ?? (resourceVersion === "" || resourceVersion === "0");
 
@@ -65,7 +65,7 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
   else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
 }
 
-/** From here to the cache's watch nothing may wait, or changes would be lost in between. */
+/** Must not wait between here and the start of the cache's watch: changes would be lost. */
 function follow<T extends ApiObject>(
   { cache }: ResourceRegistry<T>,
   {
@@ -85,7 +85,7 @@ function follow<T extends ApiObject>(
     }
     if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
   }
-  // A watch of the future has seen nothing before it gets there: an earlier bookmark would take its client back.
+  // A watch of a future version has seen nothing before that version. An earlier bookmark would send its client back.
   const tellProgress = (revision: number): void => {
     if (revision >= skippedRevision) observer.onProgress(revision);
   };
@@ -107,7 +107,7 @@ function follow<T extends ApiObject>(
   }
 }
 
-/** Objects come and go for a watch as they begin and cease to match. */
+/** For a watch, an object appears when it starts to match and disappears when it stops to match. */
 function tell<T extends ApiObject>(
   event: CacheEvent<StoredObject<T>>,
   { options: { selector }, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
@@ -120,10 +120,10 @@ function tell<T extends ApiObject>(
 
 const lastStates = new WeakMap<object, StoredObject>();
 
-/** What was there before the event, at the event's revision; made once for all watches. */
+/** The object before the event, at the event's revision. Created once for all watches. */
 function lastState<T extends ApiObject>(event: CacheEvent<StoredObject<T>>): StoredObject<T> {
   const known = lastStates.get(event);
-  if (known !== undefined) return known as StoredObject<T>; // made below, of the same event
+  if (known !== undefined) return known as StoredObject<T>; // created below, from the same event
   if (event.previous === undefined) throw new Error("nothing was there before this event");
   const made = event.previous.at(event.revision);
   lastStates.set(event, made);

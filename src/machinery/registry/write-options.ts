@@ -8,10 +8,10 @@ export type FieldValidation = "Ignore" | "Warn" | "Strict";
 /** The parameters of a create, update or patch. */
 export interface WriteOptions {
   readonly isDryRun: boolean;
-  /** "" when it was not given. */
+  /** Empty when it was not given. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** Of an apply: fields are taken over from other managers. */
+  /** For an apply: take over fields from other managers. */
   readonly isForced: boolean;
 }
 
@@ -19,7 +19,10 @@ export type WriteOptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions
 
 const defaultOptions: WriteOptions = { isDryRun: false, fieldManager: "", fieldValidation: "Warn", isForced: false };
 
-/** Reads and checks the query of a write. Throws a 422 with every fault (upstream: `ValidateCreateOptions` and so on). */
+/**
+ * Parses and checks the query of a write. Throws a 422 with every fault (upstream: `ValidateCreateOptions` and
+ * similar).
+ */
 export function parseWriteOptions(
   query: string,
   { kind, isApply = false }: { readonly kind: WriteOptionsKind; readonly isApply?: boolean },
@@ -57,18 +60,20 @@ const isFieldValidation = (text: string): text is FieldValidation =>
 export const validateDryRun = (values: readonly string[]): FieldError[] =>
   values.every((value) => value === "All") ? [] : [notSupported("dryRun", values, ["All"])];
 
-/** The 422 of bad parameters: it names the options' kind. */
+/** The 422 for invalid parameters. It names the kind of the options. */
 export const invalidOptions = (kind: string, faults: readonly FieldError[]): Error =>
   invalid({ group: "meta.k8s.io", resource: kind }, "", faults);
 
-/** The manager of a write: the parameter, or the User-Agent up to its first slash (upstream: `managerOrUserAgent`). */
+/**
+ * The manager of a write: the parameter, else the User-Agent up to its first slash (upstream: `managerOrUserAgent`).
+ */
 export function managerName(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
   const prefix = (userAgent.split("/", 1)[0] ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "");
   return prefix.length <= 32 ? prefix : truncate(prefix);
 }
 
-/** To at most 128 bytes, between characters. */
+/** Cuts to at most 128 bytes, between characters. */
 function truncate(text: string): string {
   let bytes = 0;
   let end = 0;

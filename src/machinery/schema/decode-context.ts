@@ -2,33 +2,33 @@ import { maximumShownLength, shortened } from "../api/shown-value.ts";
 import type { ScalarType, Schema } from "./schema.ts";
 import { TypeMismatch } from "./type-mismatch.ts";
 
-/** As upstream: more are not listed. */
+/** Like upstream, lists no more than this. */
 const maximumUnknownFields = 100;
 
-/** A step into a value: a struct's field, a list's index, or a map's key. Go's type errors name only the fields. */
+/** A step into a value: a struct field, a list index or a map key. Go's type errors show only the fields. */
 export type PathElement = string | number | MapKey;
 
-/** The key that the decoding of a map is at. */
+/** The key of the map entry that is being decoded. */
 export class MapKey {
   key = "";
 }
 
-/** Where a decoding stands, and what it has found so far. */
+/** The current position in a decoding, and the findings so far. */
 export class DecodeContext {
   readonly path: PathElement[] = [];
   readonly unknownFields: string[] = [];
   /** The Go type that the innermost field belongs to. */
   struct = "";
-  /** The object or list that holds the value which is decoded now. */
+  /** The object or list that contains the value that is being decoded. */
   container: object = this.path;
 
-  /** Notes a member of the object whose path has `depth` elements. */
+  /** Records an unknown member of the object whose path has `depth` elements. */
   addUnknownField(name: string, depth: number): void {
     if (this.unknownFields.length >= maximumUnknownFields) return;
     this.unknownFields.push(strictPath([...this.path.slice(0, depth), name]));
   }
 
-  /** `found` is what Go calls the JSON value: `string`, `number 3600.5`. */
+  /** `found` is Go's name for the JSON value: `string`, `number 3600.5`. */
   mismatch(found: string, schema: Schema): TypeMismatch {
     const fields = this.path.filter((element) => typeof element === "string");
     const target = this.struct === "" ? "Go value" : `Go struct field ${this.struct}.${fields.join(".")}`;
@@ -36,7 +36,7 @@ export class DecodeContext {
   }
 }
 
-/** `secrets[0].name`, as strict decoding names fields. */
+/** Formats a path like strict decoding does: `secrets[0].name`. */
 function strictPath(path: readonly PathElement[]): string {
   let text = "";
   for (const element of path) {
@@ -54,7 +54,7 @@ const goScalarTypes: Readonly<Record<ScalarType, string>> = {
   int64: "int64",
   double: "float64",
   bytes: "[]uint8",
-  // These types decode themselves from a string.
+  // In Go, these types decode themselves from a string.
   time: "string",
   microTime: "string",
   quantity: "resource.Quantity",
@@ -69,7 +69,7 @@ function goTypeOf(schema: Schema): string {
   return schema.goType ?? goScalarTypes[schema.type];
 }
 
-/** Go's word for the type of a JSON value. */
+/** Go's name for the type of a JSON value. */
 export function jsonTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;

@@ -6,10 +6,9 @@ import { numberLiteralAt } from "./json-reader.ts";
 import type { ScalarSchema, ScalarType } from "./schema.ts";
 import { TypeMismatch } from "./type-mismatch.ts";
 
-/** Checks one value that is not null and returns its canonical form. */
+/** Checks one non-null value and returns its canonical form. */
 export type Decoder = (value: unknown, context: DecodeContext) => unknown;
 
-/** The decoder of a scalar. */
 export const scalarDecoder = (schema: ScalarSchema): Decoder => decoderMakers[schema.type](schema);
 
 const textDecoder =
@@ -35,7 +34,7 @@ const integerDecoder =
     return value;
   };
 
-/** The digits of 2^63 and a sign: a literal of a megabyte is not worked out. */
+/** The digits of 2^63 and a sign. Longer literals are refused before they are parsed. */
 const maximumIntegerLength = 20;
 
 const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decoder>> = {
@@ -65,7 +64,7 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
   },
 };
 
-/** The text of a number where it was not a plain integer. */
+/** The literal of a number that was not a plain integer. */
 function literalOf(context: DecodeContext): string | undefined {
   const key = context.path.at(-1);
   return typeof key === "object" || key === undefined ? undefined : numberLiteralAt(context.container, key);

@@ -7,16 +7,16 @@ export { TypeMismatch } from "./type-mismatch.ts";
 
 export interface Decoded<T> {
   readonly value: T;
-  /** Paths of the members that the schema does not name, as `secrets[0].y`: in document order, at most 100. */
+  /** Paths of members that are not in the schema, such as `secrets[0].y`: in document order, at most 100. */
   readonly unknownFields: string[];
 }
 
 /**
- * Checks the JSON types of a value, prunes what the schema does not name, applies defaults and makes the value canonical:
- * fields in the schema's order, maps in key order, presence as Go's decoding and encoding would leave it, times in UTC,
- * base64 padded. Parts of the result may be parts of the given value; neither is ever changed.
+ * Checks the JSON types of a value, removes unknown fields, applies defaults and makes the value canonical: fields in
+ * schema order, maps in key order, presence as after Go's decoding and encoding, times in UTC, base64 with padding. The
+ * result may share parts with the given value. Neither is ever changed.
  *
- * Throws a TypeMismatch for the first fault in document order, worded as Go does.
+ * Throws a TypeMismatch for the first fault in document order, in Go's words.
  */
 export function decode<T>(schema: ObjectSchema<T>, value: unknown): Decoded<T> {
   const context = new DecodeContext();
@@ -46,7 +46,7 @@ function makeDecoder(schema: Schema): Decoder {
 interface FieldDecoder {
   readonly name: string;
   readonly decode: Decoder;
-  /** Makes the field's final value of a decoded one; undefined: the field is absent. */
+  /** Returns the final value of the field; undefined when the field is absent. */
   settle(value: unknown): unknown;
 }
 
@@ -146,7 +146,7 @@ function mapDecoder(schema: MapSchema): Decoder {
     context.path.pop();
     if (isCanonical) return value;
     const entries = keys.map((key, index): [string, unknown] => [key, decoded[index]]);
-    // fromEntries makes own members of names like __proto__.
+    // fromEntries can create own members with names like __proto__.
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   };
 }

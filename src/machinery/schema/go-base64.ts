@@ -1,8 +1,8 @@
 import { TypeMismatch } from "./type-mismatch.ts";
 
 /**
- * Standard padded base64 in canonical form: without the line breaks and the stray bits that Go's decoder lets pass.
- * Throws a TypeMismatch with Go's message for what it does not.
+ * Returns standard padded base64 in canonical form: without the line breaks and stray bits that Go's decoder accepts.
+ * Throws a TypeMismatch with Go's message for text that Go refuses.
  */
 export function normalizeBase64(text: string): string {
   const joined = text.includes("\n") || text.includes("\r") ? text.replace(/[\r\n]/g, "") : text;
@@ -12,13 +12,13 @@ export function normalizeBase64(text: string): string {
   return joined.endsWith("=") ? Buffer.from(joined, "base64").toString("base64") : joined;
 }
 
-/** Where Go's decoder, which reads quanta of four characters, gives up. */
+/** The position where Go's decoder stops. It reads groups of four characters. */
 function faultPosition(text: string): number {
   let position = 0;
   for (;;) {
     for (let digits = 0; digits < 4; digits += 1) {
       position = skipLineBreaks(text, position);
-      // The input ends inside a quantum: Go counts back as many characters as it has digits.
+      // The input ends inside a group: Go subtracts the number of digits in the group.
       if (position >= text.length) return bytesBefore(text, position - digits);
       if (text[position] === "=") return paddingFaultPosition(text, { position, digits });
       if (!/[A-Za-z0-9+/]/.test(text[position] ?? "")) return bytesBefore(text, position);

@@ -3,48 +3,54 @@ import { TypeMismatch } from "./type-mismatch.ts";
 const secondsLayout = "2006-01-02T15:04:05Z07:00";
 const microsecondsLayout = "2006-01-02T15:04:05.000000Z07:00";
 
-/** A moment as Go's `time.Time` holds it. */
+/** A point in time, like Go's `time.Time`. */
 export interface GoTime {
   /** Whole seconds since the epoch. */
   readonly seconds: number;
   readonly nanoseconds: number;
 }
 
-/** Reads an RFC 3339 time as Go's `time.Parse(time.RFC3339, text)`. Throws a TypeMismatch with Go's message. */
+/** Parses an RFC 3339 time like Go's `time.Parse(time.RFC3339, text)`. Throws a TypeMismatch with Go's message. */
 export const parseTime = (text: string): GoTime => new LayoutReader(text, secondsLayout).read();
 
-/** As `parseTime`, for times with exactly six digits after the second (upstream: `metav1.RFC3339Micro`). */
+/** Like `parseTime`, for times with exactly six digits after the second (upstream: `metav1.RFC3339Micro`). */
 export const parseMicroTime = (text: string): GoTime => new LayoutReader(text, microsecondsLayout).read();
 
-/** RFC 3339 in UTC and whole seconds, as Kubernetes writes times. */
+/** Formats a time as Kubernetes does: RFC 3339, UTC, whole seconds. */
 export const formatTime = ({ seconds }: GoTime): string => `${isoSeconds(seconds)}Z`;
 
-/** RFC 3339 in UTC with six digits after the second. */
+/** RFC 3339, UTC, six digits after the second. */
 export const formatMicroTime = ({ seconds, nanoseconds }: GoTime): string =>
   `${isoSeconds(seconds)}.${String(Math.floor(nanoseconds / 1000)).padStart(6, "0")}Z`;
 
 const isoSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19);
 
-/** Times that are canonical already; February 29 is left to the reader. */
+/** Matches times that are already canonical. February 29 needs the full parser. */
 const canonicalTime =
   /^(?!0000)\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}Z$/;
 
-/** The same moment in canonical form: UTC, whole seconds; null for Go's zero time. Throws a TypeMismatch as Go words it. */
+/**
+ * Returns the time in canonical form (UTC, whole seconds), or null for Go's zero time. Throws a TypeMismatch with Go's
+ * message.
+ */
 export const normalizeTime = (text: string): string | null =>
   canonicalTime.test(text) && text !== zeroTime ? text : formatted(parseTime(text), formatTime);
 
-/** The same moment in canonical form: UTC, microseconds; null for Go's zero time. Throws a TypeMismatch as Go words it. */
+/**
+ * Returns the time in canonical form (UTC, microseconds), or null for Go's zero time. Throws a TypeMismatch with Go's
+ * message.
+ */
 export const normalizeMicroTime = (text: string): string | null => formatted(parseMicroTime(text), formatMicroTime);
 
 const zeroTime = "0001-01-01T00:00:00Z";
-/** Go's year 1 to year 9999: what RFC 3339 can say. */
+/** The years 1 to 9999: the range of RFC 3339. */
 const minimumSeconds = -62_135_596_800;
 const maximumSeconds = 253_402_300_799;
 
 export const isZeroTime = ({ seconds, nanoseconds }: GoTime): boolean =>
   seconds === minimumSeconds && nanoseconds === 0;
 
-/** Whether RFC 3339 can say it. */
+/** Whether RFC 3339 can express the time. */
 export const isWritableTime = ({ seconds, nanoseconds }: GoTime): boolean =>
   seconds >= minimumSeconds && seconds <= maximumSeconds && nanoseconds >= 0 && nanoseconds < 1e9;
 
@@ -54,7 +60,7 @@ function formatted(time: GoTime, format: (time: GoTime) => string): string | nul
   return format(time);
 }
 
-/** Go's walk through a layout, kept to the elements of RFC 3339, because its errors name the element that failed. */
+/** Follows Go's time layout, limited to the elements of RFC 3339. Go's errors name the element that failed. */
 class LayoutReader {
   readonly #text: string;
   readonly #layout: string;

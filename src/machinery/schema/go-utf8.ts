@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 
-/** The text of bytes as Go reads them: each byte that is not part of a UTF-8 character is one U+FFFD. */
+/** Decodes UTF-8 like Go: each invalid byte becomes one U+FFFD. */
 export function textOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
   const parts: string[] = [];
@@ -18,7 +18,7 @@ export function textOf(bytes: Buffer): string {
   return parts.join("\ufffd");
 }
 
-/** How many bytes the character at a position has; 0 when there is none (RFC 3629 section 4). */
+/** The number of bytes of the character at a position, or 0 when there is no valid character (RFC 3629 section 4). */
 function characterLength(bytes: Buffer, position: number): number {
   const first = bytes[position] ?? 0;
   if (first < 0x80) return 1;

@@ -1,6 +1,6 @@
 import { maximumShownLength, shortened } from "../api/shown-value.ts";
 
-/** Text that is not JSON. The message is worded as Go's encoding/json does. */
+/** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
   constructor(message: string) {
     super(message);
@@ -8,16 +8,16 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** How deep arrays and objects may nest: far more than any object needs, far less than a call stack holds. */
+/** Limits the nesting of arrays and objects. No object needs this much, and the call stack can hold far more. */
 export const maximumJsonDepth = 1000;
 
-/** As upstream: more are not listed. */
+/** Like upstream, lists no more than this. */
 const maximumDuplicateFields = 100;
 
-/** A key that is there before in the same object, as YAML's strict reading names it. */
+/** A key that the same object already contains, as strict YAML reading reports it. */
 export interface RepeatedKey {
   readonly key: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
 }
 
@@ -26,13 +26,13 @@ type Container = Record<string, unknown> | unknown[];
 const numberLiterals = new WeakMap<object, Map<string, string>>();
 
 /**
- * The text of a number that was not a plain integer (`3600.0`, `36e2`, more than 15 digits) where the reader found
- * one: Go's integers refuse such literals, and JavaScript numbers no longer tell them apart.
+ * The literal of a number that was not a plain integer (`3600.0`, `36e2`, more than 15 digits), as the reader found it.
+ * Go refuses such literals for integers, and a JavaScript number no longer shows the difference.
  */
 export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
   numberLiterals.get(container)?.get(String(key));
 
-/** A plain reader of JSON for what JSON.parse cannot tell: Go's words for errors, duplicate members, number literals. */
+/** Reads JSON and reports what JSON.parse cannot: Go's error messages, duplicate members, number literals. */
 export class JsonReader {
   readonly #text: string;
   #position = 0;
@@ -45,7 +45,7 @@ export class JsonReader {
 
   readonly #isLatin1: boolean;
 
-  /** Text that is not UTF-8 is read byte by byte, as Latin-1, for the byte that a fault names. */
+  /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
   constructor(text: string, { isLatin1 = false }: { readonly isLatin1?: boolean } = {}) {
     this.#text = text;
     this.#isLatin1 = isLatin1;
@@ -124,7 +124,7 @@ export class JsonReader {
     }
   }
 
-  /** Where the reader is, as far as a fault shows it. */
+  /** The path of the current value, as faults show it. */
   #pathText(): string {
     let text = "";
     for (const element of this.#path) {
@@ -134,7 +134,7 @@ export class JsonReader {
     return shortened(text);
   }
 
-  /** Positions come in order: each line feed is counted once. */
+  /** Positions only grow, so each line feed is counted once. */
   #lineAt(position: number): number {
     for (;;) {
       const next = this.#text.indexOf("\n", this.#lineStart);
@@ -170,7 +170,7 @@ export class JsonReader {
       if (code === 0x5c) this.#skipEscape();
     }
     const value = JSON.parse(this.#text.slice(start, this.#position)) as string; // a checked string literal
-    // As Go: half of a surrogate pair is no character, and strict readers refuse a text that has one.
+    // Like Go: half of a surrogate pair is replaced, because strict readers refuse text that contains one.
     return value.toWellFormed();
   }
 
@@ -220,7 +220,7 @@ export class JsonReader {
     return true;
   }
 
-  /** Past the end it is a space: so Go words the end of the text inside a literal. */
+  /** A space when the text is at its end: that is how Go words a text that ends inside a literal. */
   #character(): string {
     return this.#text[this.#position] ?? " ";
   }
@@ -249,7 +249,7 @@ function defineOwn(object: Record<string, unknown>, value: unknown): void {
   Object.defineProperty(object, "__proto__", { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** The object that a duplicate member is merged into, or a new one. */
+/** The existing object that a duplicate member is merged into, or a new one. */
 function previousObject(container: Container, key: string | number): Record<string, unknown> {
   const previous = Object.hasOwn(container, key) ? (container as Record<string, unknown>)[key] : undefined;
   return typeof previous === "object" && previous !== null && !Array.isArray(previous)
@@ -274,7 +274,7 @@ const controlEscapes = new Map([
   [0x5c, "\\\\"],
 ]);
 
-/** Go reads bytes: it quotes the first one of a character as if it were Latin-1. */
+/** Go reads bytes: it quotes the first byte of a character as Latin-1. */
 function quoteByte(byte: number): string {
   const hex = byte.toString(16).padStart(2, "0");
   const isUnprintable = byte < 0x20 || (byte >= 0x7f && byte <= 0xa0) || byte === 0xad;

@@ -22,25 +22,25 @@ const labelSelectorRequirement = object({
   },
 });
 
-/** Selects objects by their labels: all conditions must be met (upstream: `metav1.LabelSelector`). */
+/** Selects objects by their labels. All conditions must match (upstream: `metav1.LabelSelector`). */
 export const labelSelector = object({
   goType: "v1.LabelSelector",
   package: metaPackage,
-  description: "Selects objects by their labels. All conditions must be met; without any, everything is selected.",
+  description: "Selects objects by their labels. All conditions must match. Without conditions, everything matches.",
   isAtomic: true,
   fields: {
-    matchLabels: { number: 1, schema: mapOf(string), description: "Labels that must be there with these values." },
+    matchLabels: { number: 1, schema: mapOf(string), description: "Labels that must be present with these values." },
     matchExpressions: {
       number: 2,
       schema: atomicList(labelSelectorRequirement),
-      description: "Further conditions on labels.",
+      description: "More conditions on labels.",
     },
   },
 });
 
 type LabelSelector = Infer<typeof labelSelector>;
 
-/** Every fault of a selector (upstream: `ValidateLabelSelector`, then `LabelSelectorAsSelector`). */
+/** Returns every fault of a selector (upstream: `ValidateLabelSelector`, then `LabelSelectorAsSelector`). */
 export function validateLabelSelector(selector: LabelSelector, field: string): FieldError[] {
   const faults = [
     ...validateLabels(selector.matchLabels, `${field}.matchLabels`),

@@ -4,7 +4,7 @@ import { metaPackage } from "./object-meta-schema.ts";
 import { atomicList, boolean, int32, int64, named, object, string } from "./schema.ts";
 import type { Field, ObjectSchema } from "./schema.ts";
 
-/** The two fields that every kind begins with. Protobuf carries them in its envelope. */
+/** The first two fields of every kind. In protobuf they are in the envelope. */
 export const typeMetaFields = {
   apiVersion: {
     number: 0,
@@ -19,21 +19,21 @@ export const typeMetaFields = {
 export const listMeta: ObjectSchema<ListMeta> = object({
   goType: "v1.ListMeta",
   package: metaPackage,
-  description: "Metadata of lists, and of answers that are no stored object.",
+  description: "Metadata of lists, and of answers that are not stored objects.",
   fields: {
     selfLink: { number: 1, schema: string, description: "Deprecated: no longer set." },
-    resourceVersion: { number: 2, schema: string, description: "The version of the store that the list shows." },
-    continue: { number: 3, schema: string, description: "Asks for the next page when it is sent back." },
+    resourceVersion: { number: 2, schema: string, description: "The version of the store that the list was read at." },
+    continue: { number: 3, schema: string, description: "Send it back to get the next page." },
     remainingItemCount: {
       number: 4,
       schema: int64,
       presence: "pointer",
-      description: "How many items follow this page, where that is known.",
+      description: "The number of items after this page, when it is known.",
     },
   },
 });
 
-/** The list of a kind: `ServiceAccountList`. */
+/** The list type of a kind, such as `ServiceAccountList`. */
 export const listSchema = <T>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> =>
   object({
     goType: `${items.goType}List`,
@@ -57,9 +57,9 @@ const statusCause = object({
   package: metaPackage,
   description: "One of the causes of a failure.",
   fields: {
-    reason: { number: 1, schema: named(string, "v1.CauseType"), description: "A word for machines." },
-    message: { number: 2, schema: string, description: "A sentence for people." },
-    field: { number: 3, schema: string, description: "The path of the field that caused it." },
+    reason: { number: 1, schema: named(string, "v1.CauseType"), description: "The reason in one word, for programs." },
+    message: { number: 2, schema: string, description: "The reason in a sentence, for people." },
+    field: { number: 3, schema: string, description: "The path of the field with the fault." },
   },
 });
 
@@ -81,13 +81,17 @@ const statusDetails = object({
 export const statusSchema: ObjectSchema<Status> = object({
   goType: "v1.Status",
   package: metaPackage,
-  description: "The answer of a request that returns no other object.",
+  description: "The answer to a request that returns no other object.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: listMeta, presence: "always", description: "Standard list metadata." },
     status: { number: 2, schema: string, description: "Success or Failure." },
-    message: { number: 3, schema: string, description: "A sentence for people." },
-    reason: { number: 4, schema: named(string, "v1.StatusReason"), description: "A word for machines." },
+    message: { number: 3, schema: string, description: "The reason in a sentence, for people." },
+    reason: {
+      number: 4,
+      schema: named(string, "v1.StatusReason"),
+      description: "The reason in one word, for programs.",
+    },
     details: { number: 5, schema: statusDetails, presence: "pointer", description: "What the status is about." },
     code: { number: 6, schema: int32, description: "The HTTP status code." },
   },
@@ -96,7 +100,7 @@ export const statusSchema: ObjectSchema<Status> = object({
 const preconditions = object({
   goType: "v1.Preconditions",
   package: metaPackage,
-  description: "What must be true of an object before it is changed.",
+  description: "Conditions that an object must meet before it is changed.",
   fields: {
     uid: { number: 1, schema: named(string, "types.UID"), presence: "pointer", description: "Its uid." },
     resourceVersion: { number: 2, schema: string, presence: "pointer", description: "Its resourceVersion." },
@@ -107,37 +111,37 @@ const preconditions = object({
 export const deleteOptions = object({
   goType: "v1.DeleteOptions",
   package: metaPackage,
-  description: "How an object is to be deleted.",
+  description: "Options for deleting an object.",
   fields: {
     ...typeMetaFields,
     gracePeriodSeconds: {
       number: 1,
       schema: int64,
       presence: "pointer",
-      description: "Seconds that the object has to end; 0 deletes at once.",
+      description: "Seconds that the object has to shut down; 0 deletes it immediately.",
     },
     preconditions: {
       number: 2,
       schema: preconditions,
       presence: "pointer",
-      description: "What must be true of the object, else the deletion is a conflict.",
+      description: "Conditions that the object must meet. Otherwise the deletion is a conflict.",
     },
     orphanDependents: {
       number: 3,
       schema: boolean,
       presence: "pointer",
-      description: "Deprecated: use propagationPolicy. Whether dependents are left behind.",
+      description: "Deprecated: use propagationPolicy. Whether dependents are kept.",
     },
     propagationPolicy: {
       number: 4,
       schema: named(string, "v1.DeletionPropagation"),
       presence: "pointer",
-      description: "What becomes of dependents: Orphan, Background or Foreground.",
+      description: "What happens to dependents: Orphan, Background or Foreground.",
     },
     dryRun: {
       number: 5,
       schema: atomicList(string),
-      description: "All: go through every step, but store nothing.",
+      description: "All: run every step, but store nothing.",
     },
     ignoreStoreReadErrorWithClusterBreakingPotential: {
       number: 6,

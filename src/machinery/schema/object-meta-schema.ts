@@ -43,9 +43,9 @@ const managedFieldsEntry = object({
   package: metaPackage,
   description: "The fields that one manager owns at one API version.",
   fields: {
-    manager: { number: 1, schema: string, description: "Who manages these fields." },
-    operation: { number: 2, schema: string, description: "How they came to be managed: Apply or Update." },
-    apiVersion: { number: 3, schema: string, description: "The version of the resource that the fields are of." },
+    manager: { number: 1, schema: string, description: "The name of the manager." },
+    operation: { number: 2, schema: string, description: "How the manager set the fields: Apply or Update." },
+    apiVersion: { number: 3, schema: string, description: "The API version that the fields belong to." },
     time: { number: 4, schema: time, presence: "pointer", description: "When the set of fields last changed." },
     fieldsType: { number: 6, schema: string, description: "The format of the fields: FieldsV1." },
     fieldsV1: {
@@ -54,7 +54,7 @@ const managedFieldsEntry = object({
       presence: "pointer",
       description: "The fields, as nested maps of path elements.",
     },
-    subresource: { number: 8, schema: string, description: "The subresource through which they were written." },
+    subresource: { number: 8, schema: string, description: "The subresource that the manager wrote to." },
   },
 });
 
@@ -64,7 +64,7 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
   package: metaPackage,
   description: "Standard object metadata.",
   fields: {
-    name: { number: 1, schema: string, description: "Unique within its namespace (and kind). Cannot be changed." },
+    name: { number: 1, schema: string, description: "Unique within its kind and namespace. Cannot be changed." },
     generateName: {
       number: 2,
       schema: string,
@@ -73,7 +73,7 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
     namespace: {
       number: 3,
       schema: string,
-      description: "The space within which the name is unique. Cannot be changed.",
+      description: "The namespace of the object. Cannot be changed.",
     },
     selfLink: { number: 4, schema: string, description: "Deprecated: no longer set." },
     uid: { number: 5, schema: string, description: "Unique in time and space. Set by the server." },
@@ -88,25 +88,29 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
       number: 9,
       schema: time,
       presence: "pointer",
-      description: "When the object is (or was to be) deleted. Set by the server on a graceful deletion.",
+      description: "When the object will be deleted. Set by the server on a graceful deletion.",
     },
     deletionGracePeriodSeconds: {
       number: 10,
       schema: int64,
       presence: "pointer",
-      description: "Seconds that the object has to end before it is removed.",
+      description: "Seconds that the object has to shut down before it is removed.",
     },
-    labels: { number: 11, schema: mapOf(string), description: "Keys and values by which objects are selected." },
-    annotations: { number: 12, schema: mapOf(string), description: "Keys and values that tools keep with an object." },
+    labels: { number: 11, schema: mapOf(string), description: "Keys and values that selectors match." },
+    annotations: {
+      number: 12,
+      schema: mapOf(string),
+      description: "Keys and values for tools. Selectors do not match them.",
+    },
     ownerReferences: {
       number: 13,
       schema: mapList(ownerReference, "uid"),
-      description: "The objects that this one depends on: when all are gone, it is collected.",
+      description: "The objects that own this one. When all are gone, the garbage collector deletes it.",
     },
     finalizers: {
       number: 14,
       schema: setOf(string),
-      description: "Must be empty before the object is removed; each is removed by who answers for it.",
+      description: "Must be empty before the object is removed. Each entry is removed by the component that added it.",
     },
     managedFields: {
       number: 17,

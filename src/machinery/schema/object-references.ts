@@ -21,7 +21,7 @@ export const objectReference = object({
     name: { number: 3, schema: string, description: "The name of the object." },
     uid: { number: 4, schema: named(string, "types.UID"), description: "The uid of the object." },
     apiVersion: { number: 5, schema: string, description: "The API version of the object." },
-    resourceVersion: { number: 6, schema: string, description: "The version of the object that is meant, if any." },
-    fieldPath: { number: 7, schema: string, description: "The part of the object that is meant, as a JSONPath." },
+    resourceVersion: { number: 6, schema: string, description: "The version of the referenced object." },
+    fieldPath: { number: 7, schema: string, description: "The referenced part of the object, as a JSONPath." },
   },
 });

@@ -23,32 +23,32 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** Names the schemas of an API and collects each once, with all that it refers to. */
+/** Names the schemas of an API and collects each of them once, together with the schemas that it refers to. */
 export class DefinitionCollector {
   readonly #openApi: 2 | 3;
   readonly #domain: string;
   readonly #definitions = new Map<string, OpenApiSchema>();
 
-  /** Names begin with the profile's domain, reversed: `io.k8s`. */
+  /** Names start with the profile's domain in reverse order: `io.k8s`. */
   constructor({ openApi, names }: { readonly openApi: 2 | 3; readonly names: Names }) {
     this.#openApi = openApi;
     this.#domain = names.group("authentication").split(".").slice(1).toReversed().join(".");
   }
 
-  /** All definitions, in the order of their names. */
+  /** All definitions, sorted by name. */
   definitions(): Record<string, OpenApiSchema> {
     return Object.fromEntries([...this.#definitions].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Adds a kind (or a list of one) and returns a reference to it. */
+  /** Adds a kind or its list, and returns a reference to it. */
   addKind(schema: ObjectSchema, kind: GroupVersionKind): OpenApiSchema {
     const name = this.#add(schema, kind.group);
-    // It may be there already, as part of another.
+    // It may already be present as part of another kind.
     this.#definitions.set(name, { ...this.#definitions.get(name), "x-kubernetes-group-version-kind": [kind] });
     return this.#reference(name);
   }
 
-  /** Adds a definition that no schema describes, among the types that every group shares. */
+  /** Adds a definition without a schema to the types that all groups share. */
   addShared(goType: string, definition: OpenApiSchema): OpenApiSchema {
     const name = `${this.#domain}.apimachinery.pkg.apis.meta.${goType}`;
     this.#definitions.set(name, definition);
@@ -82,7 +82,7 @@ export class DefinitionCollector {
     const schema = this.#schema(field.schema, group);
     const { description } = field;
     const fallback = field.default === undefined ? {} : { default: field.default };
-    // Beside a reference OpenAPI 3.0 ignores everything else.
+    // OpenAPI 3.0 ignores everything next to a reference.
     if (schema.$ref !== undefined && this.#openApi === 3) return { description, ...fallback, allOf: [schema] };
     return { description, ...fallback, ...schema };
   }

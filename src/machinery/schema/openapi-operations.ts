@@ -3,7 +3,7 @@ import { listSchema } from "./meta-schemas.ts";
 import type { GroupVersionKind } from "./openapi-definitions.ts";
 import type { ObjectSchema } from "./schema.ts";
 
-/** What OpenAPI needs to know of a stored kind or of a review. */
+/** What OpenAPI needs to know about a stored kind or a review. */
 export interface DescribedResource {
   readonly group: string;
   readonly version: string;
@@ -12,9 +12,12 @@ export interface DescribedResource {
   readonly scope: "Namespaced" | "Cluster";
   readonly verbs?: readonly Verb[];
   readonly schema: ObjectSchema;
-  /** A removal answers the removed object; else a Status. */
+  /** Whether a delete returns the deleted object. Otherwise it returns a Status. */
   readonly answersDeletedObject?: boolean;
-  /** A deletion of a collection answers a Status; else the list of what was deleted. Reviews have no such verb. */
+  /**
+   * Whether deleting a collection returns a Status. Otherwise it returns the list of deleted objects. Reviews cannot be
+   * deleted.
+   */
   readonly answersStatusOfDeletedCollection?: boolean;
   readonly subresources?: Readonly<Record<string, DescribedSubresource>>;
 }
@@ -31,13 +34,13 @@ export type DescribedSubresource =
 
 export type HttpMethod = "get" | "put" | "post" | "delete" | "patch";
 
-/** A kind and its schema, for a body. */
+/** The kind and schema of a body. */
 export interface Body {
   readonly schema: ObjectSchema;
   readonly kind: GroupVersionKind;
 }
 
-/** One operation, in words of no OpenAPI version. */
+/** One operation, independent of the OpenAPI version. */
 export interface Operation {
   readonly path: string;
   readonly method: HttpMethod;
@@ -56,7 +59,7 @@ interface Action {
   readonly verb: Verb;
   readonly method: HttpMethod;
   readonly action: string;
-  /** Begins the operation's id. */
+  /** The first part of the operation's id. */
   readonly word: string;
   readonly parameters: readonly string[];
   readonly statusCodes: readonly number[];
@@ -142,7 +145,7 @@ const remove: Action = {
 const collectionActions = [list, create, deleteCollection];
 const itemActions = [get, update, patch, remove];
 
-/** Every operation of a resource and of its subresources. */
+/** All operations of a resource and its subresources. */
 export function operationsOf(resource: DescribedResource): Operation[] {
   const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
   const base = `${root}/${resource.version}`;
@@ -200,7 +203,10 @@ function operation(action: Action, { path, id, body, resource }: OperationPlace)
   };
 }
 
-/** What a success answers. An object that is kept by its finalizers is answered itself, whatever is promised here. */
+/**
+ * The body of a successful answer. An object that finalizers keep is returned itself, although the document says
+ * otherwise.
+ */
 function responseOf(verb: Verb, { body, resource }: Pick<OperationPlace, "body" | "resource">): Body | "status" {
   const { answersDeletedObject = false, answersStatusOfDeletedCollection = false } = resource;
   if (verb === "delete") return answersDeletedObject ? body : "status";
@@ -227,26 +233,29 @@ const idOfGroup = (group: string): string =>
 /** The query and path parameters by name. */
 export const parameterTypes: Readonly<Record<string, { readonly type: string; readonly description: string }>> = {
   allowWatchBookmarks: { type: "boolean", description: "Whether a watch also sends BOOKMARK events." },
-  continue: { type: "string", description: "The continue token of the previous page." },
-  dryRun: { type: "string", description: "All: go through every step, but store nothing." },
-  fieldManager: { type: "string", description: "Who makes the change, for managedFields." },
+  continue: { type: "string", description: "The continue token from the previous page." },
+  dryRun: { type: "string", description: "All: run every step, but store nothing." },
+  fieldManager: { type: "string", description: "The name of the manager, for managedFields." },
   fieldSelector: { type: "string", description: "Restricts the objects by their fields." },
-  fieldValidation: { type: "string", description: "What becomes of unknown fields: Ignore, Warn or Strict." },
+  fieldValidation: { type: "string", description: "What happens to unknown fields: Ignore, Warn or Strict." },
   force: { type: "boolean", description: "Whether an apply takes fields over from other managers." },
-  gracePeriodSeconds: { type: "integer", description: "Seconds that the object has to end; 0 deletes at once." },
+  gracePeriodSeconds: {
+    type: "integer",
+    description: "Seconds that the object has to shut down; 0 deletes it immediately.",
+  },
   ignoreStoreReadErrorWithClusterBreakingPotential: {
     type: "boolean",
     description: "Deletes an object that cannot be read from the store.",
   },
   labelSelector: { type: "string", description: "Restricts the objects by their labels." },
-  limit: { type: "integer", description: "The most objects that one page holds." },
+  limit: { type: "integer", description: "The maximum number of objects in one page." },
   name: { type: "string", description: "The name of the object." },
   namespace: { type: "string", description: "The namespace of the object." },
   pretty: { type: "string", description: "Whether the answer is indented." },
-  propagationPolicy: { type: "string", description: "What becomes of dependents: Orphan, Background or Foreground." },
-  resourceVersion: { type: "string", description: "The version that is read or watched from." },
-  resourceVersionMatch: { type: "string", description: "How resourceVersion binds a list: Exact or NotOlderThan." },
-  sendInitialEvents: { type: "boolean", description: "Whether a watch begins with all objects that exist." },
+  propagationPolicy: { type: "string", description: "What happens to dependents: Orphan, Background or Foreground." },
+  resourceVersion: { type: "string", description: "The version to read, or to watch from." },
+  resourceVersionMatch: { type: "string", description: "How a list uses resourceVersion: Exact or NotOlderThan." },
+  sendInitialEvents: { type: "boolean", description: "Whether a watch starts with all existing objects." },
   timeoutSeconds: { type: "integer", description: "Seconds after which a list or watch ends." },
   watch: { type: "boolean", description: "Whether changes are sent instead of a list." },
 };

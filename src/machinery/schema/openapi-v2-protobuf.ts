@@ -20,7 +20,7 @@ export function encodeOpenApiV2({ swagger, info, paths, definitions }: OpenApiV2
   return writer.finish();
 }
 
-/** A message as its fields: numbers ascending; what is undefined is absent. */
+/** A message as a list of fields, numbers ascending. Undefined fields are left out. */
 type Message = readonly (readonly [number, string | boolean | undefined | Message])[];
 
 function writeMessage(writer: ProtobufWriter, message: Message): void {
@@ -54,7 +54,7 @@ const named = <T>({
     ]),
   );
 
-/** gnostic's `Any`: YAML, of which JSON is a part. */
+/** gnostic's `Any` contains YAML; JSON is valid YAML. */
 const anyValue = (value: unknown): Message => [[2, `${JSON.stringify(value)}\n`]];
 
 const extensions = (number: number, described: object): Message =>

@@ -10,10 +10,10 @@ export type { DescribedResource } from "./openapi-operations.ts";
 
 export interface ApiDescription {
   readonly resources: readonly DescribedResource[];
-  /** Kinds that are only created. */
+  /** Kinds that can only be created. */
   readonly reviews: readonly DescribedResource[];
   readonly names: Names;
-  /** The version of the server. */
+  /** The server's version. */
   readonly version: string;
 }
 
@@ -84,7 +84,7 @@ export function openApiV3(
   return { openapi: "3.0.0", info: infoOf(api), paths, components: { schemas: collector.definitions() } };
 }
 
-/** The OpenAPI v2 document of everything. */
+/** The OpenAPI v2 document of the whole API. */
 export function openApiV2(api: ApiDescription): OpenApiV2 {
   const collector = new DefinitionCollector({ openApi: 2, names: api.names });
   const paths = pathsOf(describedResources(api).flatMap(operationsOf), {
@@ -113,7 +113,7 @@ function pathsOf<Item>(
   return Object.fromEntries([...paths].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What every operation of a path takes: the names in it, and `pretty`. */
+/** The parameters of every operation on a path: the names in it, and `pretty`. */
 const pathParameters = (path: string): string[] => [
   ...["name", "namespace"].filter((name) => path.includes(`{${name}}`)),
   "pretty",

@@ -9,16 +9,18 @@ export type { RepeatedKey } from "./json-reader.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Paths of members that occur again in the same object, in document order, each once: `metadata.labels.d`. */
+  /**
+   * Paths of members that occur more than once in an object, in document order, each listed once: `metadata.labels.d`.
+   */
   readonly duplicateFields: string[];
-  /** The same keys where they are repeated, at most 100. */
+  /** Each repetition of such a key with its line, at most 100. */
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 
 /**
- * Reads JSON at JSON.parse speed and finds duplicate members besides: the last one wins and objects are merged, as in Go.
- * Nesting is bounded by `maximumJsonDepth`, the number of values by `maximumValues` (413). Throws a JsonSyntaxError worded
- * as Go's encoding/json does.
+ * Parses JSON as fast as JSON.parse and also finds duplicate members. As in Go, the last one wins and objects are
+ * merged. Limits: nesting to `maximumJsonDepth`, the number of values to `maximumValues` (413). Throws a
+ * JsonSyntaxError in the words of Go's encoding/json.
  */
 export function parseJson(text: string): ParsedJson {
   checkValueCount(text);
@@ -26,30 +28,33 @@ export function parseJson(text: string): ParsedJson {
   return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
 
-/** As `parseJson`. Each byte that is not UTF-8 in strings becomes U+FFFD, as in Go; a fault names the byte that is there. */
+/** Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte. */
 export function parseJsonBytes(bytes: Buffer): ParsedJson {
   if (isUtf8(bytes)) return parseJson(bytes.toString("utf8"));
   new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
   return parseJson(textOf(bytes));
 }
 
-/** The value when the text is JSON without duplicate members, unusual numbers or deep nesting; else undefined. */
+/**
+ * Returns the value of JSON without duplicate members, unusual numbers or deep nesting. Undefined for anything else:
+ * then the slow reader decides.
+ */
 function parsePlainJson(text: string): unknown {
   const memberCount = countMembersOfText(text);
   if (memberCount === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    // Half of a surrogate pair can only be an escape.
+    // Well-formed text can contain half of a surrogate pair only as an escape.
     const reading: Reading = { members: 0, hasSurrogates: /\\u[dD][89a-fA-F]/.test(text), isWellFormed: true };
     read(value, reading);
-    // Duplicate members are more in the text than in the value.
+    // With duplicate members, the text has more members than the value.
     return reading.members === memberCount && reading.isWellFormed ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** The number of `:` outside strings, or undefined where the reader must look closer. */
+/** The number of `:` outside strings. Undefined when only the slow reader can decide. */
 function countMembersOfText(text: string): number | undefined {
   let members = 0;
   let depth = 0;
@@ -82,7 +87,7 @@ const closeBracket = 0x5d;
 const period = 0x2e;
 const lowerE = 0x65;
 
-/** What is found out about a parsed value. */
+/** Findings about a parsed value. */
 interface Reading {
   members: number;
   readonly hasSurrogates: boolean;

@@ -2,25 +2,25 @@ import { encodeProtobuf } from "./protobuf.ts";
 import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 import type { ObjectSchema } from "./schema.ts";
 
-/** The media type of objects in this encoding. */
+/** The media type of objects in protobuf. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
-/** Before every stored or sent object; `k8s` and a zero byte. */
+/** Precedes every object: `k8s` and a zero byte. */
 const magic = Buffer.from("k8s\0", "latin1");
 
-/** Upstream's `runtime.Unknown`: an object's kind beside its bytes. */
+/** Upstream's `runtime.Unknown`: the kind of an object, and its bytes. */
 export interface Envelope {
-  /** "" when it was not given. */
+  /** Empty when the sender left it out. */
   readonly apiVersion: string;
   readonly kind: string;
-  /** The message of the object, or what `contentType` says. */
+  /** The object, as a protobuf message or in the encoding of `contentType`. */
   readonly raw: Buffer;
   readonly contentEncoding: string;
   /** "" means protobuf. */
   readonly contentType: string;
 }
 
-/** An object as clients of the protobuf encoding expect it: magic, envelope, message. */
+/** Encodes an object as clients expect it: magic bytes, envelope, message. */
 export function encodeEnvelope<T extends { readonly apiVersion: string; readonly kind: string }>(
   schema: ObjectSchema<T>,
   object: T,
@@ -43,7 +43,7 @@ function writeString(writer: ProtobufWriter, field: number, value: string): void
   writer.tag(field, bytesType);
 }
 
-/** Opens an envelope; `raw` is a view of the given bytes. Throws a ProtobufError. */
+/** Decodes an envelope. `raw` is a view of the given bytes. Throws a ProtobufError. */
 export function decodeEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length === 0) throw new ProtobufError("empty data");
   if (!magic.equals(bytes.subarray(0, magic.length))) {
@@ -76,7 +76,7 @@ function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: stri
   return typeMeta;
 }
 
-/** One frame of a watch: four bytes of length, then a `WatchEvent` whose object is an envelope. */
+/** Encodes one watch frame: four bytes of length, then a `WatchEvent` whose object is an envelope. */
 export function encodeWatchFrame(type: string, envelope: Uint8Array): Buffer {
   const writer = new ProtobufWriter();
   writer.message(() => {

@@ -4,7 +4,7 @@ import { bytesType, fixed64Type, ProtobufError, varintType } from "./protobuf-wi
 import type { ProtobufReader, ProtobufWriter, WireType } from "./protobuf-wire.ts";
 import type { ScalarType } from "./schema.ts";
 
-/** How a scalar is on the wire. `write` is given the canonical JSON value; `read` makes one. */
+/** How a scalar is encoded. `write` takes the canonical JSON value; `read` returns one. */
 export interface ScalarCodec {
   readonly wireType: WireType;
   write(writer: ProtobufWriter, value: unknown): void;
@@ -20,7 +20,7 @@ const integer = (read: (reader: ProtobufReader) => number): ScalarCodec => ({
   empty: 0,
 });
 
-/** Times are messages of seconds and nanoseconds; the zero time is an empty message. */
+/** A time is a message of seconds and nanoseconds. The zero time is an empty message. */
 const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => string): ScalarCodec => ({
   wireType: bytesType,
   write: (writer, value) =>
@@ -51,7 +51,7 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
   empty: null,
 });
 
-/** A union: which of the two it is, then both. */
+/** A union: first which of the two it is, then both values. */
 const intOrString: ScalarCodec = {
   wireType: bytesType,
   write: (writer, value) =>

@@ -1,7 +1,7 @@
 import { maximumValues, tooManyValues } from "./value-limit.ts";
 import { textOf } from "./go-utf8.ts";
 
-/** Bytes that are not the protobuf message that they should be. */
+/** The bytes are not a valid protobuf message of the expected type. */
 export class ProtobufError extends Error {
   constructor(message: string) {
     super(message);
@@ -16,23 +16,23 @@ export const fixed64Type = 1;
 export const bytesType = 2;
 const fixed32Type = 5;
 
-/** Far more than any message nests. */
+/** No message nests this deep. */
 const maximumDepth = 64;
 
 /**
- * Writes a message from its end to its start, as gogo's generated code does: so the length of a nested message is known
- * when its prefix is written. Fields, list items and map entries are written last to first.
+ * Writes a message from its end to its start, like gogo's generated code: the length of a nested message is then known
+ * before its prefix is written. Fields, list items and map entries are written last to first.
  */
 export class ProtobufWriter {
   #buffer = Buffer.allocUnsafe(512);
   #start = this.#buffer.length;
 
-  /** Bytes written so far. */
+  /** The number of bytes written so far. */
   get length(): number {
     return this.#buffer.length - this.#start;
   }
 
-  /** The message. The writer is not used again. */
+  /** Returns the message. Do not use the writer afterwards. */
   finish(): Buffer {
     return this.#buffer.subarray(this.#start);
   }
@@ -41,7 +41,7 @@ export class ProtobufWriter {
     this.varint(field * 8 + type);
   }
 
-  /** A whole number; negative ones as ten bytes, in two's complement. */
+  /** Writes an integer. A negative one takes ten bytes, in two's complement. */
   varint(value: number): void {
     if (value < 0 || value > Number.MAX_SAFE_INTEGER) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
     let size = 1;
@@ -57,7 +57,7 @@ export class ProtobufWriter {
     this.#buffer.writeDoubleLE(value, start);
   }
 
-  /** Bytes with their length before them. */
+  /** Writes bytes, with their length before them. */
   bytes(value: Uint8Array): void {
     const start = this.#reserve(value.length);
     this.#buffer.set(value, start);
@@ -71,7 +71,7 @@ export class ProtobufWriter {
     this.varint(size);
   }
 
-  /** A nested message, with its length before it. */
+  /** Writes a nested message, with its length before it. */
   message(write: () => void): void {
     const lengthBefore = this.length;
     write();
@@ -100,12 +100,14 @@ export class ProtobufWriter {
   }
 }
 
-/** How many fields may still be read of a message and of all messages in it. */
+/** How many more fields may be read, counting this message and all messages in it. */
 interface FieldBudget {
   remainingFields: number;
 }
 
-/** Reads the fields of one message. Every fault is a ProtobufError, but for too many fields of a caller's message (413). */
+/**
+ * Reads the fields of one message. Throws ProtobufError; for too many fields in a caller's message an ApiError (413).
+ */
 export class ProtobufReader {
   readonly #bytes: Buffer;
   readonly #depth: number;
@@ -113,9 +115,9 @@ export class ProtobufReader {
   #position = 0;
   #type: WireType = varintType;
 
-  /** For the message of a caller. */
+  /** For a message from a caller: limits the number of fields. */
   static bounded(bytes: Uint8Array): ProtobufReader {
-    // Go writes empty fields too.
+    // Go also writes empty fields, so a valid message may have more fields than values.
     return new ProtobufReader(bytes, 0, { remainingFields: 2 * maximumValues });
   }
 
@@ -126,7 +128,7 @@ export class ProtobufReader {
     this.#budget = budget;
   }
 
-  /** The number of the next field, or 0 at the end. Then its value is read or skipped. */
+  /** Moves to the next field and returns its number, or 0 at the end. Then read or skip its value. */
   nextField(): number {
     if (this.#position >= this.#bytes.length) return 0;
     this.#budget.remainingFields -= 1;
@@ -156,7 +158,7 @@ export class ProtobufReader {
     return Number(BigInt.asIntN(32, this.#varint()));
   }
 
-  /** Beyond 2^53 the nearest number. */
+  /** Beyond 2^53, returns the nearest number. */
   int64(): number {
     return Number(BigInt.asIntN(64, this.#varint()));
   }

@@ -6,8 +6,8 @@ import type { Field, ObjectSchema, Schema } from "./schema.ts";
 export { ProtobufError } from "./protobuf-wire.ts";
 
 /**
- * The message of a decoded object, byte for byte as Kubernetes' generated code writes it: fields that are not pointers
- * are there even when empty, maps are in key order.
+ * Encodes a decoded object, byte for byte like Kubernetes' generated code: fields that are not pointers are written
+ * even when they are empty, and maps are in key order.
  */
 export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
   const writer = new ProtobufWriter();
@@ -16,8 +16,8 @@ export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
 }
 
 /**
- * The JSON value of a message, to be passed on to `decode`: nothing of it is checked but the encoding. Fields that the
- * schema does not name are skipped, as protobuf wants. Throws a ProtobufError.
+ * Converts a message to the JSON value that `decode` takes. Checks only the encoding. As protobuf requires, fields that
+ * the schema does not name are skipped. Throws a ProtobufError.
  */
 export function decodeProtobuf(schema: ObjectSchema, bytes: Uint8Array): Record<string, unknown> {
   return readObject(ProtobufReader.bounded(bytes), schema);
@@ -27,7 +27,7 @@ interface NumberedField extends Field {
   readonly name: string;
 }
 
-/** A message whose fields are those of the object around it (Go's inlined structs). */
+/** A message whose fields belong to the surrounding object (Go's inlined structs). */
 interface EmbeddedMessage {
   readonly number: number;
   readonly embedded: Message;
@@ -67,7 +67,7 @@ const messageWith = (fields: readonly MessageField[]): Message => ({
 
 // ---- writing: always last to first ------------------------------------------------------------
 
-/** A value of a schema: null and undefined are written as Go writes what was never set. */
+/** A value and its schema. For null and undefined, writes what Go writes for a value that was never set. */
 interface TaggedValue {
   readonly number: number;
   readonly schema: Schema;
@@ -75,7 +75,7 @@ interface TaggedValue {
 }
 
 const writeObject = (writer: ProtobufWriter, schema: ObjectSchema, value: unknown): void =>
-  // The value was decoded by the same schema.
+  // The same schema decoded the value.
   writeFields(writer, messageOf(schema), (value ?? {}) as Readonly<Record<string, unknown>>);
 
 function writeFields(writer: ProtobufWriter, message: Message, object: Readonly<Record<string, unknown>>): void {
@@ -95,14 +95,14 @@ function writeFields(writer: ProtobufWriter, message: Message, object: Readonly<
 }
 
 function writeList(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, items: Schema): void {
-  const list = (value ?? []) as readonly unknown[]; // decoded by the same schema
+  const list = (value ?? []) as readonly unknown[]; // the same schema decoded it
   for (let index = list.length - 1; index >= 0; index -= 1) {
     writeTagged(writer, { number, schema: items, value: list[index] });
   }
 }
 
 function writeMap(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, values: Schema): void {
-  const map = (value ?? {}) as Readonly<Record<string, unknown>>; // decoded by the same schema
+  const map = (value ?? {}) as Readonly<Record<string, unknown>>; // the same schema decoded it
   for (const key of Object.keys(map).sort().reverse()) {
     writer.message(() => {
       writeTagged(writer, { number: 2, schema: values, value: map[key] });
@@ -129,7 +129,7 @@ function writeTagged(writer: ProtobufWriter, { number, schema, value }: TaggedVa
   writer.tag(number, bytesType);
 }
 
-/** FieldsV1 and RawExtension: a message of the JSON text. */
+/** FieldsV1 and RawExtension are messages that contain JSON text. */
 function writeRawJson(writer: ProtobufWriter, value: unknown): void {
   if (value === undefined || value === null) return;
   writer.string(JSON.stringify(value));
@@ -163,7 +163,7 @@ function readFields(reader: ProtobufReader, { byNumber }: Message, object: Recor
       object[field.name] = readValue(reader, field.schema);
     }
   }
-  // fromEntries makes own members of names like __proto__.
+  // fromEntries can create own members with names like __proto__.
   for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
 }
 

@@ -2,8 +2,8 @@ import type { Reference } from "../api/reference.ts";
 import type { Field, Schema } from "./schema.ts";
 
 /**
- * Every object that a decoded value refers to, in the order of the schema's fields: one for each field that is there and is
- * marked with `refersTo`. Takes time linear in the value.
+ * Returns every object that a decoded value refers to, in schema order: one for each present field that is marked with
+ * `refersTo`. Takes time linear in the value.
  */
 export function referencesOf(schema: Schema, value: unknown): Reference[] {
   const found: Reference[] = [];
@@ -54,7 +54,7 @@ const memberOf = (value: object, name: string): unknown =>
 
 const known = new WeakMap<Schema, boolean>();
 
-/** Most of a schema refers to nothing: those parts of a value are not walked. */
+/** Most schemas contain no references. Parts without any are not walked. */
 function holdsReferences(schema: Schema): boolean {
   const before = known.get(schema);
   if (before !== undefined) return before;

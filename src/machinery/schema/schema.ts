@@ -1,11 +1,14 @@
 /**
- * The schema language: one description of a kind's fields from which everything else follows: the TypeScript type
- * (`Infer`), decoding with pruning and errors as upstream words them, defaults, OpenAPI, merge keys of patches and apply,
- * and the protobuf encoding. A schema is plain data and never changes.
+ * The schema language. One description of a kind's fields provides everything else: the TypeScript type (`Infer`),
+ * decoding with pruning and upstream's error messages, defaults, OpenAPI, merge keys for patches and apply, and the
+ * protobuf encoding. A schema is plain data and immutable.
  */
 export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | AnySchema;
 
-/** `bytes` are base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` in microseconds; all stay strings. */
+/**
+ * `bytes` is base64 in JSON, `time` is RFC 3339 in whole seconds, `microTime` is RFC 3339 in microseconds. All three
+ * are strings.
+ */
 export type ScalarType =
   "string" | "boolean" | "int32" | "int64" | "double" | "bytes" | "time" | "microTime" | "quantity" | "intOrString";
 
@@ -13,20 +16,22 @@ declare const typed: unique symbol;
 
 export interface ScalarSchema<T = unknown> {
   readonly type: ScalarType;
-  /** The Go name of a named type, as upstream's decoding errors show it: `v1.KeyUsage`. */
+  /** The Go name of a named type, as in upstream's decoding errors: `v1.KeyUsage`. */
   readonly goType?: string;
   readonly [typed]?: T;
 }
 
 export interface ObjectSchema<T = unknown> {
   readonly type: "object";
-  /** The Go type's name as upstream error messages and OpenAPI show it: `v1.ObjectMeta`. */
+  /** The name of the Go type, as in upstream's errors and OpenAPI: `v1.ObjectMeta`. */
   readonly goType: string;
-  /** Where OpenAPI places a type that many groups share: `apimachinery.pkg.apis.meta`. Default: the kind's own group. */
+  /**
+   * The OpenAPI package of a type that many groups share: `apimachinery.pkg.apis.meta`. Default: the kind's own group.
+   */
   readonly package?: string;
   readonly description: string;
   readonly fields: Readonly<Record<string, Field>>;
-  /** Apply and ownership treat it as one value (object references, selectors). */
+  /** Apply and ownership treat it as a single value (object references, selectors). */
   readonly isAtomic?: boolean;
   readonly [typed]?: T;
 }
@@ -34,11 +39,14 @@ export interface ObjectSchema<T = unknown> {
 export interface ArraySchema<T = unknown> {
   readonly type: "array";
   readonly items: Schema;
-  /** How apply and ownership see the list (upstream: `+listType`). */
+  /** How apply and field ownership treat the list (upstream: `+listType`). */
   readonly list: "atomic" | "set" | "map";
   /** The keys of a `map` list. */
   readonly mapKeys?: readonly string[];
-  /** How a strategic merge patch sees it; absent: the list is replaced as a whole. `mergeKey` is absent for scalars. */
+  /**
+   * How a strategic merge patch treats the list. Absent: it replaces the list. `mergeKey` is absent for lists of
+   * scalars.
+   */
   readonly patchMerge?: PatchMerge;
   /** The Go name of a named slice (`v1.ExtraValue`): protobuf writes such a list as a message `{ repeated items = 1 }`. */
   readonly goType?: string;
@@ -47,7 +55,9 @@ export interface ArraySchema<T = unknown> {
 
 export interface PatchMerge {
   readonly mergeKey?: string;
-  /** Tells clients to send `$retainKeys` with an entry: fields that exclude each other, such as a volume's sources. */
+  /**
+   * Tells clients to send `$retainKeys` with an entry whose fields exclude each other, such as the sources of a volume.
+   */
   readonly retainsKeys?: boolean;
 }
 
@@ -58,51 +68,57 @@ export interface MapSchema<T = unknown> {
   readonly [typed]?: T;
 }
 
-/** Any JSON value, kept as it is. */
+/** Any JSON value. It is stored unchanged. */
 export interface AnySchema<T = unknown> {
   readonly type: "any";
   readonly [typed]?: T;
 }
 
 /**
- * Whether a field is in the encoded object:
- * - `omitEmpty` (default): absent when it is empty (Go's omitempty on a value: "", 0, false, null, [] and {} vanish);
- * - `pointer`: absent only when it was absent or null (false, 0, "" and {} stay; an empty array of a pointer-less Go
- *   slice vanishes all the same);
- * - `always`: always there; when it was not given, with its empty value ("" 0 false, a struct with its own always-fields,
- *   null for lists and maps);
- * - `nullable`: always there, null when it was not given (a Go pointer, or bytes, without omitempty).
+ * When a field appears in the encoded object:
+ * - `omitEmpty` (default): absent when empty. Like Go's omitempty on a value: "", 0, false, null, [] and {} are left
+ *   out.
+ * - `pointer`: absent only when it was absent or null. false, 0, "" and {} stay. An empty array is left out anyway,
+ *   because a Go slice is not a pointer.
+ * - `always`: always present. When it was not given, it has its empty value: "", 0, false, a struct with its own
+ *   always-fields, null for lists and maps.
+ * - `nullable`: always present, null when it was not given (a Go pointer, or bytes, without omitempty).
  */
 export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 
 export interface Field {
-  /** The field's number in the protobuf message; 0: not in it (apiVersion and kind, which the envelope carries). */
+  /**
+   * The field number in the protobuf message. 0: not in the message (apiVersion and kind, which are in the envelope).
+   */
   readonly number: number;
-  /** The number of the message that the field is within in protobuf, where Go inlines one struct into another. */
+  /**
+   * For a field of a Go struct that is inlined into another: the number of the protobuf message that contains the
+   * field.
+   */
   readonly embeddedIn?: number;
   readonly schema: Schema;
   readonly description: string;
   readonly presence?: Presence;
   /**
-   * The value that a missing (or null) field gets when an object is decoded from a client; where presence is not
-   * `pointer` an empty value ("", 0) counts as missing, as Go cannot tell them apart.
+   * The value for a missing or null field when an object from a client is decoded. Unless presence is `pointer`, an
+   * empty value ("", 0) counts as missing: Go cannot tell them apart.
    */
   readonly default?: unknown;
   /**
-   * The server sets it when a client leaves it out: a strategic merge patch of a list's entry that leaves it out takes the
-   * old value away, or it would stay for ever.
+   * The server sets this field when a client leaves it out. When a strategic merge patch changes a list entry without
+   * it, the old value is removed so that the server sets it again. Otherwise the old value would never change.
    */
   readonly isServerSet?: boolean;
   /**
-   * The field refers to another object, whose content the holder of this one gets. A list refers to one with each item. A
-   * text is the name itself. `referencesOf` finds every such field.
+   * The field refers to another object, and whoever holds this object gets that object's content. In a list, each item
+   * is a reference. A string is the name itself. `referencesOf` finds every such field.
    */
   readonly refersTo?: {
     readonly kind: string;
-    /** The member with the name; absent: the name is not in the field. */
+    /** The member that contains the name. Absent: the field does not contain the name. */
     readonly nameIn?: string;
   };
-  /** Listed in OpenAPI as required. It does not validate: that is the kind's `validate`. */
+  /** OpenAPI lists the field as required. This does not validate: the kind's `validate` does. */
   readonly isRequired?: boolean;
 }
 
@@ -122,7 +138,7 @@ export const quantity: ScalarSchema<string> = scalar("quantity");
 export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
 export const any: AnySchema = { type: "any" };
 
-/** The same scalar under the name of a Go type: `named(string, "v1.RequestConditionType")`. */
+/** Gives a scalar the name of a Go type: `named(string, "v1.RequestConditionType")`. */
 export const named = <T>(schema: ScalarSchema<T>, goType: string): ScalarSchema<T> => ({ ...schema, goType });
 
 interface ObjectOptions<F> {
@@ -137,7 +153,7 @@ export const object = <const F extends Readonly<Record<string, Field>>>(
   options: ObjectOptions<F>,
 ): ObjectSchema<FieldsOf<F>> => ({ type: "object", ...options });
 
-/** A list that is one value: replaced as a whole. */
+/** A list that is a single value: always replaced as a whole. */
 export const atomicList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
@@ -185,14 +201,14 @@ export const keyedList = <S extends Schema>(items: S, ...keys: readonly string[]
   mapKeys: keys,
 });
 
-/** A list of distinct scalars for apply; a strategic merge patch replaces it. */
+/** A list of distinct scalars, for apply. A strategic merge patch replaces it. */
 export const uniqueList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "set",
 });
 
-/** A named Go slice of strings (`v1.ExtraValue`), as the values of `extra` maps are. */
+/** A named Go slice of strings, like the values of `extra` maps (`v1.ExtraValue`). */
 export const namedStringList = (goType: string): ArraySchema<string[]> => ({
   type: "array",
   items: string,
@@ -200,7 +216,7 @@ export const namedStringList = (goType: string): ArraySchema<string[]> => ({
   goType,
 });
 
-/** The fields of a Go struct that is inlined into another: in JSON they are the outer struct's own. */
+/** The fields of a Go struct that is inlined into another. In JSON they belong to the outer struct. */
 export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(number: number, fields: F): F =>
   Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, { ...field, embeddedIn: number }]),
@@ -216,7 +232,7 @@ export const atomicMapOf = <S extends Schema>(values: S): MapSchema<Record<strin
 
 // ---- inference --------------------------------------------------------------------------------
 
-/** The TypeScript type of the decoded values of a schema. */
+/** The TypeScript type of a schema's decoded values. */
 export type Infer<S> = S extends { readonly [typed]?: infer T } ? T : never;
 
 type AlwaysKeys<F> = { [K in keyof F]: F[K] extends { presence: "always" | "nullable" } ? K : never }[keyof F];

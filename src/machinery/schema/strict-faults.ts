@@ -1,8 +1,8 @@
 import type { RepeatedKey } from "./json-reader.ts";
 
 /**
- * What strict decoding objects to, as upstream lists it: `duplicate field "metadata.labels.d"`, `unknown field "x"`, at
- * most 100. What is inside an unknown field is not looked at.
+ * The faults of strict decoding, in upstream's form: `duplicate field "metadata.labels.d"`, `unknown field "x"`, at
+ * most 100. The content of an unknown field is ignored.
  */
 export function strictFaults({
   duplicateFields,
@@ -19,10 +19,10 @@ export function strictFaults({
   ].slice(0, 100);
 }
 
-/** What YAML's strict reading says of a key that an object has twice. */
+/** Strict YAML reading's message for a key that occurs twice in an object. */
 export const repeatedKeyFault = ({ key, line }: RepeatedKey): string =>
   `line ${line}: key ${JSON.stringify(key)} already set in map`;
 
-/** All of them in one sentence, as upstream's YAML library words it. */
+/** All of them in one message, in the words of upstream's YAML library. */
 export const repeatedKeysFault = (keys: readonly RepeatedKey[]): string =>
   `yaml: unmarshal errors:\n${keys.map((key) => `  ${repeatedKeyFault(key)}`).join("\n")}`;

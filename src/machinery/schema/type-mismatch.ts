@@ -1,4 +1,4 @@
-/** A value whose JSON type does not fit the schema. The message is worded as Go's encoding/json does. */
+/** The JSON type of a value does not fit the schema. The message uses the words of Go's encoding/json. */
 export class TypeMismatch extends Error {
   constructor(message: string) {
     super(message);

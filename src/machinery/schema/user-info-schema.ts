@@ -2,27 +2,27 @@ import type { UserInfo } from "../api/user-info.ts";
 import { atomicList, mapOf, namedStringList, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
 
-/** A user as reviews show it. */
+/** A user, as reviews return it. */
 export const userInfoSchema = object({
   goType: "v1.UserInfo",
-  description: "Who a credential belongs to.",
+  description: "The user that a credential belongs to.",
   fields: {
     username: { number: 1, schema: string, description: "The name that identifies the user among all active users." },
     uid: {
       number: 2,
       schema: string,
-      description: "A value that is unique over time: a later user of the same name has another one.",
+      description: "A value that is unique over time: a later user with the same name gets a different one.",
     },
-    groups: { number: 3, schema: atomicList(string), description: "The names of the groups that the user is in." },
+    groups: { number: 3, schema: atomicList(string), description: "The names of the user's groups." },
     extra: {
       number: 4,
       schema: mapOf(namedStringList("v1.ExtraValue")),
-      description: "Further information from the authenticator.",
+      description: "Additional information from the authenticator.",
     },
   },
 });
 
-/** The user as it is in JSON: empty parts are left out. */
+/** Converts a user for a JSON answer. Empty parts are left out. */
 export const shownUser = ({ username, uid, groups, extra }: UserInfo): Infer<typeof userInfoSchema> => ({
   ...(Object.keys(extra).length > 0 && {
     extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])),

@@ -3,18 +3,18 @@ import { tooLarge } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 
 /**
- * How many values (members of objects, items of lists) a body or an object may hold. Whatever is done with an object
- * costs some microseconds a value: three megabytes of the smallest possible values would hold up everybody for seconds.
- * Objects of people's work hold some thousands.
+ * Limits the values (members of objects, items of lists) in a body or an object. Each value costs several microseconds
+ * of processing: three megabytes of the smallest possible values would block all requests for seconds. Large real
+ * objects have a few thousand.
  */
 export const maximumValues = 50_000;
 
 export const tooManyValues = (): ApiError =>
   tooLarge(`there are more than ${maximumValues} values in it: send fewer fields and shorter lists`);
 
-/** Throws a 413 when a JSON text holds more values than may be. What is no JSON, or nests too deep, is the reader's to refuse. */
+/** Throws a 413 when a JSON text contains too many values. Does not check syntax or nesting: the reader does that. */
 export function checkValueCount(text: string): void {
-  // A value takes two characters, with the comma that parts it from the next.
+  // A value needs at least two characters, with the comma after it.
   if (text.length < maximumValues * 2) return;
   let values = 0;
   let depth = 0;
@@ -39,7 +39,7 @@ const closeBrace = 0x7d;
 const backslash = 0x5c;
 const openBrace = 0x7b;
 
-/** The position of the quote that ends the string which begins at `start`, or -1. */
+/** The position of the closing quote of the string that starts at `start`, or -1. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -1,7 +1,7 @@
 /**
- * A form of a key that JavaScript's `<` orders as the UTF-8 bytes of the key (the order of LMDB and etcd). UTF-16 puts
- * astral characters (surrogates, D800 to DFFF) before E000 to FFFF, UTF-8 behind: this swaps the two blocks. Most keys
- * have neither and come back as they are.
+ * Converts a key so that JavaScript's `<` orders it by its UTF-8 bytes (the order of LMDB and etcd). UTF-16 sorts
+ * astral characters (surrogates, D800 to DFFF) before E000 to FFFF, UTF-8 sorts them after: this swaps the two blocks.
+ * Most keys contain neither and are returned unchanged.
  */
 export function byteOrdered(key: string): string {
   if (!/[\ud800-\uffff]/.test(key)) return key;

@@ -4,13 +4,15 @@ import type { Store } from "./store.ts";
 
 export interface ChangeFeedOptions {
   readonly store: Store;
-  /** How many revisions of the log are read at start, so that watches can resume from before it. Default 10,000. */
+  /**
+   * How many revisions of the log to read at start, so that watches can resume from before the start. Default 10,000.
+   */
   readonly replayLength?: number;
 }
 
 /**
- * The process's watch of the store: gives every change to the cache of its prefix. Caches that start in the same event
- * turn share one watch and one reading of the log; start them together.
+ * The process's only watch of the store. Passes every change to the cache of its prefix. Caches that start in the same
+ * event loop turn share one watch and one read of the log, so start them together.
  */
 export class ChangeFeed {
   readonly #options: Required<ChangeFeedOptions>;
@@ -22,7 +24,9 @@ export class ChangeFeed {
     this.#options = { store, replayLength };
   }
 
-  /** Resolves, on the returned follower's `started`, when the member has been given all that was written before. */
+  /**
+   * Adds a member. The returned follower's `started` resolves when the member has received everything written before.
+   */
   join(member: FeedMember): FeedFollower {
     if (this.#isClosed) throw new Error("the change feed is closed");
     if (this.#joining === undefined) {
@@ -34,7 +38,7 @@ export class ChangeFeed {
     return this.#joining;
   }
 
-  /** Ends every cache's watches. The store stays open. */
+  /** Ends the watches of every cache. The store stays open. */
   close(): void {
     this.#isClosed = true;
     for (const follower of this.#followers) follower.stop();

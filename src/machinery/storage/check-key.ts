@@ -1,7 +1,7 @@
-/** LMDB's longest key with pages of 4 KiB. */
+/** The longest key of LMDB with pages of 4 KiB. */
 export const MAX_KEY_BYTES = 1978;
 
-/** Throws for a key that no backend may be given: empty, too long for one of them, or without a UTF-8 form. */
+/** Throws for a key that some backend cannot store: empty, too long, or not valid Unicode. */
 export function checkKey(key: string): void {
   if (key === "") throw new Error("a key must not be empty");
   if (!key.isWellFormed()) throw new Error("a key must be well-formed Unicode");

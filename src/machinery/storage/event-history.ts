@@ -1,15 +1,15 @@
 export interface EventHistoryOptions<E> {
   readonly capacity: number;
-  /** Of all kept events; the newest is kept even when it is larger. */
+  /** The limit for all kept events together. The newest event is kept even when it is larger. */
   readonly maximumBytes: number;
   bytesOf(event: E): number;
   readonly oldestRevision: number;
 }
 
-/** The newest events in order of revision: a bounded number of them, of bounded size together. */
+/** Keeps the newest events in revision order, limited in number and in total size. */
 export class EventHistory<E extends { readonly revision: number }> {
   readonly #options: EventHistoryOptions<E>;
-  /** The kept events from #start on; what is before has been forgotten. */
+  /** The kept events start at #start. Earlier ones are dropped. */
   #events: (E | undefined)[] = [];
   #start = 0;
   #bytes = 0;
@@ -20,7 +20,7 @@ export class EventHistory<E extends { readonly revision: number }> {
     this.#oldestRevision = options.oldestRevision;
   }
 
-  /** All events after this revision are known. */
+  /** All events after this revision are kept. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }
@@ -41,7 +41,7 @@ export class EventHistory<E extends { readonly revision: number }> {
       if ((this.#events[middle]?.revision ?? 0) <= revision) low = middle + 1;
       else high = middle;
     }
-    return this.#events.slice(low) as E[]; // only what is before #start is undefined
+    return this.#events.slice(low) as E[]; // only entries before #start are undefined
   }
 
   get #length(): number {
@@ -55,7 +55,7 @@ export class EventHistory<E extends { readonly revision: number }> {
     this.#oldestRevision = oldest.revision;
     this.#events[this.#start] = undefined;
     this.#start += 1;
-    // Half of the places are empty: moved then, each event is moved once on average.
+    // Compact when half of the entries are empty: each event is then moved once on average.
     if (this.#start * 2 < this.#events.length) return;
     this.#events = this.#events.slice(this.#start);
     this.#start = 0;

@@ -6,15 +6,18 @@ const FIRST_RETRY_MILLISECONDS = 50;
 const LAST_RETRY_MILLISECONDS = 5_000;
 const MAX_LOADS = 10;
 
-/** What a cache does with what the store tells. */
+/** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
   readonly prefix: string;
-  /** Replaces everything: the state under the prefix at a revision. What was between the old and this is not known. */
+  /**
+   * Replaces everything with the state under the prefix at a revision. Changes between the old state and this one are
+   * unknown.
+   */
   load(entries: readonly Entry[], revision: number): void;
   apply(change: Change): void;
-  /** Everything up to the revision has been applied. */
+  /** Every change up to the revision has been applied. */
   progress(revision: number): void;
-  /** No more will come. */
+  /** No more changes will come. */
   end(error: Error): void;
 }
 
@@ -23,9 +26,12 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** One watch of the store for several caches: loads them at one revision, then applies the log to them without a gap. */
+/**
+ * One watch of the store for several caches. Loads all of them at one revision, then applies every later change without
+ * a gap.
+ */
 export class FeedFollower {
-  /** Everything up to here has been applied. */
+  /** Every change up to this revision has been applied. */
   revision = 0;
   readonly started: Promise<void>;
   readonly #store: Store;
@@ -80,12 +86,12 @@ export class FeedFollower {
     await this.waitFor(latestRevision, this.#stopping.signal);
   }
 
-  /** Loads every member at one revision, from which the log is kept. Returns the latest revision. */
+  /** Loads every member at one revision, where the log then continues. Returns the latest revision. */
   async #load(): Promise<number> {
     for (let loads = 1; ; loads++) {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
-      // An empty store is at a revision that no write has made: the log will never tell of it.
+      // The revision of an empty store belongs to no write, so the log never reports it.
       const revision = Math.max(
         compactedRevision,
         latestRevision - this.#replayLength,
@@ -125,7 +131,7 @@ export class FeedFollower {
     if (last !== undefined) this.#advance(last.revision);
   }
 
-  /** The member whose prefix the key begins with: a look-up for each slash, and prefixes are two or three deep. */
+  /** Finds the member whose prefix the key starts with: one look-up per slash. Prefixes have two or three slashes. */
   #memberOf(key: string): FeedMember | undefined {
     for (let slash = key.indexOf("/", 1); slash !== -1; slash = key.indexOf("/", slash + 1)) {
       const member = this.#members.get(key.slice(0, slash + 1));
@@ -144,7 +150,7 @@ export class FeedFollower {
     }
   }
 
-  /** Goes on where the watch ended; where the store has forgotten that, loads the members anew. */
+  /** Resumes where the watch ended. When the store no longer has that history, loads all members again. */
   async #recover(error: Error): Promise<void> {
     const { signal } = this.#stopping;
     const isForgotten = error instanceof RevisionCompacted;
@@ -154,7 +160,7 @@ export class FeedFollower {
         if (isForgotten) await this.#load();
         return this.#follow();
       } catch {
-        // The store is not back yet, or this is stopping.
+        // The store is not available yet, or the follower is stopping.
       }
     }
   }

@@ -21,7 +21,7 @@ interface LogWatch {
   readonly request: WatchRequest;
 }
 
-/** The watches of one process over a backend's revision log: the shared half of the backends that keep such a log. */
+/** The watches of one process on a backend's revision log. Shared by the backends that keep such a log. */
 export class LogWatches {
   readonly #log: RevisionLog;
   readonly #watches = new Set<LogWatch>();
@@ -38,7 +38,7 @@ export class LogWatches {
     return { stop: () => void this.#watches.delete(watch) };
   }
 
-  /** Hands on changes that were just written here; a watch that has missed earlier ones reads those first. */
+  /** Delivers changes that this process just wrote. A watch that lags behind reads the earlier changes first. */
   deliver(changes: readonly Change[]): void {
     const first = changes[0]?.revision;
     if (first === undefined) return;
@@ -49,7 +49,7 @@ export class LogWatches {
     }
   }
 
-  /** Reads what other processes wrote, from the next event turn on. */
+  /** Starts to read what other processes wrote, from the next event loop turn on. */
   catchUp(): void {
     if (this.#watches.size === 0) return;
     this.#catchingUp ??= setImmediate(() => {
@@ -60,7 +60,7 @@ export class LogWatches {
     });
   }
 
-  /** Whether a watch has not been given this revision yet. */
+  /** Whether a watch has not reached this revision yet. */
   isBehind(revision: number): boolean {
     for (const watch of this.#watches) if (watch.position < revision) return true;
     return false;
@@ -80,7 +80,7 @@ export class LogWatches {
     }
   }
 
-  /** Gives a watch the next changes of the log. False when that ended it. */
+  /** Delivers the next changes of the log to a watch. Returns false when that ended the watch. */
   #advance(watch: LogWatch): boolean {
     let changes: Change[];
     try {
@@ -106,7 +106,7 @@ export class LogWatches {
       watch.request.onChanges(unseen);
       return true;
     } catch (error) {
-      // A watcher that throws has lost changes: it must not go on as though nothing happened, nor stop the others.
+      // A watcher that throws has lost changes, so its watch must end. The others continue.
       this.#endWatch(watch, asError(error));
       return false;
     }

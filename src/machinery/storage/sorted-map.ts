@@ -7,10 +7,10 @@ interface Chunk<V> {
   readonly values: V[];
 }
 
-/** A map whose keys are ranged over in the order of their UTF-8 bytes: chunks of sorted arrays, cheap to insert into. */
+/** A map with range reads in UTF-8 byte order of the keys. Stores chunks of sorted arrays, so inserts are cheap. */
 export class SortedMap<V> {
   readonly #values = new Map<string, V>();
-  /** Never empty chunks; keys are in their byte-ordered form. */
+  /** No chunk is empty. Keys are in their byte-ordered form. */
   readonly #chunks: Chunk<V>[] = [];
 
   get size(): number {
@@ -38,7 +38,7 @@ export class SortedMap<V> {
     chunk.keys.splice(index, 0, ordered);
     chunk.values.splice(index, 0, value);
     if (chunk.keys.length <= CHUNK_LENGTH) return;
-    // Keys often come in ascending order: a full last chunk is left full then.
+    // Keys often arrive in ascending order: then a full last chunk stays full.
     const splitAt = index === chunk.keys.length - 1 ? index : chunk.keys.length >> 1;
     this.#chunks.splice(chunkIndex + 1, 0, { keys: chunk.keys.splice(splitAt), values: chunk.values.splice(splitAt) });
   }
@@ -61,12 +61,12 @@ export class SortedMap<V> {
     this.#chunks.length = 0;
   }
 
-  /** The values of the keys in `[start, end)`; at most `limit` of them unless it is 0 or absent. */
+  /** The values of the keys in `[start, end)`. `limit` 0 or absent: all of them. */
   range({ start, end, limit }: { readonly start: string; readonly end: string; readonly limit?: number }): V[] {
     const found: V[] = [];
     const most = limit === undefined || limit === 0 ? Infinity : limit;
     this.#visit({ start, end }, ({ values }, from, to) => {
-      for (let index = from; index < to && found.length < most; index++) found.push(values[index] as V); // below its length
+      for (let index = from; index < to && found.length < most; index++) found.push(values[index] as V); // the index is below the length
       return found.length < most;
     });
     return found;
@@ -96,7 +96,7 @@ export class SortedMap<V> {
     }
   }
 
-  /** The last chunk that begins at or before the key; -1 when there is none. */
+  /** The last chunk that starts at or before the key; -1 when there is none. */
   #chunkIndexOf(ordered: string): number {
     let low = 0;
     let high = this.#chunks.length;
@@ -109,7 +109,7 @@ export class SortedMap<V> {
   }
 }
 
-/** The first index whose key is not smaller. */
+/** The first index whose key is not smaller than the given one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;

@@ -1,19 +1,19 @@
 /**
- * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets a revision of its
- * own, one larger than the write before it. A store may be used by several processes at once.
+ * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
+ * one larger than the previous write's. Several processes may use a store at once.
  */
 export interface Store {
   /**
-   * The newest revision that is written durably, by whatever process: at least that of every acknowledged write. So
-   * whoever has followed a watch up to it has seen all of those. 1 when nothing was ever written. Synchronous where the
-   * backend can (memory, LMDB): it is on the path of every read. It also wakes watches that have not come as far.
+   * The newest durable revision of any process. It is at least the revision of every acknowledged write, so a watch
+   * that has reached it has seen all of them. 1 when nothing was ever written. Synchronous where the backend allows it
+   * (memory, LMDB), because every read calls it. It also wakes watches that have not reached it.
    */
   latestRevision(): number | Promise<number>;
 
   /**
-   * Writes by compare-and-swap. Resolves once the write is durable and has been given to those of this process's watches
-   * that are up to date. Deleting a key that does not exist is answered as not written. Rejects with StoreUnavailable
-   * (WriteOutcomeUnknown when that may have written), ValueTooLarge or WriteAbandoned.
+   * Writes by compare-and-swap. Resolves once the write is durable and this process's up-to-date watches have received
+   * it. Deleting a key that does not exist returns `isWritten: false`. Rejects with StoreUnavailable
+   * (WriteOutcomeUnknown when the write may have happened), ValueTooLarge or WriteAbandoned.
    */
   write(request: WriteRequest): Promise<WriteResult>;
 
@@ -24,19 +24,20 @@ export interface Store {
   range(request: RangeRequest): Promise<RangeResult>;
 
   /**
-   * Follows all changes after `afterRevision`, of every process, in revision order without gaps; each call of
-   * `onChanges` gets at least one change. Calls begin after this returns. `onEnd` is called once when the watch can't
-   * go on: RevisionCompacted when `afterRevision` is older than what is kept, else the backend's failure.
+   * Follows all changes after `afterRevision`, by every process, in revision order without gaps. Each call of
+   * `onChanges` has at least one change. Calls start after this method returns. `onEnd` is called once when the watch
+   * cannot continue: with RevisionCompacted when `afterRevision` is older than the kept history, otherwise with the
+   * backend's failure.
    */
   watch(request: WatchRequest): { stop(): void };
 
   /**
-   * Forgets what is older than a revision: reads and watches from before it fail from now on. Does nothing when that is
-   * forgotten already; rejects with RevisionInFuture.
+   * Removes the history before a revision: reads and watches from before it fail from now on. Does nothing when that
+   * history is already removed. Rejects with RevisionInFuture.
    */
   compact(revision: number): Promise<void>;
 
-  /** The newest revision that compaction has forgotten; 0 when none: watches may start after it. */
+  /** The newest revision that compaction has removed; 0 when there is none. Watches may start after it. */
   compactedRevision(): number | Promise<number>;
 
   /** Writes a consistent copy to a file (0600) that does not exist yet. */
@@ -47,22 +48,22 @@ export interface Store {
 
 export interface WriteRequest {
   readonly key: string;
-  /** The new value; undefined deletes. */
+  /** The new value. Undefined deletes the key. */
   readonly value: Buffer | undefined;
-  /** The modRevision that the key must have now; 0: it must not exist. */
+  /** The modRevision that the key must have now. 0: the key must not exist. */
   readonly expectedRevision: number;
-  /** A write that has not begun when this is aborted is not done. */
+  /** When this is aborted, a write that has not started is not executed. */
   readonly signal?: AbortSignal;
 }
 
 export type WriteResult =
   | { readonly isWritten: true; readonly revision: number }
-  /** The key has another revision: here is what it holds now, or undefined when it does not exist. */
+  /** The key has another revision. `current` is its entry now, or undefined when it does not exist. */
   | { readonly isWritten: false; readonly current: Entry | undefined };
 
 export interface Entry {
   readonly key: string;
-  /** Never changed by anyone. */
+  /** Immutable. */
   readonly value: Buffer;
   readonly createRevision: number;
   readonly modRevision: number;
@@ -73,24 +74,24 @@ export interface RangeRequest {
   /** Exclusive. */
   readonly end: string;
   readonly revision?: number;
-  /** At most so many entries; 0 or absent: all. */
+  /** The maximum number of entries. 0 or absent: all. */
   readonly limit?: number;
 }
 
 export interface RangeResult {
   readonly entries: Entry[];
-  /** The revision that the answer shows. */
+  /** The revision of the returned state. */
   readonly revision: number;
   readonly hasMore: boolean;
 }
 
-/** One write as the revision log holds it. */
+/** One write in the revision log. */
 export interface Change {
   readonly revision: number;
   readonly key: string;
-  /** The new value; undefined when the key was deleted. */
+  /** The new value. Undefined when the key was deleted. */
   readonly value: Buffer | undefined;
-  /** The revision that created the key; for a delete, of the key that is gone. */
+  /** The revision that created the key. For a delete: that created the deleted key. */
   readonly createRevision: number;
 }
 
@@ -98,14 +99,14 @@ export interface WatchRequest {
   readonly afterRevision: number;
   readonly onChanges: (changes: readonly Change[]) => void;
   /**
-   * Every change up to the revision has been given. Called where revisions pass without one of the store's own changes:
-   * the backend's engine may serve others too.
+   * Every change up to the revision has been delivered. Called when the revision grows without a change to the store's
+   * own keys: other programs may use the same backend.
    */
   readonly onProgress?: (revision: number) => void;
   readonly onEnd: (error: Error) => void;
 }
 
-/** A revision that compaction has forgotten. */
+/** Compaction has removed this revision. */
 export class RevisionCompacted extends Error {
   readonly compactedRevision: number;
   constructor(compactedRevision: number) {
@@ -115,7 +116,7 @@ export class RevisionCompacted extends Error {
   }
 }
 
-/** A revision that no write has reached yet. */
+/** No write has reached this revision yet. */
 export class RevisionInFuture extends Error {
   readonly latestRevision: number;
   constructor(latestRevision: number) {
@@ -125,7 +126,7 @@ export class RevisionInFuture extends Error {
   }
 }
 
-/** The store can't take writes now (disk full, no quorum): nothing was written, or it is not known. */
+/** The store cannot accept writes now (disk full, no quorum). Nothing was written, except for WriteOutcomeUnknown. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -133,7 +134,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** A write that was sent and not answered: it may have been done, may still be, or never. */
+/** A write was sent and not answered. It may have happened, may still happen, or may never happen. */
 export class WriteOutcomeUnknown extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -141,7 +142,7 @@ export class WriteOutcomeUnknown extends StoreUnavailable {
   }
 }
 
-/** A value that the store takes at no time; nothing was written. */
+/** The store can never accept this value. Nothing was written. */
 export class ValueTooLarge extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -149,15 +150,15 @@ export class ValueTooLarge extends Error {
   }
 }
 
-/** A write that had not begun when its signal was aborted; nothing was written. */
+/** The signal of a write was aborted before the write started. Nothing was written. */
 export class WriteAbandoned extends Error {
   constructor() {
-    super("nobody waits for the write any longer: nothing was written");
+    super("the client stopped waiting before the write started: nothing was written");
     this.name = "WriteAbandoned";
   }
 }
 
-/** The end of the range of all keys that begin with a prefix, as etcd's clients make it. */
+/** The end of the range of all keys with a prefix, computed like etcd's clients do. */
 export function prefixEnd(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }

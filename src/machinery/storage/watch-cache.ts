@@ -7,21 +7,21 @@ import type { Change, Entry } from "./store.ts";
 import { byteOrdered } from "./byte-order.ts";
 
 export interface WatchCacheOptions<T> {
-  /** Shared by all caches of the process. */
+  /** All caches of the process share it. */
   readonly feed: ChangeFeed;
-  /** Begins and ends with "/", as `/registry/serviceaccounts/`. No cache's prefix lies within another's. */
+  /** Starts and ends with "/", such as `/registry/serviceaccounts/`. Prefixes of caches must not overlap. */
   readonly prefix: string;
-  /** Called once for each version of a key, in the path of every write: T may well decode itself on first use. */
+  /** Called once for each version of a key, on the path of every write. T may decode itself on first use. */
   decode(entry: Entry): T;
-  /** How many events are kept for watches that start in the past. */
+  /** How many events to keep for watches that start in the past. */
   readonly historyLength: number;
-  /** What an object takes in memory, about. Absent: the history is bounded by its length alone. */
+  /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
 }
 
 const nothing = (): number => 0;
 
-/** What the kept events of a cache may take, about. */
+/** The approximate memory limit for the kept events of a cache. */
 const MAX_HISTORY_BYTES = 16 * 2 ** 20;
 
 export type CacheEvent<T> =
@@ -30,42 +30,50 @@ export type CacheEvent<T> =
       readonly key: string;
       readonly revision: number;
       readonly object: T;
-      /** undefined: the key is new. */
+      /** Undefined when the key is new. */
       readonly previous: T | undefined;
     }
   | { readonly type: "delete"; readonly key: string; readonly revision: number; readonly previous: T };
 
-/** Keys in `[start, end)`, in the order of their UTF-8 bytes. */
+/** Keys in `[start, end)`, in UTF-8 byte order. */
 export interface KeyRange {
   readonly start: string;
   readonly end: string;
 }
 
 export interface CacheWatchRequest<T> extends KeyRange {
-  /** May lie in the future: the events up to it are left out then. */
+  /** May be in the future: events up to it are skipped. */
   readonly afterRevision: number;
   readonly onEvent: (event: CacheEvent<T>) => void;
-  /** Called after changes (of any prefix) were applied: every event up to this revision has been delivered. */
+  /** Called after changes under any prefix were applied. Every event up to this revision has been delivered. */
   readonly onProgress?: (revision: number) => void;
-  /** Called once: RevisionCompacted when events were missed, else why the cache ended. Never after stop(). */
+  /**
+   * Called once: with RevisionCompacted when events were missed, otherwise with the reason why the cache ended. Never
+   * called after stop().
+   */
   readonly onEnd: (error: Error) => void;
 }
 
 interface CacheWatch<T> {
-  /** Events up to here have been delivered, or were not asked for. */
+  /** Events up to this revision have been delivered, or were not requested. */
   position: number;
-  /** Byte-ordered. */
+  /** In byte order. */
   readonly start: string;
   readonly end: string;
   readonly request: CacheWatchRequest<T>;
 }
 
-/** The objects under one prefix of the store in memory, with their recent history; follows the store's revision log. */
+/**
+ * Holds the objects under one prefix of the store in memory, with their recent history. Follows the store's revision
+ * log.
+ */
 export class WatchCache<T> {
   readonly #options: WatchCacheOptions<T>;
   readonly #objects = new SortedMap<T>();
   readonly #watches = new Set<CacheWatch<T>>();
-  /** Ended by a load; told so once the cache is at the new revision, where they may begin anew. */
+  /**
+   * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
+   */
   readonly #leftBehind = new Set<CacheWatch<T>>();
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
@@ -76,8 +84,8 @@ export class WatchCache<T> {
   }
 
   /**
-   * Loads the state and the history that is still kept; resolves when all that was written before the call is applied.
-   * Start all caches of a feed in one go (Promise.all): they share the reading.
+   * Loads the state and the history that is still kept. Resolves when everything written before the call is applied.
+   * Start all caches of a feed together (Promise.all): they share the read.
    */
   async start(): Promise<void> {
     this.#follower ??= this.#options.feed.join({
@@ -90,12 +98,12 @@ export class WatchCache<T> {
     await this.#follower.started;
   }
 
-  /** Everything up to here is applied: progress of the whole store, not only of this prefix. 0 before start. */
+  /** Every change up to this revision is applied, for the whole store and not only this prefix. 0 before start. */
   get revision(): number {
     return this.#follower?.revision ?? 0;
   }
 
-  /** Watches may start after it. */
+  /** The earliest revision after which a watch may start. */
   get oldestRevision(): number {
     return this.#history.oldestRevision;
   }
@@ -104,12 +112,12 @@ export class WatchCache<T> {
     return this.#objects.get(key);
   }
 
-  /** The objects of a range of keys; at most `limit` of them unless it is 0 or absent. */
+  /** The objects in a range of keys. `limit` 0 or absent: all of them. */
   range(request: KeyRange & { readonly limit?: number }): T[] {
     return this.#objects.range(request);
   }
 
-  /** How many keys of a range there were at a revision; undefined when that is no longer known. */
+  /** The number of keys in a range at a revision. Undefined when that is no longer known. */
   countAt({ start, end }: KeyRange, revision: number): number | undefined {
     if (revision < this.oldestRevision || revision > this.revision) return undefined;
     const [first, last] = [byteOrdered(start), byteOrdered(end)];
@@ -123,15 +131,18 @@ export class WatchCache<T> {
     return count;
   }
 
-  /** undefined when `revision` is applied already, else resolves once it is; rejects with the signal's reason. */
+  /**
+   * Returns undefined when `revision` is already applied. Otherwise resolves once it is. Rejects with the signal's
+   * reason.
+   */
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (this.#follower === undefined) return this.start().then(() => this.waitFor(revision, signal));
     return this.#follower.waitFor(revision, signal);
   }
 
   /**
-   * Gives the kept events after `afterRevision` before it returns, then live ones as they are applied, all in order.
-   * A callback that throws ends its own watch. Throws RevisionCompacted when older events are no longer kept.
+   * Delivers the kept events after `afterRevision` before it returns, then live events, all in order. A callback that
+   * throws ends its own watch. Throws RevisionCompacted when older events are no longer kept.
    */
   watch(request: CacheWatchRequest<T>): { stop(): void } {
     if (request.afterRevision < this.oldestRevision) throw new RevisionCompacted(this.oldestRevision);
@@ -141,7 +152,7 @@ export class WatchCache<T> {
       end: byteOrdered(request.end),
       request,
     };
-    // Registered first: an event that is applied while the old ones are given out (by a callback that writes) is not lost.
+    // Register first: a callback may write while the old events are delivered, and that event must not be lost.
     this.#watches.add(watch);
     for (const event of this.#history.after(request.afterRevision)) this.#give(watch, event, byteOrdered(event.key));
     return {
@@ -194,7 +205,7 @@ export class WatchCache<T> {
   }
 
   #give(watch: CacheWatch<T>, event: CacheEvent<T>, orderedKey: string): void {
-    // The second look keeps a watch that began during this very event from being given it twice.
+    // The second check prevents that a watch which started during this event receives it twice.
     if (event.revision <= watch.position || !this.#watches.has(watch)) return;
     watch.position = event.revision;
     if (orderedKey < watch.start || orderedKey >= watch.end) return;
@@ -216,13 +227,13 @@ export class WatchCache<T> {
     try {
       callback();
     } catch (error) {
-      // It may have missed an event now; the others go on.
+      // This watch may have missed an event; the others continue.
       if (this.#watches.delete(watch)) watch.request.onEnd(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
   #endWatches(error: Error): void {
-    // A copy: whoever begins a new watch when the old one ends is not ended again and again.
+    // Copy the set: a watcher that starts a new watch when the old one ends must not be ended again and again.
     for (const watch of [...this.#watches]) if (this.#watches.delete(watch)) watch.request.onEnd(error);
   }
 }

@@ -75,7 +75,7 @@ describe("the files of the embedded store", () => {
       const words = ["--input-type=module", "--eval", open, directory];
       const { status, signal, stdout } = spawnSync(process.execPath, words, { encoding: "utf8" });
       assert.deepEqual([status, signal], [0, null], damage.toString());
-      assert.match(stdout, /is damaged or no store of this program/);
+      assert.match(stdout, /is damaged, or is not a Signet store/);
     }
   });
 });

@@ -11,12 +11,12 @@ import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
 /**
- * A review holds a token, or a user with groups and extras: no header that brings them is half as large. Everybody may
- * send one, and it is answered with what it says.
+ * A review contains a token, or a user with groups and extra fields. The headers for these are less than half as large.
+ * Everyone may send reviews, and the answer repeats their content.
  */
 const maximumReviewBytes = 256 * 1024;
 
-/** Answers a kind that is never stored: reviews and token requests. */
+/** Answers kinds that are never stored: reviews and token requests. */
 export async function answerReview(
   review: ReviewDefinition | AnsweredSubresource,
   resourceRequest: ResourceRequest,

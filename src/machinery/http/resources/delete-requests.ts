@@ -19,10 +19,13 @@ import type { ResourceRequest } from "./resource-handler.ts";
 import { requestCaller } from "./request-caller.ts";
 import { audited } from "./write-requests.ts";
 
-/** Options are a handful of words. */
+/** Delete options are short. */
 const maximumOptionsBytes = 64 * 1024;
 
-/** DELETE of one object: answers it while it is kept, else the object that was or a Status, as the kind says. */
+/**
+ * DELETE of one object. Answers the object while finalizers keep it, else the deleted object or a Status, as the kind
+ * says.
+ */
 export async function deleteRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
@@ -37,7 +40,7 @@ export async function deleteRequest(
     options,
     caller: requestCaller(resourceRequest, options),
   });
-  // Upstream's rule, which covers no other case of an object that is kept, for the sake of old clients.
+  // Upstream's rule for old clients. It covers no other case of an object that is kept.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
   const representation = { request, status, mediaType };
   const response =
@@ -47,7 +50,7 @@ export async function deleteRequest(
   return audited(response, deletion.object.object);
 }
 
-/** DELETE of a collection: answers what was deleted, or a Status, as the kind says. */
+/** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */
 export async function deleteCollectionRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
@@ -71,7 +74,7 @@ export async function deleteCollectionRequest(
   return representObject(statusSchema, status, representation);
 }
 
-/** A body, when there is one, has the word; the query counts only without. */
+/** A body takes precedence. The query counts only without a body. */
 async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
   const bytes = await request.readBody();
   if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);

@@ -9,14 +9,14 @@ import { representStored } from "./represent-object.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 import { watchResponse } from "./watch-response.ts";
 
-/** Whether a subresource, or the object itself, may be had as a table. */
+/** Whether clients may request a subresource, or the object itself, as a table. */
 export function allowsTable({ definition }: ResourceRegistry, subresource: string): boolean {
   if (subresource === "") return true;
   const found = definition.subresources?.[subresource];
   return found?.type === "update" && found.allowsTable !== false;
 }
 
-/** The object, also by the path of one of its subresources. */
+/** GET of an object, also by the path of a subresource. */
 export function getRequest(
   registry: ResourceRegistry,
   { request, info }: { readonly request: HttpRequest; readonly info: ResourceRequestInfo },

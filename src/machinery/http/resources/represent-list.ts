@@ -17,7 +17,7 @@ import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
-/** A list in the agreed form. Plain JSON joins the items' own texts. */
+/** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
 export function representList<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,
@@ -67,8 +67,8 @@ const listObject = <T extends ApiObject>(
   items: list.items.map(itemOf),
 });
 
-/** Items have no kind and apiVersion: the list says it for all of them. */
+/** Items have no kind and apiVersion of their own: they follow from the list's. */
 function itemOf<T extends ApiObject>({ object }: StoredObject<T>): T {
   const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
-  return item as unknown as T; // a T as lists hold it
+  return item as unknown as T; // the form of T inside a list
 }

@@ -18,7 +18,7 @@ export interface Representation {
   readonly mediaType: MediaType;
 }
 
-/** One stored object in the agreed form. Plain JSON is the stored text, spliced. */
+/** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. */
 export function representStored<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   stored: StoredObject<T>,
@@ -55,7 +55,7 @@ export function representStored<T extends ApiObject>(
   return textResponse(table, representation);
 }
 
-/** Any object in the agreed format. */
+/** Encodes any object in the negotiated format. */
 export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(
   schema: ObjectSchema<T>,
   object: T,

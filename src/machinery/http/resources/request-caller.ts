@@ -1,14 +1,14 @@
 import type { Caller } from "../../registry/admission.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
-/** Who writes, as the registry and its rules see it. */
+/** The caller of a write, as the registry and admission rules see it. */
 export const requestCaller = (
   { request, user, warnings }: ResourceRequest,
   { isDryRun }: { readonly isDryRun: boolean },
 ): Caller => ({
   user,
   isDryRun,
-  // A getter: a request makes its signal when it is first asked for.
+  // A getter, because a request creates its signal on first use.
   get signal() {
     return request.signal;
   },

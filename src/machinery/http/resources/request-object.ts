@@ -17,7 +17,7 @@ import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "./warnings.ts";
 
-/** The kind that a body must be of. */
+/** The kind that a body must have. */
 export interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
@@ -30,7 +30,7 @@ export interface RequestBody {
   readonly bytes: Buffer;
 }
 
-/** Reads the whole body, of at most `maximumBytes` where that is less than any request may have. Throws 413, 415. */
+/** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(request: HttpRequest, maximumBytes = Infinity): Promise<RequestBody> {
   const format = bodyFormat(request.headers);
   const bytes = await request.readBody();
@@ -42,11 +42,13 @@ export interface DecodeOptions<T> {
   readonly expected: ExpectedKind;
   readonly fieldValidation: FieldValidation;
   readonly warnings: Warnings;
-  /** Fits the body's value into the kind. Throws TypeMismatch. */
+  /** Decodes the body's value as the kind. Throws TypeMismatch. */
   readonly decode: (request: DecodeRequest) => DecodedObject<T>;
 }
 
-/** The object of a body. Throws a 400 for one that cannot be read, is of another kind or fails strict validation. */
+/**
+ * Decodes the object in a body. Throws a 400 when it cannot be parsed, is of another kind or fails strict validation.
+ */
 export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   const { expected, fieldValidation, warnings } = options;
   const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, expected);
@@ -89,9 +91,9 @@ export const decodeWith =
 interface ParsedBody {
   readonly value: unknown;
   readonly duplicateFields: readonly string[];
-  /** Of YAML, whose strict reading speaks of lines in place of paths. */
+  /** For YAML, whose strict errors name lines instead of paths. */
   readonly repeatedKeys: readonly RepeatedKey[];
-  /** What the body says it is; what it leaves out is as expected. */
+  /** The kind and version in the body. Parts that are left out count as expected. */
   readonly sent: { readonly kind: string; readonly apiVersion: string; readonly version: string };
 }
 
@@ -116,7 +118,7 @@ function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
 
 const apiVersionOf = ({ group, version }: ExpectedKind): string => (group === "" ? version : `${group}/${version}`);
 
-/** The JSON value of a body in any of the formats; `refuse` makes the 400. */
+/** Parses the JSON value of a body in any format. `refuse` creates the 400. */
 export function parseValue(
   { format, bytes }: RequestBody,
   { schema, refuse }: { readonly schema: ObjectSchema; readonly refuse: (fault: string) => Error },
@@ -135,7 +137,9 @@ export function parseValue(
   }
 }
 
-/** Kind and apiVersion of a value, "" for what it leaves out; `refuse` makes the 400 of a value that can have neither. */
+/**
+ * The kind and apiVersion of a value, "" for missing ones. `refuse` creates the 400 for a value that can have neither.
+ */
 export function typeOf(
   value: unknown,
   refuse: (fault: string) => Error,
@@ -162,7 +166,7 @@ function jsonTypeOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** The beginning of a body as upstream's errors show it. */
+/** The start of a body, as upstream's errors show it. */
 function summarize(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
   const start = bytes.subarray(0, 30);

@@ -19,16 +19,16 @@ import { createRequest, patchRequest, updateRequest } from "./write-requests.ts"
 export interface ResourceHandlerOptions {
   readonly registries: readonly ResourceRegistry[];
   readonly reviews: readonly ReviewDefinition[];
-  /** What reviews and created subresources must pass; writes to a registry pass the registry's own. */
+  /** The admission rules for reviews and create subresources. Writes to a registry use the registry's own rules. */
   readonly admission: readonly AdmissionRule[];
-  /** Asked besides the request's own verb when an update or an apply would create an object. */
+  /** Called when an update or apply would create an object, in addition to the check of the request's own verb. */
   readonly authorize: Authorize;
   readonly clock?: Clock;
   /** The timers of watches. */
   readonly schedule?: Schedule;
 }
 
-/** An authorized request with what its answer is made of. */
+/** An authorized request, with everything that is needed to answer it. */
 export interface ResourceRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
@@ -47,8 +47,8 @@ export type HandleResource = (
 ) => HttpResponse | Promise<HttpResponse>;
 
 /**
- * Answers authorized requests whose resource and verb are served. A get of an object that is in memory answers without
- * a promise. Throws or rejects with ApiErrors.
+ * Answers authorized requests for served resources and verbs. A get of a cached object returns without a promise.
+ * Throws or rejects with ApiErrors.
  */
 export function createResourceHandler({
   registries,
@@ -81,7 +81,7 @@ export function createResourceHandler({
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
   `${group}/${version}/${plural}`;
 
-/** Failures carry the warnings too, but for those of requests that upstream's router turns away. */
+/** Failures carry the warnings too, except for requests that upstream's router refuses. */
 async function withWarnings(
   { request, warnings }: ResourceRequest,
   answer: () => HttpResponse | Promise<HttpResponse>,

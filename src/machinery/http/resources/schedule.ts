@@ -1,4 +1,7 @@
-/** Calls back once after so many milliseconds, unless what it returns is called before: injected, so that tests decide it. */
+/**
+ * Calls back once after some milliseconds, unless the returned function cancels it. It is injected, so that tests can
+ * control it.
+ */
 export type Schedule = (milliseconds: number, callback: () => void) => () => void;
 
 /** Timers that do not keep the process alive. */

@@ -2,12 +2,12 @@ import { shortened } from "../../api/shown-value.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { addWarnings, maximumWarningBytes } from "../warning-header.ts";
 
-/** Collects the sentences for an answer's Warning headers; each is sent once. */
+/** Collects sentences for an answer's Warning headers, without duplicates. */
 export class Warnings {
   readonly #texts = new Set<string>();
   #length = 0;
 
-  /** What comes after as much as an answer may carry is not kept. */
+  /** Sentences beyond the size limit of an answer are dropped. */
   add(text: string): void {
     if (this.#length > maximumWarningBytes || this.#texts.has(text)) return;
     const shown = shortened(text);
@@ -15,7 +15,7 @@ export class Warnings {
     this.#length += shown.length;
   }
 
-  /** The answer with the warnings that fit. */
+  /** Adds the warnings that fit to the answer. */
   addTo(response: HttpResponse): HttpResponse {
     addWarnings(response, this.#texts);
     return response;

@@ -13,10 +13,10 @@ import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { MediaType } from "../negotiation.ts";
 
-/** Tells a list-watch client that the state at the start is complete. */
+/** Marks the bookmark after which the initial state of a list-watch is complete. */
 const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
 
-/** The bytes of the events of one watch in its representation: JSON lines, or protobuf with lengths. */
+/** Encodes the events of one watch in its representation: JSON lines, or protobuf with length prefixes. */
 export interface WatchFrames<T extends ApiObject> {
   change(type: ChangeType, object: StoredObject<T>): Buffer;
   bookmark(revision: number, options: { readonly isInitialEventsEnd: boolean }): Buffer;
@@ -28,7 +28,7 @@ export interface FramesRequest {
   readonly includeObject: IncludeObject;
 }
 
-/** Frames that are the same for every watch of a representation are made once and shared. */
+/** A frame that is the same for every watch of a representation is created once and shared. */
 export function watchFrames<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { mediaType, includeObject }: FramesRequest,
@@ -60,7 +60,7 @@ export function watchFrames<T extends ApiObject>(
   }
 
   const isPlainJson = conversion === undefined && format === "json";
-  // Ages and the first event's columns make every table another.
+  // Tables are not shared: ages differ, and only the first event has columns.
   const isShared = conversion?.kind !== "Table";
   const sharedName = `${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
   return {
@@ -74,7 +74,7 @@ export function watchFrames<T extends ApiObject>(
         apiVersion: registry.apiVersion,
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
       };
-      // Nothing is defaulted in it, as upstream makes it of the empty Go value.
+      // No defaults: upstream builds it from an empty Go value.
       return encode("BOOKMARK", { ...bookmark, ...emptyObject(schema), ...bookmark } as ApiObject as T);
     },
     error: (error) => encodeAs("ERROR", statusSchema, statusOf(error)),
@@ -89,12 +89,12 @@ interface Typed {
 const jsonFrame = (type: string, object: unknown): Buffer =>
   Buffer.from(`{"type":"${type}","object":${JSON.stringify(object)}}\n`);
 
-/** A frame around an object's own text. */
+/** Wraps an object's stored text in a frame. */
 const spliced = (type: ChangeType, text: string): Buffer => Buffer.from(`{"type":"${type}","object":${text}}\n`);
 
 /**
- * The frames of the objects that changed last: all watches ask for them at about the same time. Longer kept they would
- * double the memory of every object.
+ * The frames of the most recently changed objects: all watches need them at about the same time. Keeping them longer
+ * would double the memory of every object.
  */
 const recentFrames = new Map<StoredObject, Map<string, Buffer>>();
 const maximumRecentObjects = 512;
@@ -103,7 +103,7 @@ function sharedFrame<T extends ApiObject>(
   stored: StoredObject<T>,
   { name, make }: { readonly name: string; readonly make: () => Buffer },
 ): Buffer {
-  const key = stored as unknown as StoredObject; // only its identity counts
+  const key = stored as unknown as StoredObject; // used only as a map key
   let frames = recentFrames.get(key);
   if (frames === undefined) {
     frames = new Map();

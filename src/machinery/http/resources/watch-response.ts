@@ -19,12 +19,12 @@ export interface WatchResponseOptions<T extends ApiObject> {
   readonly schedule: Schedule;
 }
 
-/** How long a watch lasts that does not say it; a random part keeps watches from ending all at once. */
+/** The duration of a watch without a timeout. A random part keeps watches from ending all at once. */
 const minimumDurationMilliseconds = 30 * 60_000;
 const bookmarkIntervalMilliseconds = 60_000;
-/** A last bookmark so long before the end spares the next watch most of its replay. */
+/** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
-/** A reader that is so far behind is ended: it can resume where it was. */
+/** A reader that lags this far behind is disconnected. It can resume where it stopped. */
 const maximumBufferedBytes = 16 * 1024 * 1024;
 
 const contentTypes = {
@@ -33,7 +33,10 @@ const contentTypes = {
   protobuf: `${protobufMediaType};stream=watch`,
 } as const satisfies Record<MediaType["format"], string>;
 
-/** The stream of a watch. Throws a 400 for what could only fail once it has begun. */
+/**
+ * Creates the stream of a watch. Throws a 400 now for faults that would otherwise appear only after the stream has
+ * started.
+ */
 export function watchResponse<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { request, options, mediaType, schedule }: WatchResponseOptions<T>,
@@ -62,9 +65,9 @@ function stream<T extends ApiObject>(
   { options, schedule, sink, frames }: Stream<T>,
 ): () => void {
   let isEnded = false;
-  /** What the reader has been told everything up to; undefined until the watch has begun. */
+  /** The reader has received everything up to this revision. Undefined until the watch has started. */
   let revision: number | undefined;
-  /** What the state at the start may take besides: a reader cannot have read that yet. */
+  /** The initial state may exceed the limit by this much: a reader cannot have read it yet. */
   let initialBytes = 0;
   let isInitial = true;
 
@@ -115,7 +118,7 @@ function stream<T extends ApiObject>(
   const cancels: (() => void)[] = [];
   if (options.allowsBookmarks) {
     scheduleBookmark();
-    // A watch that is shorter than that gets it as it ends: timers of one time run in the order of their making.
+    // A shorter watch gets its bookmark at its end: timers for the same time run in the order of their creation.
     const early = durationMilliseconds > lastBookmarkMilliseconds ? lastBookmarkMilliseconds : 0;
     cancels.push(schedule(durationMilliseconds - early, bookmark));
   }
@@ -128,7 +131,7 @@ function stream<T extends ApiObject>(
   };
 }
 
-/** Timers take no more than 2^31 - 1 milliseconds. */
+/** The maximum of timers: 2^31 - 1 milliseconds. */
 const maximumDurationMilliseconds = 2 ** 31 - 1;
 
 function durationOf<T extends ApiObject>({ timeoutSeconds = 0 }: ListOptions<T>): number {

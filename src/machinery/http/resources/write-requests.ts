@@ -24,7 +24,7 @@ import { requestCaller } from "./request-caller.ts";
 import { requestManager } from "./request-manager.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
-/** POST: a new object, or the answer of a subresource that is only created. */
+/** POST: creates an object, or answers a create subresource. */
 export async function createRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
@@ -94,7 +94,7 @@ export async function patchRequest(
   return representChanged(registry, { changed, request, mediaType });
 }
 
-/** An applied configuration is YAML; JSON is YAML too and far faster to read as what it is. */
+/** Converts an applied configuration to JSON. JSON is valid YAML, but is much faster to parse as JSON. */
 function appliedJson(text: string): string {
   try {
     if (text.trimStart().startsWith("{")) {
@@ -102,7 +102,7 @@ function appliedJson(text: string): string {
       return text;
     }
   } catch {
-    // It may be YAML's flow style, or else the YAML parser says what is wrong.
+    // It may be YAML's flow style. Otherwise the YAML parser reports the fault.
   }
   try {
     return yamlToJson(text);
@@ -144,7 +144,7 @@ const representChanged = (
     changed.object.object,
   );
 
-/** The answer, with what the audit log wants to know of the object that was written. */
+/** Returns the answer, with the written object's details for the audit log. */
 export const audited = (
   response: HttpResponse,
   { metadata: { name, uid, resourceVersion } }: ApiObject,
@@ -159,7 +159,7 @@ export const audited = (
   },
 });
 
-/** An update that would create an object needs the right to create it. */
+/** An update that would create an object also requires the create permission. */
 async function authorizeCreate({ authorize, info, user }: ResourceRequest): Promise<void> {
   const { group, version, resource, namespace, name } = info;
   const attributes = {

@@ -11,8 +11,8 @@ export interface AppliedKind {
 const printKind = ({ group, version, kind }: AppliedKind): string => `${group}/${version}, Kind=${kind}`;
 
 /**
- * Checks the parsed body of an apply (YAML or JSON; an empty body is null): an object of exactly the kind of the path.
- * Throws 400 ApiErrors in upstream's words. The body's own parse errors are the caller's.
+ * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of
+ * the path. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
  */
 export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObject {
   if (body !== null && !isJsonObject(body)) {

@@ -33,32 +33,32 @@ import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
 
 export interface Application extends FieldWrite {
-  /** The stored object; undefined when the apply creates it. */
+  /** The stored object. Undefined when the apply creates it. */
   readonly live: ApiObject | undefined;
-  /** The applied configuration (`parseConfiguration`), its nulls kept. */
+  /** The applied configuration (`parseConfiguration`), including its nulls. */
   readonly configuration: ApiObject;
-  /** Takes fields over from the managers that own them. */
+  /** Takes over fields that other managers own. */
   readonly isForced: boolean;
 }
 
-/** Who owned an object's fields before it was first applied, when nobody was recorded. */
+/** The recorded owner of an object's fields from before its first apply, when it had no managedFields. */
 const unrecordedManager = "before-first-apply";
 
 /**
- * Server-side apply: lays the configuration over the live object, removes what the manager applied before and neither
- * applies nor anybody else owns any more, and records the manager as owner of what it applies. The result may hold nulls
- * and needs decoding and defaulting; the time of the manager is now, even when nothing else has changed.
+ * Server-side apply. Merges the configuration into the live object, removes the fields that the manager applied last
+ * time and that nobody owns any more, and records the manager as the owner of what it applies. The result may contain
+ * nulls, and still needs decoding and defaulting. The manager's time is set to now, even when nothing else changed.
  *
- * Throws ApiErrors: 400 for a configuration that says who owns what, 422 for one that does not fit the schema, 409 for
- * fields that other managers own.
+ * Throws ApiErrors: 400 for a configuration that contains managedFields, 422 for one that does not fit the schema, 409
+ * for fields that other managers own.
  */
 export function applyConfiguration(application: Application): ApiObject {
   const { schema, live, apiVersion } = application;
-  const metadata: unknown = application.configuration.metadata ?? {}; // a client's: its type is only claimed
+  const metadata: unknown = application.configuration.metadata ?? {}; // from a client: its type is only claimed
   if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
     throw badRequest("metadata.managedFields must be nil");
   }
-  const configuration = { ...application.configuration, metadata } as ApiObject; // or the next lines refuse it
+  const configuration = { ...application.configuration, metadata } as ApiObject; // otherwise the next lines refuse it
   const faults = configurationFaults(schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
@@ -67,7 +67,7 @@ export function applyConfiguration(application: Application): ApiObject {
   if (faults.length > 0) throw refusal(faults);
   try {
     const start = live === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(live));
-    return applyChecked({ ...application, configuration }, start as ApiObject); // the empty object is one but for its name
+    return applyChecked({ ...application, configuration }, start as ApiObject); // an empty object is valid except for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
     const message = `Invalid value: the live object cannot be merged: ${error.message}`;
@@ -75,7 +75,7 @@ export function applyConfiguration(application: Application): ApiObject {
   }
 }
 
-/** The name for messages: the configuration may have been refused for its metadata. */
+/** The name for messages. The metadata of the configuration may be invalid. */
 function nameOf({ metadata }: { readonly metadata: unknown }): string {
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   return typeof name === "string" ? name : "";
@@ -106,7 +106,7 @@ function applyChecked(application: Application, live: ApiObject): ApiObject {
   if (isEmpty(owned)) released.delete(id);
   else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
   const object = application.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
-  // The merge of two objects of the kind is one: the schema was checked.
+  // Merging two objects of a kind gives an object of that kind: the schema was checked.
   return withManagedFields(object as unknown as ApiObject, encodeManagers(released));
 }
 
@@ -144,13 +144,13 @@ function requireNoConflict({ application, live, managers, comparison, id }: Conf
 interface Pruning {
   readonly schema: ObjectSchema;
   readonly merged: unknown;
-  /** What the manager applied last time. */
+  /** The fields that the manager applied last time. */
   readonly last: FieldSet;
-  /** With what it applies now. */
+  /** Includes the fields that the manager applies now. */
   readonly managers: ReadonlyMap<string, FieldManager>;
 }
 
-/** Removes what the manager applied last time and nobody, itself included, owns now (upstream: Updater.prune). */
+/** Removes the fields that the manager applied last time and that nobody owns now (upstream: Updater.prune). */
 function prune({ schema, merged, last, managers }: Pruning): unknown {
   if (isEmpty(last)) return merged;
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
@@ -158,10 +158,10 @@ function prune({ schema, merged, last, managers }: Pruning): unknown {
   const lastNamed = named(last);
   const without = removeFields(schema, merged, lastNamed);
   const managed = named([...managers.values()].reduce((all, { fields }) => union(all, fields), emptySet));
-  // Other managers' items went with their parents, and come back.
+  // Items of other managers were removed with their parents: put them back.
   const kept = union(named(fieldsOf(schema, without)), managed);
   const owned = removeFields(schema, merged, difference(present, kept));
-  // Items inside of what was removed that nobody ever owned stay too, unless the manager had applied them.
+  // Items inside a removed value that nobody ever owned also stay, unless the manager had applied them.
   const dangling = difference(present, named(fieldsOf(schema, owned)));
   return removeFields(schema, merged, intersection(dangling, lastNamed));
 }

@@ -7,8 +7,8 @@ const maximumUpdateManagers = 10;
 const bucketManager = "ancient-changes";
 
 /**
- * Bounds how many updaters an object remembers: the oldest ones of a version are merged into one, `ancient-changes`.
- * Appliers are never merged.
+ * Limits the number of updaters of an object: merges the oldest ones of a version into one, `ancient-changes`. Appliers
+ * are never merged.
  */
 export function capUpdateManagers(managers: FieldManagers): FieldManagers {
   const updaters = [...managers.values()].filter(({ operation }) => operation === "Update");
@@ -27,7 +27,7 @@ export function capUpdateManagers(managers: FieldManagers): FieldManagers {
   return capped;
 }
 
-/** As many of the oldest as it takes: of each version the second and every later one saves an entry. */
+/** Takes as many of the oldest as necessary. In each version, the second and every later one saves an entry. */
 function oldestByVersion(updaters: readonly FieldManager[]): Map<string, FieldManager[]> {
   const ageOf = (updater: FieldManager): string => `${updater.time ?? ""}\n${managerId(updater)}`;
   const oldestFirst = updaters.toSorted((left, right) => (ageOf(left) < ageOf(right) ? -1 : 1));

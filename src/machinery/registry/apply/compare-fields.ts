@@ -20,17 +20,17 @@ const sameFields: Comparison = { added: emptySet, modified: emptySet, removed: e
 
 interface Pair {
   readonly schema: Schema | undefined;
-  /** undefined: not there. */
+  /** Undefined when absent. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
-/** A comparison of a part of an object: what is missing is empty, {} is the part itself. */
+/** The comparison of a part of an object. A missing set is empty; {} stands for the part itself. */
 type PartialComparison = { -readonly [K in keyof Comparison]?: FieldSet };
 
 /**
- * Compares two objects as ownership sees them: the order of `set` and `map` lists does not count, duplicates in them are
- * compared as one value, and whole values are never looked into. Throws UntrackableEntry.
+ * Compares two objects for ownership: the order of `set` and `map` lists does not matter, duplicates in them are
+ * compared as one value, and values that are owned as a whole are not compared inside. Throws UntrackableEntry.
  */
 export const compareFields = (pair: Pair): Comparison => ({ ...sameFields, ...comparePair(pair) });
 
@@ -51,7 +51,7 @@ function isEmptyContainer(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
 }
 
-/** Two empty containers are one leaf: that tells null from empty. */
+/** Two empty containers are one leaf. This distinguishes null from empty. */
 const compareEmpty = (before: unknown, after: unknown): PartialComparison | undefined =>
   isSameJson(before, after) ? undefined : { modified: {} };
 
@@ -83,7 +83,10 @@ function compareEntries(list: ArraySchema, before: unknown, after: unknown): Par
   return result;
 }
 
-/** Compares the entries of one element: normally at most one on each side. Duplicates are one value together. */
+/**
+ * Compares the entries of one element: normally at most one on each side. Duplicates are compared together as one
+ * value.
+ */
 function compareDuplicates(
   schema: Schema,
   before: readonly unknown[],
@@ -97,7 +100,10 @@ function compareDuplicates(
   return { added: {}, ...(before.length > 0 && { removed: everyFieldOf(schema, before[0]) }) };
 }
 
-/** A value that turned from an object to something else, or back, where the schema has no word on it. */
+/**
+ * Compares a value that changed from an object to something else, or the reverse, where the schema does not describe
+ * it.
+ */
 function compareUnlike({ schema, before, after }: Pair): PartialComparison {
   const result: PartialComparison = { modified: {} };
   for (const [side, value] of [["removed", before] as const, ["added", after] as const]) {

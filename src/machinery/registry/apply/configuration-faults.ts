@@ -6,9 +6,9 @@ import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**
- * Everything in an applied configuration that the schema does not know or allow: unknown fields, values of another type,
- * entries without their key, duplicates. Apply refuses them whatever field validation says: who owns a field that does
- * not exist? Values are not shown. Looked for until there is one more than an error shows.
+ * Finds everything in an applied configuration that the schema does not allow: unknown fields, values of another type,
+ * entries without their key, duplicates. Apply refuses these whatever `fieldValidation` says, because nobody can own a
+ * field that does not exist. Values are not shown. Stops at one fault more than an error shows.
  */
 export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
   if (isDeeperThan(maximumDepth, configuration)) return [fault("", "exceeded max depth")];
@@ -70,7 +70,7 @@ function* entryFaults(list: ArraySchema, entries: readonly unknown[], path: stri
   }
 }
 
-/** What the scalar should have been; undefined when it is that. */
+/** The expected type of a scalar. Undefined when the value has it. */
 function expectedScalar({ type }: ScalarSchema, value: unknown): string | undefined {
   if (type === "boolean") return typeof value === "boolean" ? undefined : "boolean";
   if (type === "int32" || type === "int64") return Number.isInteger(value) ? undefined : "integer";

@@ -6,7 +6,7 @@ import type { FieldSet } from "./field-set.ts";
 import type { FieldManager } from "./managed-fields.ts";
 import { printPath } from "./path-element.ts";
 
-/** Fields that an apply would change and that another manager owns. */
+/** Fields that an apply would change although another manager owns them. */
 export interface Conflict {
   readonly manager: FieldManager;
   readonly fields: FieldSet;
@@ -17,7 +17,7 @@ function printManager({ manager, operation, apiVersion, subresource }: FieldMana
   return `${JSON.stringify(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }
 
-/** The 409 of an apply: the first hundred fields of all conflicts, each with its manager. */
+/** The 409 of an apply: the first hundred conflicting fields, each with its manager. */
 export function applyConflict(conflicts: readonly Conflict[]): ApiError {
   const found: { readonly manager: string; readonly paths: string[] }[] = [];
   let count = 0;

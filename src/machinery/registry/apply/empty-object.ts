@@ -4,8 +4,8 @@ import type { JsonObject } from "../patch/json-value.ts";
 const known = new WeakMap<ObjectSchema, JsonObject>();
 
 /**
- * The object of a kind before anybody wrote to it: the fields that are always there, with their empty values. What a
- * create adds is told from this, so a struct that is always there is nobody's. Shared; never changed.
+ * An object of a kind before anyone wrote to it: only the fields that are always present, with their empty values. A
+ * create is compared with it, so nobody becomes the owner of a struct that is always present. Shared and immutable.
  */
 export function emptyObject(schema: ObjectSchema): Readonly<JsonObject> {
   let empty = known.get(schema);

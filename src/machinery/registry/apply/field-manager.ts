@@ -1,4 +1,7 @@
-/** Who owns which fields of an object, as upstream's structured merge works it out: what the verbs of the registry use. */
+/**
+ * Tracks which manager owns which fields of an object, like upstream's structured merge. The verbs of the registry use
+ * it.
+ */
 export { parseConfiguration } from "./apply-body.ts";
 export { applyConfiguration } from "./apply-configuration.ts";
 export { trackUpdate } from "./track-update.ts";

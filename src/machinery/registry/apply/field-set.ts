@@ -4,9 +4,9 @@ import { canonicalElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 
 /**
- * A set of field paths in its own encoding, FieldsV1: nested objects from path element to what is below it. A path is a
- * member when its object is empty or has a `.`. Sets never change; results share what they can. At the root, {} is the
- * empty set: nobody owns a whole object.
+ * A set of field paths, encoded as FieldsV1: nested objects from path element to the paths below it. A path is a member
+ * when its object is empty or contains `.`. Sets are immutable; results share parts with their inputs. At the root, {}
+ * is the empty set: nobody owns a whole object.
  */
 export type FieldSet = FieldsV1;
 
@@ -19,16 +19,16 @@ export function isEmpty(set: FieldSet): boolean {
   return true;
 }
 
-/** Whether the path that this part of a set stands at is a member itself. */
+/** Whether the path of this node is itself a member. */
 const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
 
-/** A part of a set from its own membership and what is below; undefined when there is neither. */
+/** Creates a node. Undefined when the path is not a member and nothing is below it. */
 function nodeOf(isOwn: boolean, children: FieldSet): FieldSet | undefined {
   if (isEmpty(children)) return isOwn ? {} : undefined;
   return isOwn ? { [ownMark]: {}, ...children } : children;
 }
 
-/** The same part of a set, with its own path as a member. */
+/** The same node, with its own path as a member. */
 export const withMember = (node: FieldSet | undefined): FieldSet =>
   node === undefined ? {} : isMember(node) ? node : { [ownMark]: {}, ...node };
 
@@ -50,7 +50,7 @@ function unionOfNodes(left: FieldSet, right: FieldSet): FieldSet {
   return nodeOf(isMember(left) || isMember(right), children) ?? emptySet;
 }
 
-/** The members of both. */
+/** The paths that are members of both sets. */
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   if (isEmpty(left) || isEmpty(right)) return emptySet;
   return intersectionOfNodes(left, right) ?? emptySet;
@@ -85,7 +85,7 @@ function differenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefine
   return nodeOf(isMember(left) && !isMember(right), children);
 }
 
-/** The members of `left` that neither are members of `right` nor below one. */
+/** The members of `left` that are neither members of `right` nor below a member of `right`. */
 export function recursiveDifference(left: FieldSet, right: FieldSet): FieldSet {
   if (isEmpty(left) || isEmpty(right)) return left;
   return recursiveDifferenceOfNodes(left, right) ?? emptySet;
@@ -104,7 +104,7 @@ function recursiveDifferenceOfNodes(left: FieldSet, right: FieldSet): FieldSet |
   return nodeOf(isMember(left), children);
 }
 
-/** What the set says of an element below its root: whether it is a member, and what is below it. */
+/** The node of an element below the root: whether it is a member, and what is below it. */
 export function below(
   set: FieldSet,
   element: PathElement,
@@ -126,11 +126,11 @@ export function has(set: FieldSet, path: readonly PathElement[]): boolean {
   return path.length > 0 && isMember(node);
 }
 
-/** The set of one path. */
+/** A set with one path. */
 export const setOfPath = (path: readonly PathElement[]): FieldSet =>
   path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
 
-/** Every member's path: at each level the members first, then what is below, both sorted. */
+/** The path of every member: at each level first the members, then what is below, both sorted. */
 export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
   const elements = Object.keys(set)
     .filter((element) => element !== ownMark)
@@ -139,14 +139,17 @@ export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Ge
   for (const element of elements) yield* pathsOf(set[element] ?? {}, [...prefix, element]);
 }
 
-/** The set with its elements in order, as it is stored. */
+/** The set with its elements sorted, as it is stored. */
 export function sorted(set: FieldSet): FieldSet {
   const result: FieldSet = {};
   for (const element of Object.keys(set).sort()) result[element] = sorted(set[element] ?? {});
   return result;
 }
 
-/** Reads a set that a client wrote: elements get their one spelling, unknown types are left out. Throws SyntaxError. */
+/**
+ * Decodes a set that a client wrote: converts elements to their canonical form and skips unknown types. Throws
+ * SyntaxError.
+ */
 export function decodeFieldSet(fields: unknown): FieldSet {
   const { [ownMark]: _, ...set } = decodeNode(fields, maximumDepth);
   return set;

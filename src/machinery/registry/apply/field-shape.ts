@@ -1,7 +1,7 @@
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
 
-/** How ownership sees a value: as one leaf, member by member, or entry by entry. */
+/** How ownership treats a value: as one leaf, member by member, or entry by entry. */
 export type Shape =
   { readonly type: "leaf" } | { readonly type: "members" } | { readonly type: "entries"; readonly list: ArraySchema };
 
@@ -9,8 +9,8 @@ const leaf: Shape = { type: "leaf" };
 const members: Shape = { type: "members" };
 
 /**
- * The shape that the schema gives. Where it has no word (an open object's other fields, any JSON), the value decides:
- * objects go member by member, everything else is one leaf (upstream: deduced types).
+ * The shape according to the schema. Where the schema does not describe the value (other fields of an open object, any
+ * JSON), the value decides: objects are owned member by member, everything else is one leaf (upstream: deduced types).
  */
 export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
   if (schema === undefined || schema.type === "any") return isJsonObject(value) ? members : leaf;
@@ -18,12 +18,12 @@ export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
   return schema.type === "array" && schema.list !== "atomic" ? { type: "entries", list: schema } : leaf;
 }
 
-/** The schema of a member; undefined where the schema has no word on it. */
+/** The schema of a member. Undefined when the schema does not describe the member. */
 export function memberSchemaOf(schema: Schema | undefined, name: string): Schema | undefined {
   if (schema?.type === "map") return schema.values;
   return schema?.type === "object" && Object.hasOwn(schema.fields, name) ? schema.fields[name]?.schema : undefined;
 }
 
-/** Whether the schema names the member, as it does the fields of a struct and not the keys of a map. */
+/** Whether the schema names the member. True for the fields of a struct, false for the keys of a map. */
 export const isNamedField = (schema: Schema | undefined, name: string): boolean =>
   schema?.type === "object" && Object.hasOwn(schema.fields, name);

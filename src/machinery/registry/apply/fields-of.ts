@@ -7,8 +7,8 @@ import { asList, entriesByElement } from "./list-entries.ts";
 import { fieldElement } from "./path-element.ts";
 
 /**
- * The fields that an applied configuration speaks of: its leaves, entries of lists and keys of maps, not the structs,
- * lists and maps around them (upstream: ToFieldSet). Throws UntrackableEntry.
+ * The fields that an applied configuration sets: its leaves, list entries and map keys, but not the structs, lists and
+ * maps around them (upstream: ToFieldSet). Throws UntrackableEntry.
  */
 export const fieldsOf = (schema: Schema, object: unknown): FieldSet => appliedNode(schema, object) ?? emptySet;
 
@@ -33,7 +33,9 @@ function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | und
 
 const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length === 0;
 
-/** Every path of a value that was added or removed whole: itself and all that is below. Throws UntrackableEntry. */
+/**
+ * Every path of a value that was added or removed as a whole: its own and everything below. Throws UntrackableEntry.
+ */
 export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
   const node: FieldSet = {};

@@ -7,7 +7,7 @@ import type { FieldSet } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
 import { configurationFaults } from "./configuration-faults.ts";
 
-/** The manager for which the annotation of kubectl's client-side apply is honoured and kept up to date. */
+/** The manager name of kubectl. Only for this manager, the annotation of client-side apply is read and updated. */
 export const lastAppliedManager = "kubectl";
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 const maximumAnnotationsBytes = 256 * 1024;
@@ -19,8 +19,8 @@ function annotationsOf(object: unknown): JsonObject {
 }
 
 /**
- * The fields that kubectl's client-side apply set and that are still as it set them: a server-side apply by kubectl may
- * take them over without a conflict (upstream: lastAppliedManager).
+ * The fields that kubectl's client-side apply set and that still have the same value. A server-side apply by kubectl
+ * may take them over without a conflict (upstream: lastAppliedManager).
  */
 export function lastAppliedFields(schema: ObjectSchema, live: Readonly<JsonObject>): FieldSet {
   const lastApplied = parse(annotationsOf(live)[annotation]);
@@ -36,18 +36,18 @@ function parse(json: unknown): JsonObject | undefined {
     const value: unknown = JSON.parse(json);
     return isJsonObject(value) ? value : undefined;
   } catch {
-    return undefined; // anybody may write the annotation
+    return undefined; // anyone may have written the annotation
   }
 }
 
-/** Where the object has the annotation: the object with it set to the configuration, or without it when too long. */
+/** If the object has the annotation: sets it to the configuration, or removes it when it would be too long. */
 export function withLastApplied(object: JsonObject, configuration: Readonly<JsonObject>): JsonObject {
   const annotations = annotationsOf(object);
   if (typeof annotations[annotation] !== "string" || annotations[annotation] === "") return object;
   const { [annotation]: _, ...others } = annotations;
   const next = { ...others, [annotation]: encode(configuration) };
   const bytes = Object.entries(next).reduce((sum, entry) => sum + Buffer.byteLength(entry.join("")), 0);
-  const metadata = memberOf(object, "metadata") as JsonObject; // it has annotations
+  const metadata = memberOf(object, "metadata") as JsonObject; // present, because it contains annotations
   return {
     ...object,
     metadata: { ...metadata, annotations: bytes > maximumAnnotationsBytes ? others : next },

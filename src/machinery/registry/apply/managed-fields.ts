@@ -4,23 +4,23 @@ import type { FieldSet } from "./field-set.ts";
 
 export type Operation = "Apply" | "Update";
 
-/** One manager's share of an object. */
+/** One manager, with the fields that it owns in an object. */
 export interface FieldManager {
   readonly manager: string;
   readonly operation: Operation;
   readonly apiVersion: string;
   readonly subresource: string;
-  /** RFC 3339; undefined when no write by this manager has changed the object. */
+  /** RFC 3339. Undefined when this manager's writes have not changed the object. */
   readonly time: string | undefined;
   readonly fields: FieldSet;
 }
 
-/** The managers of an object by identity. */
+/** The managers of an object, by id. */
 export type FieldManagers = ReadonlyMap<string, FieldManager>;
 
 /**
- * What tells managers apart, as upstream writes it (managers are sorted by it too). Appliers are the same at every
- * version.
+ * A manager's unique id, in upstream's format, because managers are sorted by it. The id of an applier does not depend
+ * on the version.
  */
 export function managerId({
   manager,
@@ -36,7 +36,7 @@ export function managerId({
   });
 }
 
-/** Reads stored managedFields. undefined when an entry is invalid. */
+/** Decodes stored managedFields. Undefined when an entry is invalid. */
 export function decodeManagers(entries: readonly ManagedFieldsEntry[]): FieldManagers | undefined {
   const managers = new Map<string, FieldManager>();
   for (const { manager = "", operation, apiVersion = "", subresource = "", time, fieldsType, fieldsV1 } of entries) {
@@ -56,7 +56,7 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[]): FieldMan
   return managers;
 }
 
-/** The entries as they are stored: appliers before updaters, oldest first. */
+/** Encodes managers for storage: appliers before updaters, oldest first. */
 export const encodeManagers = (managers: FieldManagers): ManagedFieldsEntry[] =>
   [...managers.values()].sort(compareManagers).map(({ manager, operation, apiVersion, subresource, time, fields }) => ({
     ...(manager !== "" && { manager }),

@@ -8,15 +8,15 @@ import type { PathElement } from "./path-element.ts";
 
 interface Merge {
   readonly schema: Schema | undefined;
-  /** undefined: not there. */
+  /** Undefined when absent. */
   readonly live: unknown;
   readonly applied: unknown;
 }
 
 /**
- * Lays an applied configuration over a live object: its leaves win (null too), objects are merged member by member, and
- * lists entry by entry in the configuration's order, with the live object's other entries kept where they were. Changes
- * nothing that it is given. Throws UntrackableEntry.
+ * Merges an applied configuration into a live object: the configuration's leaves win (null too), objects are merged
+ * member by member, and lists entry by entry in the configuration's order. Other entries of the live list keep their
+ * position. Does not change its inputs. Throws UntrackableEntry.
  */
 export function mergeFields({ schema, live, applied }: Merge): unknown {
   if (applied === undefined) return live;
@@ -48,14 +48,14 @@ const entriesOf = (list: ArraySchema, values: readonly unknown[]): Entry[] =>
   values.map((value) => ({ element: entryElement(list, value), value }));
 
 /**
- * Upstream's order: the applied entries as they are, and before each the live-only entries that stand before it in the
- * live list, as far as the entries that both share are in the same order there.
+ * Upstream's order: the applied entries in their order. Entries that only the live list has come before the applied
+ * entry that they preceded there, as long as the shared entries are in the same order in both lists.
  */
 function mergeEntries(list: ArraySchema, liveValues: readonly unknown[], appliedValues: readonly unknown[]): unknown[] {
   const live = entriesOf(list, liveValues);
   const applied = entriesOf(list, appliedValues);
   const liveByElement = new Map<PathElement, unknown>();
-  // An entry that the live list has twice is replaced, not merged: which one would it be?
+  // An entry that occurs twice in the live list is replaced, not merged: it is unclear which of the two to merge with.
   for (const { element, value } of live) liveByElement.set(element, liveByElement.has(element) ? null : value);
   const appliedElements = new Set(applied.map(({ element }) => element));
   const shared = applied.filter(({ element }) => liveByElement.has(element)).map(({ element }) => element);

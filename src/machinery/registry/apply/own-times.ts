@@ -3,8 +3,8 @@ import { isJsonObject, memberOf, setMember } from "../patch/json-value.ts";
 import { memberSchemaOf } from "./field-shape.ts";
 
 /**
- * The value with null for the times that structs always have: in Go those are values, so whoever writes the struct owns
- * them though JSON leaves them out. Shares everything else.
+ * Adds null for the times that a struct always has. In Go they are values: the writer of the struct owns them, although
+ * JSON leaves them out. Shares everything else with the given value.
  */
 export function withOwnTimes(schema: Schema | undefined, value: unknown): unknown {
   if (schema === undefined || !hasOwnTimes(schema)) return value;
@@ -23,17 +23,17 @@ export function withOwnTimes(schema: Schema | undefined, value: unknown): unknow
 const ownTimes = (schema: ObjectSchema): string[] =>
   Object.keys(schema.fields).filter((name) => {
     const field = schema.fields[name];
-    // Nobody owns creationTimestamp, and every object has it.
+    // Every object has a creationTimestamp, and no manager owns it.
     return field?.schema.type === "time" && field.presence !== "pointer" && name !== "creationTimestamp";
   });
 
 const known = new WeakMap<Schema, boolean>();
 
-/** Whether there are such times anywhere inside. */
+/** Whether there are such times anywhere in a schema. */
 function hasOwnTimes(schema: Schema): boolean {
   let has = known.get(schema);
   if (has === undefined) {
-    known.set(schema, false); // a schema that contains itself adds nothing
+    known.set(schema, false); // a recursive schema adds nothing
     has = containsOwnTimes(schema);
     known.set(schema, has);
   }

@@ -6,7 +6,7 @@ import { isNamedField, memberSchemaOf } from "./field-shape.ts";
 import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 import { fieldElement } from "./path-element.ts";
 
-/** What nobody owns: the server's own fields (upstream: stripMeta). */
+/** Fields that no manager can own, because the server sets them (upstream: stripMeta). */
 const serverFields: FieldSet = [
   ["apiVersion"],
   ["kind"],
@@ -30,7 +30,7 @@ export const withoutServerFields = (fields: FieldSet): FieldSet => difference(fi
 
 const resetSets = new WeakMap<readonly (readonly string[])[], FieldSet>();
 
-/** The set of the paths that an endpoint does not write. */
+/** The set of paths that an endpoint does not write. */
 export function resetSet(paths: readonly (readonly string[])[] | undefined): FieldSet {
   if (paths === undefined || paths.length === 0) return emptySet;
   let set = resetSets.get(paths);
@@ -41,7 +41,7 @@ export function resetSet(paths: readonly (readonly string[])[] | undefined): Fie
   return set;
 }
 
-/** The comparison without what the endpoint does not write. */
+/** The comparison without the fields that the endpoint does not write. */
 export const withoutFields = (comparison: Comparison, fields: FieldSet): Comparison =>
   isEmpty(fields)
     ? comparison
@@ -52,8 +52,8 @@ export const withoutFields = (comparison: Comparison, fields: FieldSet): Compari
       };
 
 /**
- * The managers' sets as the schema is now: what is inside a value that is owned as a whole means the whole. Entries of
- * another version are left out: what they meant is not known any more.
+ * Adapts the managers' sets to the current schema: a path inside a value that is owned as a whole becomes the whole
+ * value. Entries of another version are left out, because the server no longer knows their meaning.
  */
 export function currentManagers(
   managers: FieldManagers,
@@ -88,7 +88,7 @@ function schemaBelow(schema: Schema | undefined, element: string): Schema | unde
   return schema?.type === "array" ? schema.items : undefined;
 }
 
-/** The set with the structs' fields as members that only have members below (upstream: EnsureNamedFieldsAreMembers). */
+/** Also adds struct fields that have only members below them (upstream: EnsureNamedFieldsAreMembers). */
 export function withNamedFields(schema: Schema | undefined, node: FieldSet): FieldSet {
   const result: FieldSet = {};
   for (const element in node) {
@@ -99,7 +99,10 @@ export function withNamedFields(schema: Schema | undefined, node: FieldSet): Fie
   return result;
 }
 
-/** The managers after a write by another one: they lose what it changed, and those with nothing left are gone. */
+/**
+ * The managers after a write by another manager: they lose the fields that it changed. Managers without fields are
+ * removed.
+ */
 export function releaseFields(
   managers: Map<string, FieldManager>,
   { added, modified, removed }: Comparison,

@@ -2,17 +2,17 @@ import type { ArraySchema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf } from "../patch/json-value.ts";
 
 /**
- * One step of a field path, as FieldsV1 writes it: `f:<name>` a field, `k:<json>` the keys of a list's entry, `v:<json>`
- * the value of a set's entry, `i:<n>` an index. Equal elements are equal strings.
+ * One step of a field path, as in FieldsV1: `f:<name>` is a field, `k:<json>` the keys of a list entry, `v:<json>` the
+ * value of a set entry, `i:<n>` an index. Equal elements are equal strings.
  */
 export type PathElement = string;
 
 export const fieldElement = (name: string): PathElement => `f:${name}`;
 
-/** Why no path leads to an entry of a list: ownership of the object cannot be worked out. */
+/** No path can identify an entry of a list, so ownership of the object cannot be computed. */
 export class UntrackableEntry extends Error {}
 
-/** The element of an entry of a `set` or `map` list. Throws UntrackableEntry. */
+/** The path element of an entry in a `set` or `map` list. Throws UntrackableEntry. */
 export function entryElement(list: ArraySchema, entry: unknown): PathElement {
   if (list.list === "set") {
     if (entry === null || typeof entry === "object") {
@@ -39,14 +39,14 @@ const defaultOf = (list: ArraySchema, key: string): unknown =>
 
 const htmlCharacters = /[<>&\u2028\u2029]/g;
 
-/** JSON as Go writes it, so that elements of upstream's servers and ours are the same strings. */
+/** Writes JSON like Go, so that our elements and those of upstream's servers are the same strings. */
 const elementJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     htmlCharacters,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-/** The one spelling of an element that a client wrote; undefined for a type that is not known. Throws on broken JSON. */
+/** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws on invalid JSON. */
 export function canonicalElement(element: string): PathElement | undefined {
   const content = element.slice(2);
   switch (element.slice(0, 2)) {
@@ -67,7 +67,7 @@ export function canonicalElement(element: string): PathElement | undefined {
   }
 }
 
-/** A path as messages show it: `.spec.containers[name="app"].image`. */
+/** Formats a path for messages: `.spec.containers[name="app"].image`. */
 export const printPath = (path: readonly PathElement[]): string => path.map(printElement).join("");
 
 function printElement(element: PathElement): string {
@@ -78,7 +78,7 @@ function printElement(element: PathElement): string {
     case "v:":
       return `[=${JSON.stringify(JSON.parse(content))}]`;
     case "k:": {
-      const keys = JSON.parse(content) as Record<string, unknown>; // every `k:` element was written from an object
+      const keys = JSON.parse(content) as Record<string, unknown>; // every `k:` element was made from an object
       return `[${Object.entries(keys)
         .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
         .join(",")}]`;

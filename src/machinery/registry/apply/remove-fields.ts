@@ -8,8 +8,8 @@ import { entryElement, fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 
 /**
- * The value without the fields of the set. A container that is left empty becomes null (as upstream): decoding drops it.
- * Changes nothing that it is given. Throws UntrackableEntry.
+ * Returns the value without the fields of the set. A container that becomes empty is replaced by null (as upstream);
+ * decoding drops it. Does not change its inputs. Throws UntrackableEntry.
  */
 export function removeFields(schema: Schema | undefined, value: unknown, fields: FieldSet): unknown {
   if (isEmpty(fields)) return value;
@@ -34,7 +34,7 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
 
 const isEmptyObject = (object: JsonObject): boolean => Object.keys(object).length === 0;
 
-/** undefined when the element itself is removed. */
+/** Undefined when the element itself is removed. */
 function withoutFields(
   fields: FieldSet,
   element: PathElement,

@@ -4,15 +4,18 @@ import type { ObjectSchema } from "../../schema/schema.ts";
 import { trackUpdate } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
 
-/** Reviews come by the thousand and look alike; a caller who sends many kinds finds no room to fill. */
+/**
+ * Reviews come by the thousand and look alike. The limit keeps a caller who sends many different ones from filling the
+ * memory.
+ */
 const longestMemory = 1000;
 const longestShape = 500;
 
 const knownEntries = new WeakMap<ObjectSchema, Map<string, readonly ManagedFieldsEntry[]>>();
 
 /**
- * `trackUpdate` for an object that is answered and never stored. What its writer owns follows from which fields it has, not
- * from what is in them, so objects of one shape share one working-out.
+ * `trackUpdate` for an object that is returned and never stored. Ownership depends on which fields it has, not on their
+ * values. So the result is computed once per shape and reused.
  */
 export function trackReview(write: FieldWrite, object: ApiObject): ApiObject {
   const shape = shapeOf(object);
@@ -36,8 +39,8 @@ function knownFor(schema: ObjectSchema): Map<string, readonly ManagedFieldsEntry
 }
 
 /**
- * Which fields an object has, and which of them are null or empty. Undefined where more than that decides: lists of metadata are
- * owned entry by entry, and large objects are not worth remembering.
+ * Identifies which fields an object has, and which of them are null or empty. Undefined when ownership depends on more:
+ * lists in metadata are owned entry by entry. Also undefined for large objects, which are not worth remembering.
  */
 function shapeOf({ metadata, ...rest }: ApiObject): string | undefined {
   if (Object.values(metadata).some(Array.isArray)) return undefined;

@@ -12,33 +12,34 @@ import { currentManagers, releaseFields, resetSet, withoutFields, withoutServerF
 import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
-/** Who writes, and through what. */
+/** Who writes, and through which endpoint. */
 export interface FieldWrite {
   readonly schema: ObjectSchema;
-  /** The fieldManager parameter, or the first part of the User-Agent; "" is recorded as `unknown`. */
+  /** The fieldManager parameter, or the first part of the User-Agent. "" is recorded as `unknown`. */
   readonly manager: string;
   readonly apiVersion: string;
-  /** "" for the resource itself. */
+  /** Empty for the resource itself. */
   readonly subresource: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Paths that this endpoint does not write: they are never owned through it (upstream: GetResetFields). */
+  /** Paths that this endpoint does not write, so nobody becomes their owner through it (upstream: GetResetFields). */
   readonly resetFields?: readonly (readonly string[])[] | undefined;
 }
 
 export interface UpdateTracking extends FieldWrite {
-  /** The stored object; undefined for a create. */
+  /** The stored object. Undefined for a create. */
   readonly previous: ApiObject | undefined;
   /**
-   * The object as the client wants it, decoded and defaulted, before prepareForCreate or prepareForUpdate. Its
-   * managedFields are the client's: absent means unchanged, `[]` or `[{}]` resets them, invalid ones are ignored.
+   * The object that the client wants, decoded and defaulted, before prepareForCreate or prepareForUpdate. Its
+   * managedFields come from the client: absent means unchanged, `[]` or `[{}]` resets them, invalid ones are ignored.
    */
   readonly next: ApiObject;
 }
 
 /**
- * Returns `next` with the managedFields that follow from a create, update or patch: the writer owns what it changed, and
- * others lose it. An object without any stays without (until it is applied). Timestamps change only with the fields.
+ * Returns `next` with updated managedFields after a create, update or patch. The writer becomes the owner of what it
+ * changed, and other managers lose those fields. An object without managedFields gets none (until it is applied).
+ * Timestamps change only when the fields do.
  */
 export function trackUpdate(tracking: UpdateTracking): ApiObject {
   const { previous, next } = tracking;
@@ -49,13 +50,13 @@ export function trackUpdate(tracking: UpdateTracking): ApiObject {
     const updated = updateManagers({ write: tracking, managers, before: previous, after: next });
     return withManagedFields(next, updated === managers && entries !== undefined ? entries : encodeManagers(updated));
   } catch (error) {
-    // A list entry without its key: nobody can own such an object's fields (upstream clears managedFields too).
+    // A list entry has no key, so its fields cannot be owned (upstream clears managedFields too).
     if (error instanceof UntrackableEntry) return withManagedFields(next, []);
     throw error;
   }
 }
 
-/** The entries to start from: the client's, where it may write them and they are valid, else the stored ones. */
+/** The entries to start from: the client's if it may write them and they are valid, otherwise the stored ones. */
 function entriesBefore({ previous, next, subresource }: UpdateTracking): ManagedFieldsEntry[] | undefined {
   const stored = previous?.metadata.managedFields;
   const given = subresource === "" ? next.metadata.managedFields : undefined;
@@ -68,12 +69,12 @@ function entriesBefore({ previous, next, subresource }: UpdateTracking): Managed
 interface ManagersUpdate {
   readonly write: FieldWrite;
   readonly managers: FieldManagers;
-  /** undefined for a create. */
+  /** Undefined for a create. */
   readonly before: ApiObject | undefined;
   readonly after: ApiObject;
 }
 
-/** The managers after an update; the same ones when nothing changed. Throws UntrackableEntry. */
+/** The managers after an update. Returns the same object when nothing changed. Throws UntrackableEntry. */
 export function updateManagers({ write, managers, before, after }: ManagersUpdate): FieldManagers {
   const { schema, now } = write;
   const compared = compareFields({
@@ -111,7 +112,7 @@ export function withoutManagedFields<T extends ApiObject | undefined>(object: T)
   return { ...object, metadata };
 }
 
-/** The object with these managedFields, or without any. */
+/** Sets the managedFields of an object; an empty list removes them. */
 export function withManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {
   if (entries.length === 0) return withoutManagedFields(object);
   if (object.metadata.managedFields === entries) return object;

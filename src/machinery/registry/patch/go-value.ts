@@ -1,9 +1,11 @@
 import { isJsonObject, memberOf } from "./json-value.ts";
 
-/** More of a value says no more to who sent it. */
+/** The sender of a value knows it: more text would not help. */
 const maximumLength = 1024;
 
-/** A JSON value as Go's `%v` prints it, as upstream shows a strategic merge patch: `map[metadata:map[labels:map[a:b]]]`. */
+/**
+ * Formats a JSON value like Go's `%v`, as upstream shows a strategic merge patch: `map[metadata:map[labels:map[a:b]]]`.
+ */
 export function goValue(value: unknown): string {
   const text = printed(value);
   return text.length <= maximumLength ? text : `${text.slice(0, maximumLength)}...`;

@@ -6,7 +6,7 @@ import { isDeeperThan, isJsonObject, isSameJson, jsonTypeName, maximumDepth, mem
 import { parseJsonPointer } from "./json-pointer.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
-/** One operation of RFC 6902. Whether it makes sense shows when it is applied. */
+/** One operation of RFC 6902. Whether it is valid shows when it is applied. */
 export interface JsonPatchOperation {
   readonly op: string;
   readonly path: string | undefined;
@@ -17,7 +17,10 @@ export interface JsonPatchOperation {
 
 /** Upstream: maxJSONPatchOperations (CVE-2019-1002100). */
 const maximumOperations = 10_000;
-/** What all copies of one patch may add: as much as an object may take (upstream: JSONPatchMaxCopyBytes, 3 MiB). */
+/**
+ * How many bytes all copies of one patch may add: the maximum size of an object (upstream: JSONPatchMaxCopyBytes, 3
+ * MiB).
+ */
 const maximumCopiedBytes = 1.5 * 1024 * 1024;
 
 const goType = "handlers.jsonPatchOp";
@@ -45,8 +48,8 @@ function parseOperation(operation: unknown): JsonPatchOperation {
 }
 
 /**
- * Reads the parsed body of a JSON patch; `null` is no operation (as upstream). Throws an ApiError: 400 when it is not an
- * array of operations or too deep, 413 for more than 10,000 operations.
+ * Checks the parsed body of a JSON patch; `null` means no operations (as upstream). Throws an ApiError: 400 when it is
+ * not an array of operations or nested too deep, 413 for more than 10,000 operations.
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
   if (body === null) return [];
@@ -62,7 +65,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 
 const knownMembers = new Set(["op", "path", "from", "value"]);
 
-/** What strict field validation finds in the operations; upstream says `json patch ` before each. */
+/** The faults that strict field validation finds in the operations. Upstream writes `json patch ` before each. */
 export function unknownOperationFields(body: unknown): string[] {
   if (!Array.isArray(body)) return [];
   const faults: string[] = [];
@@ -84,10 +87,10 @@ const tokensOf = (pointer: string | undefined): string[] => {
 };
 
 /**
- * Applies a JSON patch (RFC 6902). Changes nothing that it is given: the result shares what stays. As upstream's library
- * does: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` takes a missing member for
- * null, and `add`, `move` and `copy` do not reach the whole document. Throws a 422 ApiError when an operation fails or
- * the copies together add more than 1.5 MiB.
+ * Applies a JSON patch (RFC 6902). Does not change its inputs; the result shares unchanged parts. Like upstream's
+ * library: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` treats a missing
+ * member as null, and `add`, `move` and `copy` cannot replace the whole document. Throws a 422 ApiError when an
+ * operation fails or when all copies together add more than 1.5 MiB.
  */
 export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
   const patched = new PatchedDocument(document);

@@ -1,6 +1,9 @@
 import { maximumDepth } from "./json-value.ts";
 
-/** The reference tokens of a JSON pointer (RFC 6901), `~1` and `~0` decoded; undefined when it is none or absurdly long. */
+/**
+ * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Undefined when it is invalid or extremely
+ * long.
+ */
 export function parseJsonPointer(pointer: string): string[] | undefined {
   if (pointer === "") return [];
   if (!pointer.startsWith("/")) return undefined;
@@ -10,8 +13,8 @@ export function parseJsonPointer(pointer: string): string[] | undefined {
 }
 
 /**
- * The array index that a token stands for (RFC 6901 section 4); a negative one counts from `length`, as upstream's library
- * does: -1 is the last. Undefined for anything else, and for one before the first.
+ * Parses a token to an array index (RFC 6901 section 4). As in upstream's library, a negative index counts from the
+ * end: -1 is the last item. Undefined for anything else, and for an index before the first item.
  */
 export function parseArrayIndex(token: string, length: number): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return undefined;

@@ -1,4 +1,6 @@
-/** A JSON object as a parser made it. Its keys are a client's: read them with Object.hasOwn, write them with setMember. */
+/**
+ * A JSON object from a parser. A client chose its keys: read them with Object.hasOwn, and write them with setMember.
+ */
 export type JsonObject = Record<string, unknown>;
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
@@ -7,7 +9,9 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const memberOf = (object: Readonly<JsonObject>, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
-/** Sets a member of an object that the caller made, whatever the key: `__proto__` becomes a plain member too. */
+/**
+ * Sets a member of an object that the caller created. The key may be anything: even `__proto__` becomes a plain member.
+ */
 export function setMember(object: JsonObject, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
@@ -16,14 +20,14 @@ export function setMember(object: JsonObject, key: string, value: unknown): void
   }
 }
 
-/** What Go's decoder calls the value in its errors. */
+/** Go's name for the type of the value, as in its errors. */
 export function jsonTypeName(value: unknown): string {
   if (value === null) return "null";
   if (typeof value === "boolean") return "bool";
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Whether two JSON values are equal; the order of members does not count. Values must not be deeper than the stack. */
+/** Whether two JSON values are equal, ignoring the order of members. Recursive: limit the depth of the values first. */
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {
@@ -42,16 +46,16 @@ export function isSameJson(left: unknown, right: unknown): boolean {
   return count === Object.keys(right).length;
 }
 
-/** Deeper values are refused: whoever walks them next would run out of stack. */
+/** Deeper values are refused: recursive functions would run out of stack. */
 export const maximumDepth = 1000;
 
-/** Whether the value nests deeper than `levels`; itself safe on any depth. */
+/** Whether the value is nested deeper than `levels`. Safe for any depth. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
   if (Array.isArray(value)) return value.some((item) => isDeeperThan(levels - 1, item));
   for (const key in value) {
-    if (isDeeperThan(levels - 1, (value as JsonObject)[key])) return true; // an object that is no array is a JsonObject
+    if (isDeeperThan(levels - 1, (value as JsonObject)[key])) return true; // an object that is not an array is a JsonObject
   }
   return false;
 }

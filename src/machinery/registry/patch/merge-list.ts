@@ -19,13 +19,13 @@ interface ListMerge {
   readonly patch: readonly unknown[];
   readonly strategy: ListStrategy;
   readonly mergeEntry: (merge: EntryMerge) => JsonObject;
-  /** Of the list, for faults. */
+  /** The path of the list, for faults. */
   readonly path: string;
 }
 
 /**
- * Merges a list by its merge key, or by value where it has none. Entries of the patch come in the patch's order, the
- * others in the original's; where the original says nothing of two entries, the patch's comes first.
+ * Merges a list by its merge key, or by value if it has none. The patch's entries are in the patch's order, the others
+ * in the original's order. Where the original does not order two entries, the patch's entry comes first.
  */
 export function mergeList(merge: ListMerge): unknown[] {
   const { original, patch } = merge;
@@ -48,7 +48,7 @@ interface ListOrdering extends Omit<ListMerge, "original" | "patch"> {
   readonly order: readonly unknown[];
 }
 
-/** Merges a list whose patch comes with a `$setElementOrder` directive. At least one of the lists is there. */
+/** Merges a list whose patch contains a `$setElementOrder` directive. At least one of the lists exists. */
 export function orderList({ original, patch, order, ...list }: ListOrdering): unknown[] {
   const { strategy, path } = list;
   const { mergeKey } = strategy;
@@ -61,7 +61,7 @@ export function orderList({ original, patch, order, ...list }: ListOrdering): un
   return interleave({ merged, order, original: original ?? [], keyOf });
 }
 
-/** The entries of the patch must all be in the order, and in that order (deletions aside). */
+/** All entries of the patch, except deletions, must appear in the order list, and in that order. */
 function requireSameOrder({
   patch,
   order,
@@ -97,7 +97,9 @@ function requireOneKind({ original, patch, path }: ListMerge): void {
   if (kinds.size > 1 || kinds.has("null")) throw unfitPatch(`${path}: list element types are not identical`);
 }
 
-/** Carries out the entries with a `$patch` directive: what stays of the original, and the plain entries of the patch. */
+/**
+ * Executes the entries with a `$patch` directive. Returns the remaining original and the plain entries of the patch.
+ */
 function withoutSpecialEntries(
   { original, patch, path }: ListMerge,
   mergeKey: string,
@@ -114,14 +116,14 @@ function withoutSpecialEntries(
     else throw unfitPatch(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
   }
   if (isReplaced) return { kept: entries, entries: [] };
-  const objects = original as readonly JsonObject[]; // requireOneKind saw that all are objects
+  const objects = original as readonly JsonObject[]; // requireOneKind checked that all are objects
   return {
     kept: deleted.size === 0 ? objects : objects.filter((item) => !deleted.has(memberOf(item, mergeKey))),
     entries,
   };
 }
 
-/** Merges each entry into the first kept one with its key; entries with a new key are added. */
+/** Merges each entry into the first kept entry with the same key. Entries with a new key are added. */
 function mergeEntries(
   { strategy, mergeEntry, path }: ListMerge,
   { kept, entries, mergeKey }: { kept: readonly JsonObject[]; entries: readonly JsonObject[]; mergeKey: string },
@@ -150,14 +152,14 @@ function mergeEntries(
 
 interface Interleaving {
   readonly merged: readonly unknown[];
-  /** Whose entries come first and in which order. */
+  /** The entries that come first, and their order. */
   readonly order: readonly unknown[];
   readonly original: readonly unknown[];
   readonly keyOf: (item: unknown) => unknown;
 }
 
 /**
- * Orders a merged list: the entries of `order` as they are there, the rest as in the original; an entry of the rest goes
+ * Orders a merged list: the entries of `order` in that order, the rest as in the original. An entry of the rest comes
  * before the first ordered entry that it preceded in the original (upstream: mergeSortedSlice).
  */
 function interleave({ merged, order, original, keyOf }: Interleaving): unknown[] {

@@ -5,7 +5,7 @@ import { undecodablePatch } from "./patch-error.ts";
 
 export type MergePatch = Readonly<JsonObject>;
 
-/** Reads the parsed body of a merge patch: an object. Throws a 400 ApiError. */
+/** Checks the parsed body of a merge patch: an object. Throws a 400 ApiError. */
 export function parseMergePatch(body: unknown): MergePatch {
   if (body === null) throw badRequest("Invalid JSON Patch");
   if (!isJsonObject(body)) {
@@ -17,7 +17,7 @@ export function parseMergePatch(body: unknown): MergePatch {
   return body;
 }
 
-/** Applies a merge patch (RFC 7386). Changes nothing that it is given: the result shares what stays. */
+/** Applies a merge patch (RFC 7386). Does not change its inputs; the result shares unchanged parts. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
   const merged: JsonObject = isJsonObject(target) ? { ...target } : {};

@@ -1,14 +1,14 @@
 import { isJsonObject, setMember } from "./json-value.ts";
 import type { JsonObject } from "./json-value.ts";
 
-/** The member that says what to do with the object it is in. */
+/** The member that says how to treat the object that contains it. */
 export const patchDirective = "$patch";
 
 export const hasDirective = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, patchDirective);
 
 /**
- * A part of a patch that has nothing to merge with, as it is stored: without the nulls in objects and without what
- * carries a `$patch` directive. undefined when nothing is left to store.
+ * Prepares a part of a patch that has nothing to merge with for storage: removes nulls from objects and parts with a
+ * `$patch` directive. Undefined when nothing is left.
  */
 export function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return listWithoutDirectives(value);

@@ -2,13 +2,13 @@ import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { invalidValue } from "../../api/field-error.ts";
 import { shortened } from "../../api/shown-value.ts";
 
-/** Strict decoding puts a hundred faults into one sentence. */
+/** Strict decoding joins up to a hundred faults in one sentence. */
 const maximumFaultLength = 8192;
 
-/** The answer to a JSON or merge patch that cannot be decoded; `fault` is the parser's sentence. */
+/** The error for a JSON or merge patch that cannot be decoded. `fault` is the parser's message. */
 export const undecodablePatch = (fault: string): ApiError => badRequest(`error decoding patch: ${fault}`);
 
-/** An operation that does not apply to the document. Upstream keeps the cause to itself. */
+/** The error for an operation that cannot be applied to the document. Upstream does not reveal the cause. */
 export const operationFailed = (): ApiError =>
   new ApiError({
     code: 422,
@@ -18,8 +18,8 @@ export const operationFailed = (): ApiError =>
   });
 
 /**
- * A patch that is well formed and does not fit the object; `fault` names the place. `shown` is the patch as its sender
- * wrote it; the patched object, which upstream shows for the other types, is never shown.
+ * The error for a well-formed patch that does not fit the object. `fault` names the place. `shown` is the patch as
+ * sent. The patched object is never shown, although upstream shows it for other patch types.
  */
 export const unfitPatch = (fault: string, shown?: string): ApiError =>
   invalid({ group: "", resource: "" }, "", [

@@ -1,7 +1,7 @@
 import type { JsonObject } from "./json-value.ts";
 import type { ArraySchema, ObjectSchema, Schema } from "../../schema/schema.ts";
 
-/** The schema of a member; undefined where the schema has no word on it. */
+/** The schema of a member. Undefined when the schema does not describe the member. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.type === "object") return fieldSchema(schema, key);
   return schema?.type === "map" ? schema.values : undefined;
@@ -10,7 +10,10 @@ export function memberSchema(schema: Schema | undefined, key: string): Schema | 
 const fieldSchema = (schema: ObjectSchema, key: string): Schema | undefined =>
   Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : undefined;
 
-/** An entry of a list without what the server sets anew, where a patch of the entry says nothing of it. */
+/**
+ * Removes the server-set fields of a list entry that a patch of the entry leaves out, so that the server sets them
+ * again.
+ */
 export function withoutServerSetFields(
   entry: Readonly<JsonObject>,
   { patch, schema }: { readonly patch: Readonly<JsonObject>; readonly schema: Schema | undefined },
@@ -23,7 +26,7 @@ export function withoutServerSetFields(
   return kept.length === Object.keys(entry).length ? entry : Object.fromEntries(kept);
 }
 
-/** How a strategic merge patch treats a list: merge it by key (undefined key: by value) or replace it whole. */
+/** How a strategic merge patch treats a list: merge it by key (undefined key: by value), or replace it. */
 export interface ListStrategy {
   readonly isMerged: boolean;
   readonly mergeKey: string | undefined;

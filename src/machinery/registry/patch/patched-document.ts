@@ -4,19 +4,22 @@ import type { JsonObject } from "./json-value.ts";
 import { parseArrayIndex } from "./json-pointer.ts";
 import { operationFailed } from "./patch-error.ts";
 
-/** Whatever is put into or taken out of a list moves what is behind it: ten thousand operations could do so for seconds. */
+/**
+ * Inserting into or removing from a list moves the items behind. Without this limit, ten thousand operations could take
+ * seconds.
+ */
 const maximumMovedItems = 20_000_000;
 
 type Container = JsonObject | unknown[];
 
 /**
- * A JSON document under change. The original stays as it is: a container is copied before its first change and changed
- * in place from then on, so that thousands of operations on one big container copy it once. Throws a 422 ApiError for a
- * place that does not exist, a 413 for too much work.
+ * A JSON document that is being changed. The original stays unchanged: a container is copied before its first change
+ * and then changed in place. So thousands of operations on one large container copy it only once. Throws a 422 ApiError
+ * for a place that does not exist, and a 413 for too much work.
  */
 export class PatchedDocument {
   root: unknown;
-  /** Containers that this document made and nobody else sees. */
+  /** Containers that this document created and that nothing else refers to. */
   readonly #own = new WeakSet<object>();
   #movedItems = 0;
 
@@ -24,7 +27,7 @@ export class PatchedDocument {
     this.root = original;
   }
 
-  /** The value at the pointer; undefined for a missing member of an object. */
+  /** The value at the pointer. Undefined for a missing member of an object. */
   get(tokens: readonly string[]): unknown {
     let value = this.root;
     for (const [depth, token] of tokens.entries()) {
@@ -43,7 +46,7 @@ export class PatchedDocument {
   add(tokens: readonly string[], value: unknown): void {
     const { container, last } = this.#writable(tokens);
     if (Array.isArray(container)) {
-      // A new entry's place: -1 is the one after the last.
+      // The position of a new entry: -1 means after the last one.
       const index = last === "-" ? container.length : parseArrayIndex(last, container.length + 1);
       if (index === undefined || index > container.length) throw operationFailed();
       this.#countMoves(container.length - index);
@@ -85,7 +88,7 @@ export class PatchedDocument {
     }
   }
 
-  /** The container that the last token is in, ready to be changed. */
+  /** The container that the last token refers into, ready to be changed. */
   #writable(tokens: readonly string[]): { readonly container: Container; readonly last: string } {
     const last = tokens.at(-1);
     if (last === undefined) throw operationFailed();

@@ -9,7 +9,10 @@ import { listStrategy, memberSchema } from "./patch-schema.ts";
 
 export type StrategicMergePatch = Readonly<JsonObject>;
 
-/** Reads the parsed body of a strategic merge patch: an object; `null` is an empty one (as upstream). Throws a 400 ApiError. */
+/**
+ * Checks the parsed body of a strategic merge patch: an object; `null` means an empty one (as upstream). Throws a 400
+ * ApiError.
+ */
 export function parseStrategicMergePatch(body: unknown): StrategicMergePatch {
   if (body === null) return {};
   if (!isJsonObject(body)) {
@@ -26,9 +29,10 @@ export interface StrategicMergeOptions {
 }
 
 /**
- * Applies a strategic merge patch, upstream's extension of RFC 7386: lists with a merge key are merged by it, others are
- * replaced; the directives are `$patch`, `$retainKeys`, `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
- * Changes nothing that it is given. Throws ApiErrors: 400 for a misshapen directive, 422 for a patch that does not fit.
+ * Applies a strategic merge patch, upstream's extension of RFC 7386. Lists with a merge key are merged by it, other
+ * lists are replaced. The directives are `$patch`, `$retainKeys`, `$setElementOrder/<list>` and
+ * `$deleteFromPrimitiveList/<list>`. Does not change its inputs. Throws ApiErrors: 400 for an invalid directive, 422
+ * for a patch that does not fit.
  */
 export function applyStrategicMergePatch({ document, patch, schema }: StrategicMergeOptions): JsonObject {
   return mergeObject({ original: document, patch, schema, path: "" });
@@ -38,7 +42,7 @@ interface ObjectMerge {
   readonly original: Readonly<JsonObject>;
   readonly patch: Readonly<JsonObject>;
   readonly schema: Schema | undefined;
-  /** Of the merged object, for faults. */
+  /** The path of the merged object, for faults. */
   readonly path: string;
 }
 
@@ -75,7 +79,7 @@ function replaceObject(patch: Readonly<JsonObject>, path: string): JsonObject {
   throw unfitPatch(`unknown patch type ${JSON.stringify(directive)} in ${path === "" ? "the patch" : path}`);
 }
 
-/** A copy of the original, without the members that a `$retainKeys` directive does not list. */
+/** Copies the original without the members that a `$retainKeys` directive does not list. */
 function retained(original: Readonly<JsonObject>, patch: Readonly<JsonObject>): JsonObject {
   if (!Object.hasOwn(patch, retainKeysDirective)) return { ...original };
   const list = patch[retainKeysDirective];
@@ -101,7 +105,7 @@ function listName(key: string, prefix: keyof typeof formatFaults): string {
   return key.slice(prefix.length + 1);
 }
 
-/** Merges the lists that come with a `$setElementOrder` directive, in the order that it gives. */
+/** Merges the lists that have a `$setElementOrder` directive, in its order. */
 function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObject): void {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(orderPrefix)) continue;

@@ -30,32 +30,34 @@ import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteReques
 export interface EtcdStoreOptions {
   /** `http://host:port` or `https://host:port` of each member. */
   readonly servers: readonly string[];
-  /** Asked at each connection, so that renewed files are used. */
+  /** Called for each connection, so that renewed files are used. */
   tls?(): TlsFiles;
-  /** What every key in etcd begins with: a path without a slash at its end. */
+  /** The prefix of every key in etcd: a path without a trailing slash. */
   readonly prefix: string;
   readonly profile: string;
-  /** How long etcd is tried for one call. Default 5,000: longer than an election takes. */
+  /** How long to retry one call. Default 5,000: longer than an election takes. */
   readonly callMilliseconds?: number;
 }
 
 const RANGE_PAGE_LENGTH = 1_000;
-/** How long a write waits for this process's watches to show it. */
+/** How long a write waits until this process's watches have delivered it. */
 const DELIVERY_MILLISECONDS = 2_000;
-/** How often a create is tried while others create and delete the same key. */
+/** How often a create is retried while others create and delete the same key. */
 const MAX_CREATE_ATTEMPTS = 16;
 const FIRST_PROGRESS_MILLISECONDS = 10;
 const LAST_PROGRESS_MILLISECONDS = 500;
 
-/** The store of several replicas: a cluster of etcd, or what speaks its API. See docs/decisions/0003-etcd.md. */
+/**
+ * The store for several replicas: an etcd cluster, or another server of etcd's API. See docs/decisions/0003-etcd.md.
+ */
 export class EtcdStore implements Store {
   readonly #client: EtcdClient;
   readonly #keys: KeySpace;
   readonly #watches = new Set<EtcdWatch>();
   readonly #latest: SharedReading<number>;
-  /** The newest compaction that this process knows of. */
+  /** The newest compacted revision that this process knows. */
   #compactedRevision = 0;
-  /** The newest revision that somebody waits for. */
+  /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
   #progressTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -66,7 +68,7 @@ export class EtcdStore implements Store {
     this.#latest = new SharedReading(() => this.#readLatest());
   }
 
-  /** Throws when the prefix belongs to another naming profile; rejects with StoreUnavailable. */
+  /** Throws when the prefix belongs to another naming profile. Rejects with StoreUnavailable. */
   async open(): Promise<void> {
     for (const range of this.#keys.foreignRanges()) {
       const { keyValues } = await this.#range({ ...range, revision: 0, limit: 1 });
@@ -89,7 +91,7 @@ export class EtcdStore implements Store {
       if (signal?.aborted === true) throw new WriteAbandoned();
       const message = encodeSwap({ key: etcdKey, value, expectedRevision });
       const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
-      // kine calls the delete of a key that is gone a success.
+      // kine reports success when it deletes a key that does not exist.
       const isDeleteOfNothing = value === undefined && answer.current === undefined && answer.deletedCount === 0;
       if (answer.isWritten && !isDeleteOfNothing) {
         await this.#untilGiven(answer.revision);
@@ -98,9 +100,9 @@ export class EtcdStore implements Store {
       if (expectedRevision !== 0) return { isWritten: false, current: answer.current && this.#entry(answer.current) };
       const current = await this.#read(key);
       if (current !== undefined) return { isWritten: false, current };
-      // It existed a moment ago and is gone now: the create is tried again.
+      // The key existed a moment ago and is gone now: retry the create.
     }
-    throw new StoreUnavailable("the key is created and deleted by others all the time");
+    throw new StoreUnavailable("other clients create and delete this key all the time");
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
@@ -137,13 +139,13 @@ export class EtcdStore implements Store {
     try {
       await this.#call({ path: "/etcdserverpb.KV/Compact", message, isRepeatable: true });
     } catch (error) {
-      // Another replica may have been first.
+      // Another replica may have compacted first.
       if (!(error instanceof GrpcError && isCompacted(error))) throw await this.#explained(error);
     }
     this.#compactedRevision = Math.max(this.#compactedRevision, revision);
   }
 
-  /** etcd tells it only to those who read what is forgotten: the oldest revision that can be read is searched. */
+  /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
   async compactedRevision(): Promise<number> {
     let forgotten = Math.max(1, this.#compactedRevision);
     if (await this.#isReadable(forgotten)) return this.#compactedRevision;
@@ -168,11 +170,11 @@ export class EtcdStore implements Store {
     this.#client.close();
   }
 
-  /** Reads a range in pages that show one revision: that of the first. */
+  /** Reads a range in pages, all at the revision of the first page. */
   async #pages({ start, end, revision: wanted, limit = 0 }: RangeRequest): Promise<RangeResult> {
     const { key: first, rangeEnd } = this.#keys.etcdRange(start, end);
     const entries: Entry[] = [];
-    // 0 is the latest for etcd; revision 1 is that of an empty store.
+    // For etcd, 0 means the latest. Revision 1 is that of an empty store.
     let revision = wanted === undefined ? 0 : Math.max(1, wanted);
     for (let key = first; ; key = `${this.#keys.etcdKey(entries.at(-1)?.key ?? start)}\0`) {
       const pageLength = limit === 0 ? RANGE_PAGE_LENGTH : Math.min(RANGE_PAGE_LENGTH, limit - entries.length);
@@ -210,7 +212,7 @@ export class EtcdStore implements Store {
     );
   }
 
-  /** Rejects with what the contract has for a refusal; those that concern a revision stay GrpcErrors. */
+  /** Rejects with the errors of the Store contract. Errors about a revision stay GrpcErrors. */
   async #call(call: EtcdCall): Promise<Buffer> {
     try {
       return await this.#client.call(call);
@@ -222,7 +224,7 @@ export class EtcdStore implements Store {
     }
   }
 
-  /** The contract's error for one of etcd's that concerns a revision. */
+  /** Converts etcd's error about a revision to the contract's error. */
   async #explained(error: unknown): Promise<unknown> {
     if (!(error instanceof GrpcError)) return error;
     if (isCompacted(error)) return new RevisionCompacted(await this.compactedRevision());
@@ -234,7 +236,7 @@ export class EtcdStore implements Store {
     return { key: this.#keys.storeKey(key) ?? key, value, createRevision, modRevision };
   }
 
-  /** Resolves once this process's watches have given a revision, or have had their time. */
+  /** Resolves once this process's watches have delivered a revision, or after a time limit. */
   async #untilGiven(revision: number): Promise<void> {
     const waiting: Promise<void>[] = [];
     for (const watch of this.#watches) {
@@ -248,7 +250,7 @@ export class EtcdStore implements Store {
     clearTimeout(timer);
   }
 
-  /** Sees to it that watches learn of a revision, although its key may be none of theirs. */
+  /** Makes watches reach a revision, even when its key is outside their range. */
   #hasten(revision: number): void {
     this.#wantedRevision = Math.max(this.#wantedRevision, revision);
     if (this.#progressTimer === undefined && this.#isBehind()) this.#hastenIn(FIRST_PROGRESS_MILLISECONDS);
@@ -271,7 +273,9 @@ export class EtcdStore implements Store {
     return false;
   }
 
-  /** Where etcd's answer could overtake events, a write of the store's own takes its place: it comes after them. */
+  /**
+   * Where etcd's progress answer could come before the events, write the fence key instead: its event comes after them.
+   */
   async #askForProgress(): Promise<void> {
     if (hasOrderedProgress(this.#client.serverVersion)) {
       for (const watch of this.#watches) watch.requestProgress();
@@ -282,7 +286,7 @@ export class EtcdStore implements Store {
   }
 }
 
-/** A failure within etcd, not a refusal. */
+/** An internal failure of etcd, not a refusal. */
 const mayHaveBeenDone = ({ code }: GrpcError): boolean => code === grpcStatus.unknown || code === grpcStatus.internal;
 
 const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

@@ -3,12 +3,12 @@ import { StoreUnavailable } from "../store.ts";
 
 const CAUSE_WAIT_MILLISECONDS = 100;
 
-/** What lmdb rejected a commit with, in words for clients; nothing of the transaction was written. */
+/** Converts lmdb's rejection of a commit to an error for clients. Nothing of the transaction was written. */
 export async function commitFailure(rejection: unknown): Promise<StoreUnavailable> {
   let cause = rejection;
   if (rejection instanceof Error && "commitError" in rejection) {
     try {
-      // Rejects with the system's error, soon after; lmdb does not promise that it always does.
+      // Usually rejects soon with the system's error, but lmdb does not guarantee it.
       await Promise.race([rejection.commitError, delay(CAUSE_WAIT_MILLISECONDS)]);
     } catch (commitError) {
       cause = commitError;

@@ -3,7 +3,7 @@ import { commitFailure } from "./lmdb-commit-failure.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 
-/** Log records that one transaction looks at. */
+/** How many log records one transaction examines. */
 const STEP_LENGTH = 500;
 
 const NOTHING = Buffer.alloc(0);
@@ -11,15 +11,16 @@ const NOTHING = Buffer.alloc(0);
 export interface SweepOptions {
   readonly environment: LmdbEnvironment;
   readonly revision: number;
-  /** Called when reads from before the revision fail, before the space is freed. */
+  /** Called when reads before the revision start to fail, before space is freed. */
   readonly onMarked: () => void;
   readonly isStopped: () => boolean;
 }
 
 /**
- * Forgets history up to a revision: marks it first, then frees it in small transactions between which requests run.
- * Every write at or before the revision makes the one before it of the same key unreachable; a delete also itself.
- * Each step may be repeated, so that a kill at any point does no harm. Rejects with StoreUnavailable.
+ * Removes history up to a revision. First marks the revision, then frees space in small transactions, so that requests
+ * can run between them. Every write at or before the revision makes the previous write of the same key unreachable; a
+ * delete also makes itself unreachable. Every step can be repeated, so a kill at any point does no harm. Rejects with
+ * StoreUnavailable.
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
   const { root, meta } = environment;
@@ -54,7 +55,7 @@ async function sweepStep(
       if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
       if (value !== undefined) continue;
       writes.push(log.remove(encodedRevision));
-      // Only if nobody has created the key again since.
+      // Only if the key has not been created again since.
       writes.push(heads.remove(Buffer.from(key), last));
     }
     writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
@@ -63,7 +64,9 @@ async function sweepStep(
   for (const outcome of outcomes) if (outcome.status === "rejected") throw await commitFailure(outcome.reason);
 }
 
-/** Raises a counter to a revision if it is lower, whatever other processes do, and returns what it is then. */
+/**
+ * Raises a counter to a revision if it is lower, safely with other processes. Returns the counter's value afterwards.
+ */
 async function raiseCounter({ root, meta }: LmdbEnvironment, name: string, revision: number): Promise<number> {
   for (;;) {
     root.resetReadTxn();

@@ -9,16 +9,18 @@ import type { Database, RootDatabase } from "lmdb";
 
 const FILE_NAME = "store.mdb";
 const FORMAT_VERSION = 1;
-/** Address space, not disk or memory: the file can grow so far without remapping. */
+/** Address space only, not disk or memory: up to this size the file can grow without remapping. */
 const MAP_BYTES = 64 * 2 ** 30;
 
 export interface LmdbEnvironment {
   readonly root: RootDatabase<Buffer, Buffer>;
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
-  /** Key -> its newest write: the revision is the record's LMDB version, one byte says whether it is a value (1) or a delete (0). */
+  /**
+   * Key -> its newest write. The revision is the record's LMDB version; one byte tells a value (1) from a delete (0).
+   */
   readonly heads: Database<Buffer, Buffer>;
-  /** `revision`, `compacted` and `swept`: counters, kept as the record's LMDB version; `format`. */
+  /** `revision`, `compacted` and `swept` are counters, stored as the record's LMDB version. Also `format`. */
   readonly meta: Database<Buffer, string>;
 }
 
@@ -29,7 +31,7 @@ export interface LmdbEnvironmentOptions {
 
 const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
 
-/** Removes a lock file that an earlier version has made with holes. Only for who knows that no process has the store open. */
+/** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
 export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileOf(directory));
 
 /** Opens or creates the environment. Throws when it has another format version or belongs to another naming profile. */
@@ -37,7 +39,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
   makeIfMissing(directory);
   chmodSync(directory, 0o700);
   const file = join(directory, FILE_NAME);
-  // Made here, so that there is no moment in which LMDB's own mode (0664) holds.
+  // Create the file before LMDB does: LMDB would create it with mode 0664.
   makeStoreFile(file);
   makeLockFile(lockFileOf(directory));
   const root = open<Buffer, Buffer>({
@@ -47,9 +49,9 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     keyEncoding: "binary",
     maxDbs: 4,
     mapSize: MAP_BYTES,
-    // A commit ends with the flush: no process ever sees a write that a power cut could take back.
+    // A commit ends with the flush: no process ever sees a write that a power cut could undo.
     overlappingSync: false,
-    // Everything is batched explicitly; lmdb's own batching makes promises that nobody can catch when a commit fails.
+    // All batching is explicit. With lmdb's own batching, a failed commit rejects promises that nothing can catch.
     eventTurnBatching: false,
   });
   keepCommitsQuiet(root);
@@ -70,7 +72,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
   return environment;
 }
 
-/** Node's own `recursive` never ends where the system denies that the folder above exists. */
+/** Node.js's own `recursive` loops forever where the system denies that the parent folder exists. */
 function makeIfMissing(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 });
@@ -84,7 +86,7 @@ function checkFormat({ root, meta }: LmdbEnvironment, profile: string): void {
     const format = meta.get("format");
     if (format !== undefined) return format.toString();
     const nothing = Buffer.alloc(0);
-    meta.putSync("revision", nothing, 1); // as an empty etcd: 0 is no resourceVersion
+    meta.putSync("revision", nothing, 1); // like an empty etcd: 0 is not a valid resourceVersion
     meta.putSync("compacted", nothing, 0);
     meta.putSync("swept", nothing, 0);
     meta.putSync("format", Buffer.from(JSON.stringify({ version: FORMAT_VERSION, profile })), 1);
@@ -104,7 +106,7 @@ function checkFormat({ root, meta }: LmdbEnvironment, profile: string): void {
   }
 }
 
-/** Copies the environment as it is at one moment to a new file (0600) that appears whole or not at all. */
+/** Copies the environment at one point in time to a new file (0600) that appears complete or not at all. */
 export async function copyEnvironment({ root }: LmdbEnvironment, file: string): Promise<void> {
   const directory = mkdtempSync(join(dirname(file), `.${basename(file)}-`));
   try {

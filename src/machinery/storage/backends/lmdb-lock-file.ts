@@ -1,19 +1,20 @@
 import { closeSync, linkSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 
-/** Whole pages: LMDB's header and its 126 readers take 8272 bytes, and it makes readers of what is left. */
+/** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
 const LOCK_FILE_BYTES = 3 * 4096;
-/** Of what a file's status counts blocks in. */
+/** The unit of the block count in a file's status. */
 const BLOCK_BYTES = 512;
 
 /**
- * Makes LMDB's lock file (0600), unless it is there, with each page in its place on the disk. All processes map the file and
- * write to it: LMDB makes it with holes, and on a full disk the first write into a hole ends the process with SIGBUS.
- * Throws the system's error when there is no room. (The store's own file is only read through its map; writes to it fail
- * in order.)
+ * Creates LMDB's lock file (0600) with all its pages allocated on the disk, unless it exists. All processes map this
+ * file and write to it. LMDB itself would create it with holes: on a full disk, the first write into a hole kills the
+ * process with SIGBUS. Throws the system's error when the disk is full. (The store's data file is only read through its
+ * map; failed writes to it are ordinary errors.)
  */
 export function makeLockFile(file: string): void {
-  // Whole or not at all: another process may be opening the store too, and the size tells it how many readers there can be.
+  // Create it complete or not at all: another process may open the store at the same time, and derives the number of
+  // readers from the size.
   const made = `${file}.${randomBytes(6).toString("hex")}.new`;
   if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
   const descriptor = openSync(made, "wx", 0o600);
@@ -28,7 +29,7 @@ export function makeLockFile(file: string): void {
   }
 }
 
-/** Removes a lock file with holes, which LMDB has made by itself. Only for who knows that no process has the store open. */
+/** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
 export function removeSparseLockFile(file: string): void {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);

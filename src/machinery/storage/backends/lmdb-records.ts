@@ -1,6 +1,6 @@
 /**
- * How the LMDB backend writes its records. Revisions are 48-bit big-endian integers: in byte order they are in the order
- * of writing (a million writes a second fill them in nine years, a thousand in nine thousand).
+ * The record format of the LMDB backend. Revisions are 48-bit big-endian integers, so that byte order is write order.
+ * (At a million writes per second they last nine years; at a thousand, nine thousand.)
  */
 const REVISION_BYTES = 6;
 const HEADER_BYTES = 2 * REVISION_BYTES + 3;
@@ -8,10 +8,10 @@ const HEADER_BYTES = 2 * REVISION_BYTES + 3;
 /** One write in the revision log. */
 export interface LogRecord {
   readonly key: string;
-  /** undefined: a delete. */
+  /** Undefined for a delete. */
   readonly value: Buffer | undefined;
   readonly createRevision: number;
-  /** The write of the same key before this one; 0 when there was none. It may have been compacted. */
+  /** The previous write of the same key; 0 when there was none. Compaction may have removed it. */
   readonly previousRevision: number;
 }
 
@@ -23,7 +23,9 @@ export function encodeRevision(revision: number): Buffer {
 
 export const decodeRevision = (encoded: Buffer): number => encoded.readUIntBE(0, REVISION_BYTES);
 
-/** createRevision, previousRevision, 1 for a value and 0 for a delete, the key's length in 2 bytes, key, value. */
+/**
+ * Layout: createRevision, previousRevision, 1 for a value or 0 for a delete, the key's length in 2 bytes, key, value.
+ */
 export function encodeLogRecord({ key, value, createRevision, previousRevision }: LogRecord): Buffer {
   const keyBytes = Buffer.byteLength(key);
   const encoded = Buffer.allocUnsafe(HEADER_BYTES + keyBytes + (value?.length ?? 0));

@@ -1,34 +1,37 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const MAGIC = 0xbeefc0de;
-/** Of LMDB's two first pages, each of which says where a transaction has left the trees. */
+/**
+ * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
+ * transaction.
+ */
 const META_BYTES = 0xa0;
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 
 interface Meta {
   readonly pageBytes: number;
   readonly transaction: bigint;
-  /** The pages on which the trees of free pages and of databases begin. */
+  /** The root pages of the free-page tree and the database tree. */
   readonly roots: readonly bigint[];
 }
 
 /**
- * Makes LMDB's store file (0600) unless it is there. Throws when it is another program's, or cut short: LMDB looks at it
- * through a map, and what is wrong with it ends the process with SIGSEGV or SIGBUS.
+ * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:
+ * LMDB reads it through a memory map, and a bad file would kill the process with SIGSEGV or SIGBUS.
  */
 export function makeStoreFile(file: string): void {
   const descriptor = openSync(file, "a+", 0o600);
   try {
     const { size } = fstatSync(descriptor);
     if (size > 0 && !isWhole(descriptor, size)) {
-      throw new Error(`${file} is damaged or no store of this program; put a snapshot in its place`);
+      throw new Error(`${file} is damaged, or is not a Signet store; replace it with a snapshot`);
     }
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** Pages at the end may be missing, as long as none is missing that was written: the roots always are. */
+/** Pages at the end may be missing if they were never written. The roots are always written. */
 function isWhole(descriptor: number, size: number): boolean {
   const first = readMeta(descriptor, 0);
   const second = first && readMeta(descriptor, first.pageBytes);

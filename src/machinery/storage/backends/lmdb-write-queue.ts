@@ -5,7 +5,7 @@ import { commitFailure } from "./lmdb-commit-failure.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
-/** Bounds of one transaction: others wait no longer than it takes. */
+/** Limits one transaction: other writes wait until it is done. */
 const MAX_BATCH_WRITES = 1000;
 const MAX_BATCH_BYTES = 8 * 2 ** 20;
 
@@ -31,9 +31,9 @@ interface PendingWrite {
 }
 
 interface Head {
-  /** 0: the key has never been written, or that is forgotten. */
+  /** 0: the key was never written, or compaction removed its history. */
   readonly revision: number;
-  /** 0: it does not exist. */
+  /** 0: the key does not exist. */
   readonly modRevision: number;
   readonly createRevision: number;
 }
@@ -49,9 +49,9 @@ interface Plan {
 }
 
 /**
- * Group commit: whatever is asked while a transaction is being flushed goes into the next one. A batch is planned on
- * what is committed, then written by LMDB's write thread on the condition that nobody (another process) has written in
- * between; otherwise it is planned again.
+ * Group commit: all writes that arrive while a transaction is being flushed go into the next one. A batch is planned on
+ * the committed state. LMDB's write thread then writes it, on condition that no other process wrote in between.
+ * Otherwise the batch is planned again.
  */
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
@@ -69,13 +69,13 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when nothing is waiting to be written. */
+  /** Resolves when no write is waiting. */
   async drained(): Promise<void> {
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    await Promise.resolve(); // the writes of one event turn share a transaction
+    await Promise.resolve(); // the writes of one event loop turn share a transaction
     while (this.#pending.length > 0) {
       this.#removeAbandoned();
       const batch = this.#takeBatch();
@@ -96,7 +96,7 @@ export class WriteQueue {
     this.#running = undefined;
   }
 
-  /** Writes that nobody waits for any longer are looked for here, once, so that waiting costs them nothing. */
+  /** Removes aborted writes from the queue. Doing it here, once per batch, costs waiting writes nothing. */
   #removeAbandoned(): void {
     if (!this.#pending.some(isAbandoned)) return;
     for (const { reject } of this.#pending.filter(isAbandoned)) reject(new WriteAbandoned());
@@ -170,14 +170,14 @@ export class WriteQueue {
     return value && { key, value, createRevision, modRevision };
   }
 
-  /** False when another process wrote first: nothing is written then. */
+  /** False when another process wrote first: then nothing was written. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
     const { meta, log, heads } = this.#options.environment;
     return await meta.ifVersion("revision", latestRevision, () => {
       const last = writes.at(-1)?.change.revision ?? latestRevision;
       let handled: Promise<unknown> | undefined;
-      // The whole transaction fails or none of it, and ifVersion's promise tells: the puts' own promises only must not
-      // become unhandled rejections.
+      // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts only
+      // must not become unhandled rejections.
       const put = (promise: Promise<unknown>): void => {
         if (promise !== handled) promise.catch?.(() => {});
         handled = promise;

@@ -19,12 +19,12 @@ import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.
 import { WriteQueue } from "./lmdb-write-queue.ts";
 
 export interface LmdbStoreOptions extends LmdbEnvironmentOptions {
-  /** Called after each transaction of this process, for whoever tells other processes to `notify()`. */
+  /** Called after each transaction of this process. The callback can tell other processes to call `notify()`. */
   readonly onWritten?: () => void;
 }
 
 /**
- * The embedded store: one LMDB file in a directory of its own, for one or several processes. See
+ * The embedded store: one LMDB file in its own directory, for one or more processes. See
  * docs/decisions/0002-storage.md.
  */
 export class LmdbStore implements Store {
@@ -34,7 +34,7 @@ export class LmdbStore implements Store {
   #sweeping: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** Throws when the directory belongs to another naming profile, has another format or can't be opened. */
+  /** Throws when the directory belongs to another naming profile, has another format or cannot be opened. */
   constructor(options: LmdbStoreOptions) {
     this.#environment = openEnvironment(options);
     this.#watches = new LogWatches({
@@ -65,8 +65,8 @@ export class LmdbStore implements Store {
   }
 
   /**
-   * Gives this process's watches what other processes have written. Whoever runs several processes calls it in each of
-   * the others after a write; without that they learn of it at their next latestRevision() or own write.
+   * Delivers other processes' writes to this process's watches. With several processes, call it in each of the others
+   * after a write. Otherwise they notice the write only at their next latestRevision() or write.
    */
   notify(): void {
     this.latestRevision();
@@ -111,7 +111,7 @@ export class LmdbStore implements Store {
     const latest = this.#counter("revision");
     if (revision > latest) throw new RevisionInFuture(latest);
     if (this.#isClosed) throw closed();
-    // One after the other: a sweep that was cut short is finished by the next.
+    // Run one sweep after the other: the next sweep finishes one that was interrupted.
     const sweep = this.#sweeping.then(() =>
       sweepHistory({
         environment: this.#environment,
@@ -128,7 +128,7 @@ export class LmdbStore implements Store {
     await copyEnvironment(this.#environment, file);
   }
 
-  /** Lets writes that are under way end; later ones are refused. */
+  /** Waits for running writes. Later writes are refused. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -138,7 +138,10 @@ export class LmdbStore implements Store {
     await this.#environment.root.close();
   }
 
-  /** lmdb keeps one read snapshot for an event turn; what must see other processes' newest writes drops it first. */
+  /**
+   * lmdb keeps one read snapshot per event loop turn. Drop it before a read that must see the newest writes of other
+   * processes.
+   */
   #refresh(): void {
     if (this.#isClosed) throw closed();
     this.#environment.root.resetReadTxn();
@@ -148,12 +151,12 @@ export class LmdbStore implements Store {
     return this.#environment.meta.getEntry(name)?.version ?? 0;
   }
 
-  /** The entry that a write shows at a revision: itself, or the newest of its predecessors that is old enough. */
+  /** Returns the entry of a key at a revision: the given write, or its newest predecessor that is old enough. */
   #entryAt(writtenAt: number, revision = writtenAt): Entry | undefined {
     let modRevision = writtenAt;
     while (modRevision > 0) {
       const encoded = this.#environment.log.get(encodeRevision(modRevision));
-      if (encoded === undefined) return undefined; // a delete that compaction has forgotten
+      if (encoded === undefined) return undefined; // compaction has removed a delete
       const { key, value, createRevision, previousRevision } = decodeLogRecord(encoded);
       if (modRevision <= revision) return value && { key, value, createRevision, modRevision };
       modRevision = previousRevision;

@@ -14,14 +14,14 @@ import type {
   WriteResult,
 } from "../store.ts";
 
-/** A store for tests and for servers whose state may go with the process. */
+/** A store for tests, and for servers that do not need to keep their state. */
 export class MemoryStore implements Store {
-  /** The first change is the one after #compactedRevision. */
+  /** Starts with the change after #compactedRevision. */
   #log: Change[] = [];
-  /** Each key's kept changes, oldest first. */
+  /** The kept changes of each key, oldest first. */
   readonly #versions = new SortedMap<Change[]>();
   readonly #watches: LogWatches;
-  /** An empty store is at revision 1, as in etcd: 0 is no resourceVersion. */
+  /** An empty store is at revision 1, as in etcd: 0 is not a valid resourceVersion. */
   #latestRevision = 1;
   #compactedRevision = 0;
   #isClosed = false;
@@ -98,7 +98,7 @@ export class MemoryStore implements Store {
     this.#watches.catchUp();
   }
 
-  /** Lines of JSON: the revision, then the entries. */
+  /** Writes JSON lines: the revision, then the entries. */
   async snapshot(file: string): Promise<void> {
     const { entries, revision } = await this.range({ start: "", end: "\u{10ffff}" });
     const lines = entries.map((entry) => JSON.stringify({ ...entry, value: entry.value.toString("base64") }));

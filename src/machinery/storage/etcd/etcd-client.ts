@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatusVersion } from "./etcd-messages.ts";
-import { isOfNoEffect, isTransient, leavesTheMemberUsable } from "./etcd-errors.ts";
+import { hadNoEffect, isTransient, leavesTheMemberUsable } from "./etcd-errors.ts";
 import { GrpcChannel } from "./grpc-channel.ts";
 import type { Call, CallObserver, TlsFiles } from "./grpc-channel.ts";
 import { GrpcError } from "./grpc-error.ts";
@@ -9,9 +9,9 @@ import { GrpcError } from "./grpc-error.ts";
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
   readonly servers: readonly string[];
-  /** Asked at each connection, so that renewed files are used. */
+  /** Called for each connection, so that renewed files are used. */
   tls(): TlsFiles;
-  /** How long a call is tried. Default 5,000: longer than an election takes. */
+  /** How long to retry a call. Default 5,000: longer than an election takes. */
   readonly callMilliseconds?: number;
 }
 
@@ -19,16 +19,16 @@ export interface EtcdCall {
   /** `/etcdserverpb.KV/Range`. */
   readonly path: string;
   readonly message: Uint8Array;
-  /** Whether doing it twice is the same as doing it once. */
+  /** Whether a second execution changes nothing more (idempotent). */
   readonly isRepeatable: boolean;
 }
 
 const CALL_MILLISECONDS = 5_000;
-/** A member that does not answer a read so long is left for another one. */
+/** After this time without an answer to a read, the client tries another member. */
 const READ_ATTEMPT_MILLISECONDS = 1_500;
 const CONNECT_MILLISECONDS = 1_500;
 const RETRY_MILLISECONDS = 50;
-/** The head start of the others on the member that was just left. */
+/** When reconnecting, the other members get this head start over the member that just failed. */
 const HANDICAP_MILLISECONDS = 300;
 
 interface Connection {
@@ -37,9 +37,9 @@ interface Connection {
 }
 
 /**
- * Calls one member of a cluster, and another one when that is gone, stopped or without a leader. What can't be reached is
- * StoreUnavailable; a call that is not repeatable and may have been done is WriteOutcomeUnknown; what etcd itself refuses is
- * a GrpcError.
+ * Calls one member of an etcd cluster, and switches to another when that one is gone, stopped or without a leader.
+ * Throws StoreUnavailable when no member can be reached, WriteOutcomeUnknown when a call that is not repeatable may
+ * have been executed, and GrpcError when etcd refuses the call.
  */
 export class EtcdClient {
   readonly #options: Required<EtcdClientOptions>;
@@ -52,7 +52,7 @@ export class EtcdClient {
     this.#options = { callMilliseconds: CALL_MILLISECONDS, ...options };
   }
 
-  /** Of the member that is called now; "" when none is. */
+  /** The version of the current member; empty when there is none. */
   get serverVersion(): string {
     return this.#connection?.serverVersion ?? "";
   }
@@ -67,7 +67,7 @@ export class EtcdClient {
       } catch (error) {
         if (!(error instanceof GrpcError) || !isTransient(error)) throw error;
         if (!leavesTheMemberUsable(error)) this.#leave(channel);
-        if (!isRepeatable && error.mayHaveRun && !isOfNoEffect(error)) {
+        if (!isRepeatable && error.mayHaveRun && !hadNoEffect(error)) {
           throw new WriteOutcomeUnknown(`etcd did not say whether it wrote: ${error.message}`, { cause: error });
         }
         if (performance.now() + RETRY_MILLISECONDS > deadline) throw unavailable(error);
@@ -76,7 +76,7 @@ export class EtcdClient {
     }
   }
 
-  /** Opens a call whose messages come and go one by one. Rejects with StoreUnavailable. */
+  /** Opens a call that streams messages in both directions. Rejects with StoreUnavailable. */
   async stream(path: string, observer: CallObserver): Promise<Call & { end(): void }> {
     const { channel } = this.#openConnection ?? (await this.#connected(performance.now() + CONNECT_MILLISECONDS));
     return channel.stream(path, observer);
@@ -106,7 +106,7 @@ export class EtcdClient {
     }
   }
 
-  /** Tries all members at once: the first that answers is called from now on. */
+  /** Tries all members at once and uses the first that answers. */
   async #connect(): Promise<Connection> {
     const attempts = this.#options.servers.map((url) => this.#connectTo(url));
     let connection: Connection;

@@ -2,19 +2,19 @@ import type { GrpcError } from "./grpc-error.ts";
 import { grpcStatus } from "./grpc-error.ts";
 
 /**
- * What etcd's answers mean, by its `rpctypes/error.go`: the texts are part of its API, and the status codes alone do not
- * tell enough.
+ * What etcd's errors mean (etcd's `rpctypes/error.go`). The messages are part of etcd's API: the status codes alone do
+ * not distinguish enough cases.
  */
 
-/** Another attempt, or another member, may do better. */
+/** A retry, or another member, may succeed. */
 export const isTransient = ({ code, message }: GrpcError): boolean =>
   code === grpcStatus.unavailable ||
   code === grpcStatus.deadlineExceeded ||
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped";
 
-/** Refused before it was given to the cluster. */
-export const isOfNoEffect = ({ message }: GrpcError): boolean =>
+/** The member refused the call before the cluster received it. */
+export const hadNoEffect = ({ message }: GrpcError): boolean =>
   message === "etcdserver: no leader" ||
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped";
@@ -30,14 +30,14 @@ export const isCompacted = ({ message }: GrpcError): boolean =>
 export const isInFuture = ({ message }: GrpcError): boolean =>
   message === "etcdserver: mvcc: required revision is a future revision";
 
-/** Longer than `--max-request-bytes` of etcd, by the word of etcd or of its gRPC server. */
+/** The request exceeds etcd's `--max-request-bytes`, as reported by etcd or by its gRPC server. */
 export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
 /**
- * Whether an answer to a progress request comes after all events that it covers. Before 3.4.25 and 3.5.8 it could overtake
- * them (etcd's changelog: "Fix requested watch progress notification to be synchronised with stream").
+ * Whether the answer to a progress request always comes after all events that it covers. Before 3.4.25 and 3.5.8 it
+ * could come too early (etcd's changelog: "Fix requested watch progress notification to be synchronised with stream").
  */
 export function hasOrderedProgress(serverVersion: string): boolean {
   const [major = 0, minor = 0, patch = 0] = serverVersion.split(".").map((part) => Number.parseInt(part, 10));

@@ -1,11 +1,11 @@
 import { bytesType, ProtobufReader, ProtobufWriter, varintType } from "../../schema/protobuf-wire.ts";
 
 /**
- * The messages of etcd's API that the store uses, by their field numbers in etcd's `rpc.proto` and `kv.proto`. Fields are
- * written last to first, as the writer wants them.
+ * The messages of etcd's API that the store uses. Field numbers are those of etcd's `rpc.proto` and `kv.proto`. Fields
+ * are written last to first, as ProtobufWriter requires.
  */
 
-/** Keys are bytes for etcd: here they are UTF-8. */
+/** etcd's keys are bytes. The store's keys are UTF-8. */
 export interface KeyValue {
   readonly key: string;
   readonly value: Buffer;
@@ -16,9 +16,9 @@ export interface KeyValue {
 export interface RangeMessage {
   readonly key: string;
   readonly rangeEnd: string;
-  /** 0: the latest. */
+  /** 0 means the latest revision. */
   readonly revision: number;
-  /** 0: all. */
+  /** 0 means no limit. */
   readonly limit: number;
 }
 
@@ -32,7 +32,7 @@ export interface RangeAnswer {
 export function encodeRange({ key, rangeEnd, revision, limit }: RangeMessage): Buffer {
   const writer = new ProtobufWriter();
   numberField(writer, 4, revision);
-  if (rangeEnd !== "") numberField(writer, 3, limit); // kine knows none for a single key
+  if (rangeEnd !== "") numberField(writer, 3, limit); // kine has no limit for a single key
   textField(writer, 2, rangeEnd);
   textField(writer, 1, key);
   return writer.finish();
@@ -59,22 +59,28 @@ function readRange(reader: ProtobufReader): RangeAnswer {
 
 export interface SwapMessage {
   readonly key: string;
-  /** undefined deletes. */
+  /** Undefined deletes the key. */
   readonly value: Buffer | undefined;
-  /** 0: the key must not exist. */
+  /** 0 means that the key must not exist. */
   readonly expectedRevision: number;
 }
 
 export interface SwapAnswer {
   readonly isWritten: boolean;
   readonly revision: number;
-  /** What the key held when it was not written; only told where something was expected. kine: also what was deleted. */
+  /**
+   * The value of the key when the write was refused. Set only when the write expected a revision; kine also sets it
+   * after a delete.
+   */
   readonly current: KeyValue | undefined;
-  /** By etcd. */
+  /** As reported by etcd. */
   readonly deletedCount: number;
 }
 
-/** A transaction in the two forms that kube-apiserver uses, and so every server of this API knows: create, and swap. */
+/**
+ * Encodes a transaction in one of the two forms that kube-apiserver uses: create and compare-and-swap. Every server of
+ * this API supports these.
+ */
 export function encodeSwap({ key, value, expectedRevision }: SwapMessage): Buffer {
   const writer = new ProtobufWriter();
   if (expectedRevision !== 0) {
@@ -89,7 +95,7 @@ export function encodeSwap({ key, value, expectedRevision }: SwapMessage): Buffe
     });
   });
   messageField(writer, 1, () => {
-    writer.varint(expectedRevision); // one of a union: written also when it is 0
+    writer.varint(expectedRevision); // part of a union: written even when it is 0
     writer.tag(6, varintType);
     textField(writer, 3, key);
     numberField(writer, 2, 2); // compares the key's modRevision
@@ -112,7 +118,7 @@ export function decodeSwap(message: Uint8Array): SwapAnswer {
   return { isWritten, revision, current, deletedCount };
 }
 
-/** What the one operation of a transaction's branch answered. */
+/** Reads the result of the single operation in a transaction's branch. */
 function readResponse(reader: ProtobufReader): Pick<SwapAnswer, "current" | "deletedCount"> {
   let current: KeyValue | undefined;
   let deletedCount = 0;
@@ -153,7 +159,7 @@ export interface WatchMessage {
   readonly startRevision: number;
 }
 
-/** Creates a watch with previous values, idle progress, and answers in parts when they are long. */
+/** Creates a watch with previous values, progress reports when idle, and long responses in fragments. */
 export function encodeWatchCreate({ key, rangeEnd, startRevision }: WatchMessage): Buffer {
   const writer = new ProtobufWriter();
   messageField(writer, 1, () => {
@@ -176,7 +182,7 @@ export function encodeProgressRequest(): Buffer {
 export interface WatchEvent {
   readonly isDelete: boolean;
   readonly keyValue: KeyValue;
-  /** The revision that created the key, of what was there before; 0 when nothing was, or compaction has forgotten it. */
+  /** The revision that created the key's previous value. 0 when there was none, or compaction has removed it. */
   readonly previousCreateRevision: number;
 }
 
@@ -185,9 +191,9 @@ export interface WatchAnswer {
   readonly isCreated: boolean;
   readonly isCanceled: boolean;
   readonly cancelReason: string;
-  /** Not 0: the watch began before it. */
+  /** When not 0, the watch tried to start before this revision. */
   readonly compactRevision: number;
-  /** More events of the same answer follow. */
+  /** More events of the same response follow. */
   readonly isFragment: boolean;
   readonly events: readonly WatchEvent[];
 }
@@ -236,7 +242,7 @@ function readCreateRevision(reader: ProtobufReader): number {
   return revision;
 }
 
-/** The server's version, as `3.5.16`; "" when it tells none. */
+/** The server's version, such as `3.5.16`. Empty when it does not report one. */
 export function decodeStatusVersion(message: Uint8Array): string {
   const reader = new ProtobufReader(message);
   let version = "";
@@ -247,7 +253,7 @@ export function decodeStatusVersion(message: Uint8Array): string {
   return version;
 }
 
-/** The next part of a snapshot's file. */
+/** The next part of a snapshot file. */
 export function decodeSnapshotBlob(message: Uint8Array): Buffer {
   const reader = new ProtobufReader(message);
   let blob = nothing.value;
@@ -275,7 +281,7 @@ function readKeyValue(reader: ProtobufReader): KeyValue {
     if (field === 1) key = reader.string();
     else if (field === 2) createRevision = reader.int64();
     else if (field === 3) modRevision = reader.int64();
-    // A copy: a view would keep the whole answer in memory for as long as one of its values lives.
+    // Copy: a view would keep the whole response in memory as long as one of its values.
     else if (field === 5) value = Buffer.from(reader.bytes());
     else reader.skip();
   }

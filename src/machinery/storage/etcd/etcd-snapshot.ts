@@ -4,13 +4,13 @@ import { basename, dirname, join } from "node:path";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeSnapshotBlob } from "./etcd-messages.ts";
 
-/** etcd ends its snapshots with the SHA-256 of what came before: the rest is whole pages. */
+/** etcd's snapshot consists of whole pages, followed by the SHA-256 of all of them. */
 const PAGE_BYTES = 512;
 const DIGEST_BYTES = 32;
 
 /**
- * Writes etcd's own snapshot, of all its keys, to a new file (0600) that appears whole or not at all:
- * `etcdctl snapshot restore` reads it.
+ * Writes etcd's own snapshot of all its keys to a new file (0600) that appears complete or not at all. `etcdctl
+ * snapshot restore` can read it.
  */
 export async function saveSnapshot(client: EtcdClient, file: string): Promise<void> {
   const directory = await mkdtemp(join(dirname(file), `.${basename(file)}-`));
@@ -30,7 +30,7 @@ export async function saveSnapshot(client: EtcdClient, file: string): Promise<vo
   }
 }
 
-/** Gives the parts to `write`. Resolves with their length. */
+/** Passes each part to `write`. Resolves with the total length. */
 async function receive(client: EtcdClient, write: (blob: Buffer) => void): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let byteLength = 0;
@@ -38,7 +38,7 @@ async function receive(client: EtcdClient, write: (blob: Buffer) => void): Promi
     onMessage(message) {
       const blob = decodeSnapshotBlob(message);
       byteLength += blob.length;
-      write(blob); // what it throws ends the call
+      write(blob); // an exception here ends the call
     },
     onEnd: (error) => (error === undefined ? resolve(byteLength) : reject(error)),
   });

@@ -7,12 +7,12 @@ import type { Call } from "./grpc-channel.ts";
 
 export interface EtcdWatchOptions {
   readonly client: EtcdClient;
-  /** etcd's keys that are watched. */
+  /** The etcd keys to watch. */
   readonly range: { readonly key: string; readonly rangeEnd: string };
-  /** The store's key of one of etcd's; undefined when it is none. */
+  /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
   storeKey(key: string): string | undefined;
   readonly request: WatchRequest;
-  /** Called once, by whatever it ended. */
+  /** Called once, for any reason. */
   readonly onClosed: (watch: EtcdWatch) => void;
 }
 
@@ -21,9 +21,9 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** One watch of the store on a stream of its own. It ends with its connection: whoever follows starts another one. */
+/** One watch of the store, on its own stream. It ends when its connection ends; the follower then starts a new one. */
 export class EtcdWatch {
-  /** Every change up to here has been given, or was not asked for. */
+  /** Every change up to this revision has been delivered, or was not requested. */
   position: number;
   readonly #options: EtcdWatchOptions;
   readonly #waiters = new Set<Waiter>();
@@ -37,18 +37,20 @@ export class EtcdWatch {
     void this.#open();
   }
 
-  /** undefined when the revision has been given already; else resolves once it has, or the watch is closed. */
+  /**
+   * Returns undefined when the revision is already delivered. Otherwise resolves once it is, or the watch is closed.
+   */
   reaches(revision: number): Promise<void> | undefined {
     if (this.#isClosed || this.position >= revision) return undefined;
     return new Promise((resolve) => this.#waiters.add({ revision, resolve }));
   }
 
-  /** Asks etcd to tell how far the watch has come. */
+  /** Asks etcd to report the watch's progress. */
   requestProgress(): void {
     this.#call?.send(encodeProgressRequest());
   }
 
-  /** Nothing more is told. */
+  /** Stops all callbacks. */
   stop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -74,7 +76,8 @@ export class EtcdWatch {
       });
       if (this.#isClosed) return call.cancel();
       this.#call = call;
-      // Not from the next revision on: etcd would begin right at the compacted one, whose deletes it may have forgotten.
+      // Start at this revision and not the next: etcd would otherwise start exactly at the compacted revision, whose
+      // deletes it may have forgotten.
       call.send(encodeWatchCreate({ ...range, startRevision: Math.max(1, request.afterRevision) }));
     } catch (error) {
       this.end(error instanceof Error ? error : new Error(String(error)));
@@ -117,7 +120,7 @@ export class EtcdWatch {
       try {
         request.onChanges(changes);
       } catch (error) {
-        // A watcher that throws has lost changes: it must not go on as though nothing happened.
+        // A watcher that throws has lost changes, so its watch must end.
         return this.end(error instanceof Error ? error : new Error(String(error)));
       }
     }

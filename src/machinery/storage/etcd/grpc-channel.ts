@@ -5,9 +5,9 @@ import { GrpcError, grpcStatus } from "./grpc-error.ts";
 import { encodeFrame, FrameReader } from "./grpc-frames.ts";
 
 export interface TlsFiles {
-  /** PEM of the CAs that may have signed the server's certificate; absent: the system's. */
+  /** PEM of the CAs that the server's certificate must chain to. Absent: the system's CAs. */
   readonly ca?: string;
-  /** PEM of the client's certificate and its key. */
+  /** PEM of the client certificate and its private key. */
   readonly cert?: string;
   readonly key?: string;
 }
@@ -19,7 +19,7 @@ export interface ChannelOptions {
   readonly timeoutMilliseconds: number;
 }
 
-/** One call as it goes on: messages in order, then once how it ended (undefined: as it should). */
+/** Receives the messages of one call in order, then its end once (undefined: success). */
 export interface CallObserver {
   onMessage(message: Buffer): void;
   onEnd(error: GrpcError | undefined): void;
@@ -27,16 +27,16 @@ export interface CallObserver {
 
 export interface Call {
   send(message: Uint8Array): void;
-  /** Nothing more is told. */
+  /** Ends the call. No callback runs afterwards. */
   cancel(): void;
 }
 
 const WINDOW_BYTES = 16 * 2 ** 20;
-/** etcd takes pings more often than every 5 s for an attack (`--grpc-keepalive-min-time`). */
+/** etcd treats pings more often than every 5 s as an attack (`--grpc-keepalive-min-time`). */
 const PING_INTERVAL_MILLISECONDS = 6_000;
 const PING_TIMEOUT_MILLISECONDS = 3_000;
 
-/** One HTTP/2 connection that carries gRPC calls: the part of gRPC that etcd needs, on the runtime's own HTTP/2. */
+/** One HTTP/2 connection for gRPC calls. Implements the part of gRPC that etcd needs, on Node.js's HTTP/2. */
 export class GrpcChannel {
   readonly url: string;
   readonly #session: ClientHttp2Session;
@@ -51,7 +51,7 @@ export class GrpcChannel {
     session.once("close", () => clearInterval(pings));
   }
 
-  /** Resolves once the other side speaks HTTP/2. Rejects with GrpcError (unavailable). */
+  /** Resolves once the HTTP/2 connection is established. Rejects with GrpcError (unavailable). */
   static connect({ url, tls, timeoutMilliseconds }: ChannelOptions): Promise<GrpcChannel> {
     return new Promise((resolve, reject) => {
       const tlsOptions: SecureClientSessionOptions = url.startsWith("https:") ? { ...tls, minVersion: "TLSv1.2" } : {};
@@ -66,7 +66,7 @@ export class GrpcChannel {
         reject(unavailable(`${url} can't be reached: ${messageOf(cause)}`, { mayHaveRun: false, cause }));
       };
       const timer = setTimeout(() => fail(new Error("no answer in time")), timeoutMilliseconds);
-      session.on("error", fail); // also later, when calls tell of it: an error must have a listener
+      session.on("error", fail); // stays for later errors too: calls report them, but an error event without a listener ends the process
       session.once("close", fail);
       session.once("remoteSettings", () => {
         clearTimeout(timer);
@@ -81,12 +81,12 @@ export class GrpcChannel {
     return !this.#session.closed && !this.#session.destroyed;
   }
 
-  /** Ends what is under way, as unavailable. */
+  /** Closes the connection. Running calls fail as unavailable. */
   close(): void {
     this.#session.destroy();
   }
 
-  /** A call with one message each way. Rejects with GrpcError. */
+  /** A call with one request message and one response message. Rejects with GrpcError. */
   unary(path: string, message: Uint8Array, timeoutMilliseconds: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let answer: Buffer | undefined;
@@ -108,7 +108,7 @@ export class GrpcChannel {
     });
   }
 
-  /** A call whose messages come and go one by one. `onEnd` is never called before this returns. */
+  /** A call that streams messages. `onEnd` is never called before this method returns. */
   stream(path: string, observer: CallObserver): Call & { end(): void } {
     const stream = this.#open(path);
     if (stream instanceof GrpcError) {
@@ -155,7 +155,7 @@ export class GrpcChannel {
   }
 
   #open(path: string): ClientHttp2Stream | GrpcError {
-    // The runtime would make a stream all the same, and fail it as though it had been sent.
+    // Node.js would still create a stream, and fail it as if it had been sent.
     if (!this.isOpen) return unavailable(`${this.url} is not connected`, { mayHaveRun: false });
     try {
       const stream = this.#session.request({
@@ -163,7 +163,7 @@ export class GrpcChannel {
         ":path": path,
         "content-type": "application/grpc",
         te: "trailers",
-        // A member that has lost its quorum says so at once, instead of answering nothing or the past.
+        // A member without quorum then fails immediately, instead of not answering or returning old data.
         hasleader: "true",
       });
       this.#openStreams++;
@@ -175,8 +175,8 @@ export class GrpcChannel {
   }
 
   /**
-   * A connection whose other end is gone without a word is ended. Without a call nobody waits, and etcd takes pings on an
-   * idle connection for an attack: it closes it after the fourth (too_many_pings).
+   * Detects a peer that disappeared without closing the connection. Pings run only while calls do: nobody waits for an
+   * idle connection, and etcd treats pings on one as an attack and closes it after the fourth (too_many_pings).
    */
   #ping(): void {
     if (!this.isOpen || !this.#isPonged || this.#openStreams === 0) return;
@@ -195,7 +195,7 @@ const unavailable = (message: string, options: { readonly mayHaveRun: boolean; r
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : "it was closed");
 
-/** How the server says that the call ended; undefined in headers that say nothing yet. */
+/** The server's result of the call. Undefined when these headers do not contain one yet. */
 function statusOf(headers: IncomingHttpHeaders, url: string): GrpcError | "ok" | undefined {
   const code = headers["grpc-status"];
   if (code === "0") return "ok";

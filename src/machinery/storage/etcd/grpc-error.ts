@@ -1,4 +1,4 @@
-/** gRPC's status codes, as far as they are told apart here. */
+/** The gRPC status codes that the store distinguishes. */
 export const grpcStatus = {
   ok: 0,
   unknown: 2,
@@ -11,11 +11,11 @@ export const grpcStatus = {
   unavailable: 14,
 } as const;
 
-/** A call that did not succeed, by the server's word or because the server can't be reached. */
+/** A failed call: the server reported a failure, or it cannot be reached. */
 export class GrpcError extends Error {
-  /** One of gRPC's status codes. */
+  /** A gRPC status code. */
   readonly code: number;
-  /** False when the server has surely not begun to work on the call. */
+  /** False only when the server has certainly not started the call. */
   readonly mayHaveRun: boolean;
 
   constructor(

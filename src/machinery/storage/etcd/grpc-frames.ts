@@ -1,10 +1,13 @@
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 
 const HEADER_BYTES = 5;
-/** A page of a range fits, a broken peer's length does not. */
+/** Large enough for a page of a range; small enough to refuse the length field of a broken peer. */
 const MAX_MESSAGE_BYTES = 512 * 2 ** 20;
 
-/** A message as it goes over the wire: not compressed, its length, itself (gRPC over HTTP/2, Length-Prefixed-Message). */
+/**
+ * Encodes a message for the wire: a flag (not compressed), its length and its bytes (gRPC over HTTP/2,
+ * Length-Prefixed-Message).
+ */
 export function encodeFrame(message: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(HEADER_BYTES + message.length);
   frame[0] = 0;
@@ -13,14 +16,14 @@ export function encodeFrame(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Cuts a stream of bytes into messages. */
+/** Splits a stream of bytes into messages. */
 export class FrameReader {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Of the frame that is being received; undefined until its header is there. */
+  /** The length of the current frame; undefined until its header has arrived. */
   #frameLength: number | undefined;
 
-  /** The messages that a chunk completes. Throws GrpcError for a frame that is compressed or too long. */
+  /** Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed or too long. */
   push(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;

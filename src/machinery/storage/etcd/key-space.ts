@@ -2,13 +2,13 @@ import { byteOrdered } from "../byte-order.ts";
 
 export interface EtcdRange {
   readonly key: string;
-  /** Exclusive; "": the one key. */
+  /** Exclusive. Empty: only the one key. */
   readonly rangeEnd: string;
 }
 
 /**
- * Where the store's keys are in etcd: `<prefix>/<profile><key>`, and every key begins with a slash. Beside them lies one key
- * of the store's own, the fence. "." and "0" are the bytes before and after "/".
+ * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. One more key,
+ * the fence, belongs to the store itself. "." and "0" are the bytes before and after "/".
  */
 export class KeySpace {
   readonly #prefix: string;
@@ -21,29 +21,29 @@ export class KeySpace {
     this.#root = `${prefix}/${profile}`;
   }
 
-  /** Written to be heard of, where etcd does not tell on request how far a watch has come. */
+  /** Writing this key makes etcd send an event. Used where etcd cannot report a watch's progress on request. */
   get fenceKey(): string {
     return `${this.#root}.`;
   }
 
-  /** All keys, and the fence. */
+  /** All keys of the store, and the fence. */
   get watchedRange(): EtcdRange {
     return { key: `${this.#root}.`, rangeEnd: `${this.#root}0` };
   }
 
-  /** Throws for a key that does not begin with a slash. */
+  /** Throws for a key that does not start with a slash. */
   etcdKey(key: string): string {
     if (!key.startsWith("/")) throw new Error("a key must begin with a slash");
     return this.#root + key;
   }
 
-  /** undefined for what is no key of the store's users. */
+  /** Undefined for a key that does not hold an object. */
   storeKey(etcdKey: string): string | undefined {
     return etcdKey.startsWith(`${this.#root}/`) ? etcdKey.slice(this.#root.length) : undefined;
   }
 
   etcdRange(start: string, end: string): EtcdRange {
-    // One key has a form of its own; kine on PostgreSQL takes no other.
+    // A single key must have its own form: kine on PostgreSQL accepts no other.
     if (end === `${start}\0`) return { key: this.etcdKey(start), rangeEnd: "" };
     return {
       key: this.#root + (byteOrdered(start) < "/" ? "/" : start),
@@ -51,7 +51,7 @@ export class KeySpace {
     };
   }
 
-  /** What lies below the prefix and is not this profile's. */
+  /** Everything below the prefix that does not belong to this profile. */
   foreignRanges(): EtcdRange[] {
     return [
       { key: `${this.#prefix}/`, rangeEnd: `${this.#root}.` },

@@ -1,6 +1,6 @@
 /**
- * Lets many callers share a reading without giving any of them one that began before it asked: while one is under way,
- * all who come wait for the same next one.
+ * Lets many callers share one read. No caller gets a read that started before its call: while a read is in progress,
+ * all new callers wait for the same next one.
  */
 export class SharedReading<T> {
   readonly #perform: () => Promise<T>;
@@ -11,7 +11,7 @@ export class SharedReading<T> {
     this.#perform = perform;
   }
 
-  /** Rejects when its reading, or the one before it, does. */
+  /** Rejects when its read, or the read before it, fails. */
   read(): Promise<T> {
     if (this.#running === undefined) return this.#start();
     this.#next ??= this.#running.then(() => this.#start()).finally(() => (this.#next = undefined));
@@ -19,7 +19,7 @@ export class SharedReading<T> {
   }
 
   #start(): Promise<T> {
-    // From here on the next ones have begun too late to share this reading.
+    // The next read has started: later callers must not share it.
     this.#next = undefined;
     const running = this.#perform().finally(() => {
       if (this.#running === running) this.#running = undefined;

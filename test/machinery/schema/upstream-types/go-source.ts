@@ -49,7 +49,7 @@ interface Found {
 
 function readTypes(source: string, { types, constants, imports }: Found): void {
   let comment: string[] = [];
-  let open: { readonly name: string; readonly markers: Markers; readonly fields: GoField[] } | undefined;
+  let fields: GoField[] | undefined; // of the struct that the line is in
   for (const line of source.split("\n")) {
     const text = line.trim();
     if (text.startsWith("//")) {
@@ -61,17 +61,15 @@ function readTypes(source: string, { types, constants, imports }: Found): void {
     const [, constant, value] = /^(?:const )?(\w+)(?: +\w+)? += "([^"]*)"$/.exec(text) ?? [];
     if (constant !== undefined && value !== undefined) constants.set(constant, value);
     const [, name, underlying] = /^type (\w+) =? ?(.*)$/.exec(line) ?? [];
-    if (open !== undefined) {
-      if (line === "}") {
-        types.set(open.name, open);
-        open = undefined;
-      } else addField(open.fields, text, markersOf(comment));
-    } else if (name !== undefined && underlying === "struct {") {
-      open = { name, markers: markersOf(comment), fields: [] };
+    if (fields !== undefined && line === "}") fields = undefined;
+    else if (fields !== undefined) addField(fields, text, markersOf(comment));
+    else if (name !== undefined && underlying === "struct {") {
+      fields = [];
+      types.set(name, { fields, markers: markersOf(comment) });
     } else if (name !== undefined && underlying !== undefined) {
-      types.set(name, { underlying: underlying.replace(/ *\/\/.*/, ""), markers: markersOf(comment), fields: [] });
+      types.set(name, { underlying: underlying.replace(/ *\/\/.*/, ""), fields: [], markers: markersOf(comment) });
     }
-    if (text !== "" || open !== undefined) comment = []; // a type's markers may be in a comment of their own above it
+    if (text !== "" || fields !== undefined) comment = []; // a type's markers may be in a comment of their own above it
   }
 }
 

@@ -1,3 +1,4 @@
+import { ApiError } from "../../../machinery/api/api-error.ts";
 import { shortened } from "../../../machinery/api/shown-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
@@ -67,10 +68,17 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
         if (request instanceof PkiError || faults.length > 0) {
           return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
         }
-        const issued = await issueOnce(context, { records, stored, request, authority, maximumLifetimeSeconds });
-        if (issued.type === "ended") return fail(stored, { reason: "CertificateEnded", message: endedMessage });
-        const { certificate } = issued;
-        await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+        try {
+          const issued = await issueOnce(context, { records, stored, request, authority, maximumLifetimeSeconds });
+          if (issued.type === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
+          const { certificate } = issued;
+          await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+        } catch (error) {
+          if (!(error instanceof ApiError) || error.code !== 413) throw error;
+          // It will be as large at every other attempt.
+          const message = `the certificate has no room beside the request: ${error.message}`;
+          await fail(stored, { reason: "CertificateTooLarge", message });
+        }
       };
       // Each waits for two writes to be on disk, which all that are under way share.
       const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });

@@ -183,7 +183,12 @@ class FuzzRun {
   }
 
   #goesOn(): boolean {
-    return this.#isAlive() && this.#options.signal?.aborted !== true;
+    return this.#isAlive() && !this.#isInterrupted();
+  }
+
+  /** Ctrl-C reaches the server as well: that it answers no more is no fault then. */
+  #isInterrupted(): boolean {
+    return this.#options.signal?.aborted === true;
   }
 
   #isAlive(): boolean {
@@ -192,7 +197,7 @@ class FuzzRun {
 
   async #tryOut(index: number, request: FuzzRequest, { isAlone = false } = {}): Promise<void> {
     const found = await this.#faultOf(request, { isAlone });
-    if (found === undefined) return;
+    if (found === undefined || this.#isInterrupted()) return;
     const known = this.#finds.get(keyOf(found.fault, request));
     if (known !== undefined) {
       known.count += 1;
@@ -236,6 +241,7 @@ class FuzzRun {
   }
 
   #note({ fault, index }: { readonly fault: string; readonly index: number }): void {
+    if (this.#isInterrupted()) return;
     const known = this.#finds.get(fault);
     if (known === undefined) this.#finds.set(fault, { fault, index, count: 1 });
     else known.count += 1;

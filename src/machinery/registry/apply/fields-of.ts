@@ -14,7 +14,7 @@ export const fieldsOf = (schema: Schema, object: unknown): FieldSet => appliedNo
 
 function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | undefined {
   const shape = shapeOf(schema, value);
-  if (shape.type === "leaf") return {};
+  if (shape.type === "leaf") return emptySet;
   const node: FieldSet = {};
   if (shape.type === "entries") {
     for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
@@ -38,12 +38,13 @@ const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object
  */
 export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
+  if (shape.type === "leaf") return emptySet;
   const node: FieldSet = {};
   if (shape.type === "entries") {
     for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
       node[element] = entries.length > 1 ? {} : everyFieldOf(shape.list.items, entries[0]);
     }
-  } else if (shape.type === "members" && isJsonObject(value)) {
+  } else if (isJsonObject(value)) {
     for (const name in value) {
       node[fieldElement(name)] = everyFieldOf(memberSchemaOf(schema, name), value[name]);
     }

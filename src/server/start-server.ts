@@ -45,6 +45,7 @@ import { reconcilePolicy } from "../features/access/policy/reconcile-policy.ts";
 import { reviewDefinitions, storedDefinitions } from "./served-definitions.ts";
 import { startServerControllers } from "./server-controllers.ts";
 import { openAdmission, ServerRegistries } from "./server-registries.ts";
+import { wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
@@ -225,7 +226,7 @@ async function composeServer(
     }),
   );
   const keeper = { names, registry, client };
-  await despiteOtherReplicas(() => reconcilePolicy(keeper));
+  await despiteOtherReplicas(() => reconcilePolicy(keeper, wellKnownSignerGrants(names)));
   await despiteOtherReplicas(() => createReservedNamespaces(keeper));
 
   const listener = createListener({

@@ -7,6 +7,7 @@ import { csrApproving } from "./requests/csr-approving.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
+import { wellKnownSigners } from "./signers/well-known-signers.ts";
 import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
 import { isDecidedByPolicy } from "./policy/decide-approval.ts";
@@ -29,7 +30,6 @@ export interface CertificateControllersOptions {
 /** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
   const { options, names, policy, authorityFor, server } = given;
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
   const maximumLifetimeSeconds = Math.floor(options["cluster-signing-duration"] / 1000);
   return [
     csrApproving({
@@ -53,7 +53,7 @@ export function certificateControllers(given: CertificateControllersOptions): Co
       intervalMilliseconds: recordIntervalMilliseconds,
     }),
     trustBundlePublisher({
-      signerNames: [apiserverClient, apiserverClientNodeAgent, nodeAgentServing],
+      signerNames: wellKnownSigners.map((signer) => signer.nameIn(names)),
       anchorsFor: (signerName) => authorityFor(signerName)?.anchors ?? [],
       overlapMilliseconds: options["cluster-signing-duration"],
       intervalMilliseconds: bundleIntervalMilliseconds,

@@ -12,6 +12,7 @@ import {
   RuleResolver,
 } from "../../../src/machinery/authorization/authorization.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
+import { wellKnownSignerGrants } from "../../../src/features/certificates/signers/signer-grants.ts";
 
 const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
 const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
@@ -118,7 +119,7 @@ describe("an aggregated role", () => {
 
 for (const names of [platformNames, kubernetesNames]) {
   describe(`the default policy of profile ${names.profile}`, () => {
-    const policy = bootstrapPolicy(names);
+    const policy = bootstrapPolicy(names, wellKnownSignerGrants(names));
     const clusterRoles = new Map(policy.clusterRoles.map((one) => [one.metadata.name ?? "", one]));
     for (const [name, one] of clusterRoles) {
       const rules = aggregateRules(one, policy.clusterRoles);

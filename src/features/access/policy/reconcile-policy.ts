@@ -1,6 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { reconcileBinding, reconcileRole } from "./reconcile.ts";
 import type { ApiClient, ResourceReference } from "../../../machinery/client/api-client.ts";
@@ -14,7 +15,10 @@ export interface PolicyKeeper {
 }
 
 /** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
-export async function reconcilePolicy({ names, registry, client }: PolicyKeeper): Promise<void> {
+export async function reconcilePolicy(
+  { names, registry, client }: PolicyKeeper,
+  signers: readonly SignerGrants[],
+): Promise<void> {
   const group = names.group("rbac.authorization");
   const reference = <T extends ApiObject>(kind: string): ResourceReference<T> => ({
     group,
@@ -25,7 +29,7 @@ export async function reconcilePolicy({ names, registry, client }: PolicyKeeper)
   });
   const roles = client.resource(reference<ClusterRole>("ClusterRole"));
   const bindings = client.resource(reference<RoleBinding>("ClusterRoleBinding"));
-  const policy = bootstrapPolicy(names);
+  const policy = bootstrapPolicy(names, signers);
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;

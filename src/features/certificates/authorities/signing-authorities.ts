@@ -5,7 +5,9 @@ import type { ControllerOptions } from "../../../server/controller-flags.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
-import type { ClusterAuthorities, SignerWord } from "./cluster-authorities.ts";
+import { wellKnownSigners } from "../signers/well-known-signers.ts";
+import type { SignerWord } from "../signers/well-known-signers.ts";
+import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
@@ -27,15 +29,8 @@ export function openAuthorities(
     keyFlag: "cluster-signing-key-file",
     keyFile: options["cluster-signing-key-file"],
   });
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
   const bySigner = new Map(
-    (
-      [
-        [apiserverClient, "apiserver-client"],
-        [apiserverClientNodeAgent, "nodeagent-client"],
-        [nodeAgentServing, "nodeagent-serving"],
-      ] as const
-    ).map(([signerName, word]) => {
+    wellKnownSigners.map(({ word, nameIn }) => {
       const other = fallback(word);
       const opened = openSigningAuthority({
         certificateFlag: `cluster-signing-${word}-cert-file`,
@@ -43,7 +38,7 @@ export function openAuthorities(
         keyFlag: `cluster-signing-${word}-key-file`,
         keyFile: options[`cluster-signing-${word}-key-file`],
       });
-      return [signerName, opened ?? common ?? (() => other)];
+      return [nameIn(names), opened ?? common ?? (() => other)];
     }),
   );
   return (signerName) => bySigner.get(signerName)?.();
@@ -74,7 +69,9 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
     clock,
     overlapMilliseconds: options["cluster-signing-duration"],
   });
-  const clientSigners = [names.signers.apiserverClient, names.signers.apiserverClientNodeAgent];
+  const clientSigners = wellKnownSigners
+    .filter(({ isClientAuthenticating }) => isClientAuthenticating)
+    .map((signer) => signer.nameIn(names));
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const look = (): readonly Certificate[] => {
     const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);

@@ -4,6 +4,7 @@ import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { apiserverClient } from "../signers/apiserver-client.ts";
 
 export interface ClientIdentity {
   readonly user: string;
@@ -33,7 +34,7 @@ export async function requestClientCertificate(
     metadata: { name },
     spec: {
       request: Buffer.from(pem, "utf8").toString("base64"),
-      signerName: names.signers.apiserverClient,
+      signerName: apiserverClient.nameIn(names),
       expirationSeconds,
       usages: ["digital signature", "client auth"],
     },

@@ -2,7 +2,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { wellKnownSigners } from "./signers.ts";
+import { findWellKnownSigner } from "./well-known-signers.ts";
 import { issuingViolations } from "./issue.ts";
 import { serverNameViolations } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
@@ -31,7 +31,6 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
     name: "csrsigning",
     start(context) {
       const { client, clock, informers, names, references } = context;
-      const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));
       const requests = informers.of(references.certificateSigningRequests);
       const records = informers.of(references.issuedCertificates);
       const writer = client.resource(references.certificateSigningRequests);
@@ -48,7 +47,7 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
         const stored = requests.get(name);
         if (stored === undefined || certificateRequestState(stored) !== "approved") return;
         const { signerName, usages = [] } = stored.spec;
-        const signer = signers.get(signerName);
+        const signer = findWellKnownSigner(names, signerName);
         const authority = authorityFor(signerName);
         if (signer === undefined || authority === undefined) return;
 

@@ -1,6 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { RequestRequirements } from "../policy/approval-policy.ts";
 import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
 
@@ -15,7 +16,7 @@ export function subjectFaults(
 ): FailedRequirement[] {
   const { commonName, organizations, relativeNames } = request.subject;
   const attributes = relativeNames.flat();
-  const mayBeReserved = isNodeSigner(names, signerName);
+  const mayBeReserved = findWellKnownSigner(names, signerName)?.certifies === "node";
   const faults: FailedRequirement[] = [];
   const refuse = (field: "commonNames" | "organizations", name: string, why: string): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
@@ -44,9 +45,6 @@ export function subjectFaults(
   }
   return faults;
 }
-
-export const isNodeSigner = ({ signers }: Names, signerName: string): boolean =>
-  signerName === signers.apiserverClientNodeAgent || signerName === signers.nodeAgentServing;
 
 /** Users and groups of the system itself: nodes, accounts, components, administrators. */
 const isReserved = (name: string): boolean => /^\s*system:/i.test(name);

@@ -53,6 +53,13 @@ export function openAuthentication(services: AuthenticationServicesOptions): Aut
   });
 }
 
+/** The CAs of the settings' files whose client certificates are believed: users', and front proxies'. */
+export const clientAuthorityFiles = (options: ServeOptions): Certificate[] =>
+  (["client-ca-file", "requestheader-client-ca-file"] as const).flatMap((flag) => {
+    const file = options[flag];
+    return file === undefined ? [] : readCertificates(flag, file);
+  });
+
 /** With AlwaysAllow everybody who reaches the port would be an administrator: anonymous requests end there, as upstream's. */
 function isAnonymousAllowed({ options, log }: AuthenticationServicesOptions): boolean {
   const isWanted = options["anonymous-auth"];

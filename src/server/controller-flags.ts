@@ -46,6 +46,10 @@ export const controllerFlags = {
   },
   "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
   ...signerFlags,
+  "signer-config": {
+    type: "file",
+    help: "YAML file of signers of your own: names, CAs, rules. Default: none. Read again when it changes.",
+  },
   "approval-policy": {
     type: "file",
     help: "YAML rules that approve or deny certificate requests. Default: none. Read again when it changes.",

@@ -16,7 +16,7 @@ import type { ApprovalPolicy } from "../features/certificates/policy/approval-po
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import { certificateControllers } from "../features/certificates/certificate-controllers.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
-import type { AuthorityFor } from "../features/certificates/authorities/signing-authorities.ts";
+import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
 
 export interface ControllerListOptions {
@@ -27,7 +27,7 @@ export interface ControllerListOptions {
   readonly caCertificates: string;
   /** Left out where the token signing key is not at hand: token Secrets are then not filled here. */
   readonly issueSecretToken?: TokenServices["issueSecretToken"];
-  readonly authorityFor: AuthorityFor;
+  readonly signers: RunningSigners;
   readonly policy: (() => ApprovalPolicy) | undefined;
   /** How clients know the API server. Throws while it is not known. */
   readonly server: () => ServerIdentity;
@@ -40,7 +40,7 @@ export function controllerList(given: ControllerListOptions): Controller[] {
 }
 
 function everyController(given: ControllerListOptions): Controller[] {
-  const { options, names, policy, definitions, caCertificates, issueSecretToken, authorityFor, server } = given;
+  const { options, policy, definitions, caCertificates, issueSecretToken, signers, server } = given;
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
@@ -52,7 +52,7 @@ function everyController(given: ControllerListOptions): Controller[] {
     garbageCollector({ resources: resources.filter(({ resource }) => resource !== "events") }),
     eventCleaner,
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-    ...certificateControllers({ options, names, policy, authorityFor, server }),
+    ...certificateControllers({ options, policy, signers, server }),
   ];
 }
 

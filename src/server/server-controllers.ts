@@ -7,10 +7,9 @@ import { inProcessTransport } from "../machinery/client/in-process-transport.ts"
 import { controllerList } from "./controller-list.ts";
 import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
-import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
 
-export interface ServerControllersOptions extends Omit<ControllerListOptions, "authorityFor"> {
+export interface ServerControllersOptions extends ControllerListOptions {
   readonly options: ServeOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -18,19 +17,18 @@ export interface ServerControllersOptions extends Omit<ControllerListOptions, "a
   /** The controllers' own identity. */
   readonly bearerToken: string;
   readonly issueSecretToken: TokenServices["issueSecretToken"];
-  readonly signing: SigningAuthorities;
 }
 
 /** Runs every loop in this process, through the same chain as everybody, while it holds the loops' lease. */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
-  const { options, names, clock, log, handler, bearerToken, signing } = server;
+  const { options, names, clock, log, handler, bearerToken } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const running = startElectedControllers({
     names,
     client,
     clock,
     log,
-    controllers: controllerList({ ...server, authorityFor: signing.authorityFor }),
+    controllers: controllerList(server),
     isElected: options["leader-elect"],
   });
   return {

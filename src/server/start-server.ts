@@ -25,7 +25,7 @@ import { afterOthersWrites } from "./wait-for-fresh-cache.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openAuditFile } from "./audit-file.ts";
-import { frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
+import { clientAuthorityFiles, frontProxyHeaders, openAuthentication } from "./authentication-services.ts";
 import { openAuthorization } from "./authorization-services.ts";
 import type { AuthorizationServices } from "./authorization-services.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
@@ -45,7 +45,11 @@ import { reconcilePolicy } from "../features/access/policy/reconcile-policy.ts";
 import { reviewDefinitions, storedDefinitions } from "./served-definitions.ts";
 import { startServerControllers } from "./server-controllers.ts";
 import { openAdmission, ServerRegistries } from "./server-registries.ts";
-import { wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
+import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import { grantingWhenChanged } from "./configured-signer-grants.ts";
+import { configuredSignerGrants, wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
@@ -144,6 +148,20 @@ async function composeServer(
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
   const policy = openApprovalPolicy(options["approval-policy"], log);
+  const otherClientAuthorities = clientAuthorityFiles(options);
+  const configuredSigners = openSignerConfiguration({
+    file: options["signer-config"],
+    generated: usesEtcd(options)
+      ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
+      : { type: "allowed", dataDirectory },
+    clientAuthorities: () => [
+      authorities.administrator.certificate,
+      ...signing.clientAuthorities(),
+      ...otherClientAuthorities,
+    ],
+    clock,
+    log,
+  });
   const certificate = openTlsCertificate(options, { authority: authorities.server, clock, log });
 
   const registry: ServerRegistries["find"] = (plural) => registries.find(plural);
@@ -226,7 +244,11 @@ async function composeServer(
     }),
   );
   const keeper = { names, registry, client };
-  await despiteOtherReplicas(() => reconcilePolicy(keeper, wellKnownSignerGrants(names)));
+  const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>
+    despiteOtherReplicas(() =>
+      reconcilePolicy(keeper, [...wellKnownSignerGrants(names), ...configuredSignerGrants(signers)]),
+    );
+  await grantTo(configuredSigners());
   await despiteOtherReplicas(() => createReservedNamespaces(keeper));
 
   const listener = createListener({
@@ -272,7 +294,12 @@ async function composeServer(
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates: certificate.caCertificates,
       issueSecretToken: tokens.issueSecretToken,
-      signing,
+      signers: runningSigners({
+        names,
+        authorityFor: signing.authorityFor,
+        configured: grantingWhenChanged(configuredSigners, { grantTo, log }),
+        maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
+      }),
       policy,
       server: () => certificate.identity(),
     });

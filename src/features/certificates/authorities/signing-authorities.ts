@@ -44,6 +44,10 @@ export function openAuthorities(
   return (signerName) => bySigner.get(signerName)?.();
 }
 
+/** The names of the signers whose certificates authenticate at the API server. */
+export const clientSigners = (names: Names): readonly string[] =>
+  wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
+
 /** A server's signing CAs, and whom it believes because of them. */
 export interface SigningAuthorities {
   readonly authorityFor: AuthorityFor;
@@ -69,12 +73,10 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
     clock,
     overlapMilliseconds: options["cluster-signing-duration"],
   });
-  const clientSigners = wellKnownSigners
-    .filter(({ isClientAuthenticating }) => isClientAuthenticating)
-    .map((signer) => signer.nameIn(names));
+  const clientSignerNames = clientSigners(names);
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const look = (): readonly Certificate[] => {
-    const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);
+    const signing = clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []);
     const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
     retired.observe(current);
     looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
@@ -86,7 +88,7 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
       const authority = authorities(signerName);
       // Who gets a certificate of a new CA may come back with it at once.
       const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
-      if (!isKnown && clientSigners.includes(signerName)) look();
+      if (!isKnown && clientSignerNames.includes(signerName)) look();
       return authority;
     },
     clientAuthorities: () =>

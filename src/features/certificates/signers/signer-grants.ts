@@ -19,3 +19,11 @@ export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
   })),
   { name: names.signers.legacyUnknown, hasApproverRole: true, controllerVerbs: ["sign"] },
 ];
+
+/** The permissions of the controllers for the signers of `--signer-config`. */
+export const configuredSignerGrants = (signers: readonly { readonly name: string }[]): SignerGrants[] =>
+  signers.map(({ name }) => ({
+    name,
+    hasApproverRole: false,
+    controllerVerbs: ["approve", "sign", "attest"] as const,
+  }));

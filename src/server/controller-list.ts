@@ -40,7 +40,8 @@ export function controllerList(given: ControllerListOptions): Controller[] {
 }
 
 function everyController(given: ControllerListOptions): Controller[] {
-  const { options, policy, definitions, caCertificates, issueSecretToken, signers, server } = given;
+  const { options, names, policy, definitions, caCertificates, issueSecretToken, signers, server } = given;
+  const isSigning = enabledControllers(options.controllers).has("csrsigning");
   const resources = definitions.map(referenceTo);
   return [
     defaultServiceAccount,
@@ -52,7 +53,7 @@ function everyController(given: ControllerListOptions): Controller[] {
     garbageCollector({ resources: resources.filter(({ resource }) => resource !== "events") }),
     eventCleaner,
     clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-    ...certificateControllers({ options, policy, signers, server }),
+    ...certificateControllers({ options, names, isSigning, policy, signers, server }),
   ];
 }
 

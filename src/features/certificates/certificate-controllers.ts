@@ -3,6 +3,9 @@ import { certificateInventory } from "./inventory/certificate-inventory.ts";
 import { certificateRecordCleaner } from "./inventory/certificate-record-cleaner.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { csrApproving } from "./requests/csr-approving.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { missingSigner } from "./signers/missing-signer.ts";
+import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
@@ -18,6 +21,9 @@ const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
   readonly options: ControllerOptions;
+  readonly names: Names;
+  /** Whether `csrsigning` is switched on. */
+  readonly isSigning: boolean;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly signers: RunningSigners;
   /** How clients know the API server. Throws while it is not known. */
@@ -26,7 +32,7 @@ export interface CertificateControllersOptions {
 
 /** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { options, policy, signers, server } = given;
+  const { options, names, isSigning, policy, signers, server } = given;
   return [
     csrApproving({
       isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),
@@ -43,6 +49,9 @@ export function certificateControllers(given: CertificateControllersOptions): Co
         ]),
     csrSigning({ findSigner: (signerName) => signers.find(signerName), server }),
     csrCleaner,
+    unsignedRequestReporter({
+      missingSigner: (signerName) => missingSigner(signerName, { names, signers, isSigning }),
+    }),
     certificateInventory,
     certificateRecordCleaner({
       retentionMilliseconds: options["issued-certificate-retention"],

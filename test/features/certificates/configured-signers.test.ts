@@ -13,6 +13,7 @@ import { join, resolve } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
 import { stringify } from "yaml";
 import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
+import type { Event } from "../../../src/features/core/event-schema.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { verifyChain } from "../../../src/pki/certificate-chain.ts";
@@ -193,6 +194,17 @@ describe("a signer of --signer-config", () => {
     await scene.obtain({ ...wish, name: "still", signerName: "example.com/second" });
     rmSync(file);
     await scene.obtain({ ...wish, name: "yet", signerName: "example.com/first" });
+  });
+
+  it("is named in an event on a request for a signer that there is not", async () => {
+    const scene = await start({});
+    await scene.request({ ...serving, name: "nobody", signerName: "platform.io/services" });
+    const event = await until<Event>(
+      scene.client,
+      scene.references.events,
+      ({ involvedObject }) => involvedObject.name === "nobody",
+    );
+    assert.equal(event.reason, "NoSigner");
   });
 
   const refused = async (settings: Readonly<Record<string, unknown>>, wanted: RegExp): Promise<void> => {

@@ -169,12 +169,12 @@ describe("the signer configuration", () => {
   });
 
   it("tells a bounded number of faults, of a bounded length, that a terminal can show", () => {
-    const many = faultsOf(withSigners(...Array(500).fill({ name: "a" })));
+    const many = faultsOf(withSigners(...Array.from({ length: 500 }, () => ({ name: "a" }))));
     assert.equal(many.length, 21);
     assert.match(many.at(-1) ?? "", /^and \d+ more$/);
     const [long = ""] = faultsOfSigner({ [`\u001b[2J${"x".repeat(100_000)}`]: 1 });
     assert.ok(long.length < 1000, String(long.length));
-    assert.doesNotMatch(long, /\u001b/);
+    assert.ok(!long.includes("\u001b"));
   });
 
   it("refuses what YAML can be made to be", () => {

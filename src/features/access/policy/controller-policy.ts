@@ -47,6 +47,8 @@ export function controllerPolicy(
     ...forSigners("sign"),
     // the inventory of issued certificates
     rule(["create"], [names.group("signet")], ["issuedcertificates"]),
+    // events on requests that nobody signs
+    rule(["create"], [""], ["events"]),
     // trust bundles of the signers
     rule(["create"], [certificates], ["clustertrustbundles"]),
     ...forSigners("attest"),

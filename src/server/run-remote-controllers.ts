@@ -10,8 +10,10 @@ import { controllerList } from "./controller-list.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
-import { openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { leaseResource } from "../features/core/index.ts";
+import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
@@ -21,6 +23,15 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   }
   const policy = openApprovalPolicy(options["approval-policy"], log);
   const { client, names, transport } = await connect(flags);
+  // No fallback: the server's CAs are in its data directory alone.
+  const authorityFor = openAuthorities(names, options);
+  const configured = openSignerConfiguration({
+    file: options["signer-config"],
+    generated: { type: "refused", reason: "only signet serve has a data directory: give certificateFile and keyFile" },
+    clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
+    clock: systemClock,
+    log,
+  });
   const server = followServerIdentity(transport, log);
   const running = startElectedControllers({
     names,
@@ -33,8 +44,10 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
       names,
       definitions: storedResources(names),
       caCertificates: transport.caCertificates ?? "",
-      // No fallback: the server's CAs are in its data directory alone.
-      authorityFor: openAuthorities(names, options),
+      signers: runningSigners({
+        ...{ names, authorityFor, configured },
+        maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
+      }),
       policy,
       server: () => server.current(),
     }),

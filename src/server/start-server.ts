@@ -30,6 +30,11 @@ import { ownDataDirectory } from "./own-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
 import { startServerControllers } from "./server-controllers.ts";
+import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import { grantingWhenChanged } from "./configured-signer-grants.ts";
+import { configuredSignerGrants, wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
@@ -53,6 +58,7 @@ import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
 import { waitForFreshCache } from "./wait-for-fresh-cache.ts";
+import { clientAuthorityFiles } from "../features/access/feature.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -120,6 +126,20 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
   const policy = openApprovalPolicy(options["approval-policy"], log);
+  const otherClientAuthorities = clientAuthorityFiles(accessConfig);
+  const configuredSigners = openSignerConfiguration({
+    file: options["signer-config"],
+    generated: usesEtcd(options)
+      ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
+      : { type: "allowed", dataDirectory },
+    clientAuthorities: () => [
+      authorities.administrator.certificate,
+      ...signing.clientAuthorities(),
+      ...otherClientAuthorities,
+    ],
+    clock,
+    log,
+  });
   const certificate = opening.adopt(
     openTlsCertificate(options, { authority: authorities.server, clock, log }),
     (opened) => opened.stop(),
@@ -204,7 +224,11 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     new ApiClient(inProcessTransport(handler, { bearerToken: loopback.issue(serverUser) })),
     (opened) => opened.close(),
   );
-  await retryOnConflict(() => access.prepare(client));
+  const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>
+    retryOnConflict(() =>
+      access.prepare(client, [...wellKnownSignerGrants(names), ...configuredSignerGrants(signers)]),
+    );
+  await grantTo(configuredSigners());
   await retryOnConflict(() => core.prepare(client));
 
   const listener = opening.adopt(
@@ -250,7 +274,12 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates,
       issueSecretToken: accounts.tokens.issueSecretToken,
-      signing,
+      signers: runningSigners({
+        names,
+        authorityFor: signing.authorityFor,
+        configured: grantingWhenChanged(configuredSigners, { grantTo, log }),
+        maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
+      }),
       policy,
       server: () => certificate.identity(),
     });

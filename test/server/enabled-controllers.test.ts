@@ -7,6 +7,7 @@ import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { controllerList } from "../../src/server/controller-list.ts";
 import { enabledControllers } from "../../src/server/enabled-controllers.ts";
+import { runningSigners } from "../../src/features/certificates/signers/running-signers.ts";
 import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
 import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
@@ -24,7 +25,10 @@ describe("--controllers", () => {
       definitions: [],
       caCertificates: "PEM",
       issueSecretToken: () => "",
-      authorityFor: () => undefined,
+      signers: runningSigners({
+        ...{ names, authorityFor: () => undefined, configured: () => [] },
+        maximumLifetimeSeconds: 3600,
+      }),
       policy: () => ({ rules: [] }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
     });

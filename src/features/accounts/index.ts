@@ -1,1 +1,2 @@
 export { serviceAccountResource } from "./resources.ts";
+export { token } from "./commands.ts";

@@ -3,3 +3,4 @@ export {
   clusterTrustBundleResource,
   issuedCertificateResource,
 } from "./resources.ts";
+export { certificates, csr, requestClientCertificate, trust } from "./commands.ts";

@@ -5,7 +5,9 @@ import type { ControllerOptions } from "../../../server/controller-flags.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
-import type { ClusterAuthorities, SignerWord } from "./cluster-authorities.ts";
+import { wellKnownSigners } from "../signers/well-known-signers.ts";
+import type { SignerWord } from "../signers/well-known-signers.ts";
+import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
@@ -27,15 +29,8 @@ export function openAuthorities(
     keyFlag: "cluster-signing-key-file",
     keyFile: options["cluster-signing-key-file"],
   });
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
   const bySigner = new Map(
-    (
-      [
-        [apiserverClient, "apiserver-client"],
-        [apiserverClientNodeAgent, "nodeagent-client"],
-        [nodeAgentServing, "nodeagent-serving"],
-      ] as const
-    ).map(([signerName, word]) => {
+    wellKnownSigners.map(({ word, nameIn }) => {
       const other = fallback(word);
       const opened = openSigningAuthority({
         certificateFlag: `cluster-signing-${word}-cert-file`,
@@ -43,11 +38,15 @@ export function openAuthorities(
         keyFlag: `cluster-signing-${word}-key-file`,
         keyFile: options[`cluster-signing-${word}-key-file`],
       });
-      return [signerName, opened ?? common ?? (() => other)];
+      return [nameIn(names), opened ?? common ?? (() => other)];
     }),
   );
   return (signerName) => bySigner.get(signerName)?.();
 }
+
+/** The names of the signers whose certificates authenticate at the API server. */
+export const clientSigners = (names: Names): readonly string[] =>
+  wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
 
 /** A server's signing CAs, and whom it believes because of them. */
 export interface SigningAuthorities {
@@ -74,10 +73,10 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
     clock,
     overlapMilliseconds: options["cluster-signing-duration"],
   });
-  const clientSigners = [names.signers.apiserverClient, names.signers.apiserverClientNodeAgent];
+  const clientSignerNames = clientSigners(names);
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const look = (): readonly Certificate[] => {
-    const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);
+    const signing = clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []);
     const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
     retired.observe(current);
     looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
@@ -89,7 +88,7 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
       const authority = authorities(signerName);
       // Who gets a certificate of a new CA may come back with it at once.
       const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
-      if (!isKnown && clientSigners.includes(signerName)) look();
+      if (!isKnown && clientSignerNames.includes(signerName)) look();
       return authority;
     },
     clientAuthorities: () =>

@@ -4,6 +4,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { nodeClientSubresources } from "../signers/is-node-client.ts";
 import type { NodeClientSubresource } from "../signers/is-node-client.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
@@ -47,7 +48,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
     });
     const add = (request: CertificateSigningRequest): void => {
       // Other signers' requests are not even parsed.
-      if (request.spec.signerName !== names.signers.apiserverClientNodeAgent) return;
+      if (findWellKnownSigner(names, request.spec.signerName)?.isApprovedAutomatically !== true) return;
       if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
     };
     requests.addHandler({ onAdd: add, onUpdate: add });

@@ -4,11 +4,10 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { wellKnownSigners } from "./signers.ts";
 import { issuingViolations } from "./issue.ts";
 import { serverNameViolations } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
-import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState } from "../requests/certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
@@ -17,24 +16,21 @@ import { withCondition } from "../requests/with-condition.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface CsrSigningOptions {
-  /** The CA of a signer, read at each signature: its files may have changed. Undefined: that signer is not run here. */
-  authorityFor(signerName: string): SigningAuthority | undefined;
+  /** Asked at each signature: files may have changed. Undefined: that signer is not run here. */
+  findSigner(signerName: string): RunningSigner | undefined;
   /** How clients know the API server: no CA that they believe signs its names. Throws while it is not known. */
   readonly server: () => ServerIdentity;
-  /** The longest validity, in seconds. */
-  readonly maximumLifetimeSeconds: number;
 }
 
 const endedMessage =
   "the certificate that was issued for this request ended before it could be handed out: make a new request";
 
-/** Signs approved requests of the well-known signers, and fails those that break their signer's rules. */
-export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: CsrSigningOptions): Controller {
+/** Signs approved requests of the signers that run here, and fails those that break their signer's rules. */
+export function csrSigning({ findSigner, server }: CsrSigningOptions): Controller {
   return {
     name: "csrsigning",
     start(context) {
       const { client, clock, informers, names } = context;
-      const signers = new Map(wellKnownSigners(names).map((signer) => [signer.name, signer]));
       const requests = informers.of(certificateSigningRequestResource(names));
       const records = informers.of(issuedCertificateResource(names));
       const writer = client.resource(certificateSigningRequestResource(names));
@@ -52,9 +48,9 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
         const stored = requests.get(name);
         if (stored === undefined || certificateRequestState(stored) !== "approved") return;
         const { signerName, usages = [] } = stored.spec;
-        const signer = signers.get(signerName);
-        const authority = authorityFor(signerName);
-        if (signer === undefined || authority === undefined) return;
+        const signer = findSigner(signerName);
+        if (signer === undefined) return;
+        const { authority, lifetime } = signer;
 
         const request = parse(stored.spec.request ?? "");
         const faults =
@@ -69,7 +65,7 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
           return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
         }
         try {
-          const issued = await issueOnce(context, { records, stored, request, authority, maximumLifetimeSeconds });
+          const issued = await issueOnce(context, { records, stored, request, authority, lifetime });
           if (issued.type === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
           const { certificate } = issued;
           await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });

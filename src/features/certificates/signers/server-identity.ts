@@ -47,6 +47,12 @@ const isIssuedBy = ({ rawIssuer, authorityKeyId }: Certificate, { rawSubject, su
   rawIssuer.equals(rawSubject) &&
   (subjectKeyId === undefined || authorityKeyId === undefined || authorityKeyId.equals(subjectKeyId));
 
+/** Whether who believes one of `anchors` believes what a CA signs: it is one of them, or one of them signed it. */
+export const isBelievedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
+  path.some((authority) =>
+    anchors.some((anchor) => anchor.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(authority, anchor)),
+  );
+
 /**
  * Why a CA must not sign names for a server, one sentence each, whoever approved: its certificates would be taken for the API
  * server's own.

@@ -1,5 +1,30 @@
 import { controllerNames } from "../machinery/api/controller-names.ts";
+import { kubernetesNames, platformNames } from "../machinery/api/names.ts";
+import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
+import type { SignerWord } from "../features/certificates/signers/well-known-signers.ts";
 import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
+
+interface FileFlag {
+  readonly type: "file";
+  readonly help: string;
+}
+
+type SignerFlags = Readonly<Record<`cluster-signing-${SignerWord}-${"cert" | "key"}-file`, FileFlag>>;
+
+/** `signer-name` of `example.com/signer-name`. */
+const pathOf = (signerName: string): string => signerName.slice(signerName.indexOf("/") + 1);
+
+const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (readonly [string, FileFlag])[] => {
+  const [name, upstreamName] = [platformNames, kubernetesNames].map((names) => pathOf(signer.nameIn(names)));
+  const help = `The same for the signer ${name} (${upstreamName}) alone.`;
+  return [
+    [`cluster-signing-${signer.word}-cert-file`, { type: "file", help }],
+    [`cluster-signing-${signer.word}-key-file`, { type: "file", help: "PEM private key of that CA." }],
+  ];
+};
+
+// `fromEntries` forgets which keys there are: two of each word.
+const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
 /** The settings of the loops, most of them for certificates: of `signet serve`, and of `signet controllers`. */
 export const controllerFlags = {
@@ -20,21 +45,11 @@ export const controllerFlags = {
     help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory. Read again when it changes.",
   },
   "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
-  "cluster-signing-apiserver-client-cert-file": {
+  ...signerFlags,
+  "signer-config": {
     type: "file",
-    help: "The same for the signer apiserver-client (kube-apiserver-client) alone.",
+    help: "YAML file of signers of your own: names, CAs, rules. Default: none. Read again when it changes.",
   },
-  "cluster-signing-apiserver-client-key-file": { type: "file", help: "PEM private key of that CA." },
-  "cluster-signing-nodeagent-client-cert-file": {
-    type: "file",
-    help: "The same for the signer apiserver-client-nodeagent (kube-apiserver-client-kubelet) alone.",
-  },
-  "cluster-signing-nodeagent-client-key-file": { type: "file", help: "PEM private key of that CA." },
-  "cluster-signing-nodeagent-serving-cert-file": {
-    type: "file",
-    help: "The same for the signer nodeagent-serving (kubelet-serving) alone.",
-  },
-  "cluster-signing-nodeagent-serving-key-file": { type: "file", help: "PEM private key of that CA." },
   "approval-policy": {
     type: "file",
     help: "YAML rules that approve or deny certificate requests. Default: none. Read again when it changes.",

@@ -14,6 +14,7 @@ import { leaseResource } from "../features/core/index.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import { certificateSettings } from "../features/certificates/settings.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
@@ -21,12 +22,13 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
   if (enabledControllers(options.controllers).size === 0) {
     throw new UsageError("--controllers switches every controller off: there is nothing to run");
   }
-  const policy = openApprovalPolicy(options["approval-policy"], log);
+  const certificateConfig = certificateSettings(options);
+  const policy = openApprovalPolicy(certificateConfig.approvalPolicyFile, log);
   const { client, names, transport } = await connect(flags);
   // No fallback: the server's CAs are in its data directory alone.
-  const authorityFor = openAuthorities(names, options);
+  const authorityFor = openAuthorities(names, certificateConfig);
   const configured = openSignerConfiguration({
-    file: options["signer-config"],
+    file: certificateConfig.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: give certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
     clock: systemClock,
@@ -41,12 +43,15 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
     log,
     controllers: controllerList({
       options,
+      certificates: certificateConfig,
       names,
       definitions: storedResources(names),
       caCertificates: transport.caCertificates ?? "",
       signers: runningSigners({
-        ...{ names, authorityFor, configured },
-        maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
+        names,
+        authorityFor,
+        configured,
+        maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
       }),
       policy,
       server: () => server.current(),

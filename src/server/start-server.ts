@@ -59,6 +59,7 @@ import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
 import { waitForFreshCache } from "./wait-for-fresh-cache.ts";
 import { clientAuthorityFiles } from "../features/access/feature.ts";
+import { certificateSettings } from "../features/certificates/settings.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -113,6 +114,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   } = given;
   const names = namesFor(options.profile as Profile);
   const accessConfig = accessSettings(options);
+  const certificateConfig = certificateSettings(options);
   // A wrong setting is told before anything is made.
   enabledControllers(options.controllers);
   checkImpersonationOnly(accessConfig.impersonationOnly, names);
@@ -124,11 +126,17 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const store = opening.adopt(given.store ?? (await openStore(options)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const authorities = openClusterAuthorities(dataDirectory, clock);
-  const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
-  const policy = openApprovalPolicy(options["approval-policy"], log);
+  const signing = openSigningAuthorities({
+    settings: certificateConfig,
+    dataDirectory,
+    names,
+    clock,
+    own: authorities.ofSigner,
+  });
+  const policy = openApprovalPolicy(certificateConfig.approvalPolicyFile, log);
   const otherClientAuthorities = clientAuthorityFiles(accessConfig);
   const configuredSigners = openSignerConfiguration({
-    file: options["signer-config"],
+    file: certificateConfig.signerConfigurationFile,
     generated: usesEtcd(options)
       ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
       : { type: "allowed", dataDirectory },
@@ -266,6 +274,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     if (enabledControllers(options.controllers).size === 0) return;
     const controllers = startServerControllers({
       options,
+      certificates: certificateConfig,
       names,
       clock,
       log,
@@ -278,7 +287,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
         names,
         authorityFor: signing.authorityFor,
         configured: grantingWhenChanged(configuredSigners, { grantTo, log }),
-        maximumLifetimeSeconds: Math.floor(options["cluster-signing-duration"] / 1000),
+        maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
       }),
       policy,
       server: () => certificate.identity(),

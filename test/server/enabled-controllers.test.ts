@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { controllerNames } from "../../src/machinery/api/controller-names.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { certificateSettings } from "../../src/features/certificates/settings.ts";
 import { controllerFlags } from "../../src/server/controller-flags.ts";
 import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
@@ -19,14 +20,18 @@ const everyOneBut = (...off: readonly string[]): string[] => controllerNames.fil
 
 describe("--controllers", () => {
   it("speaks of the loops that there are", () => {
+    const options = resolveFlags(controllerFlags, { commandLine: {}, file: {} });
     const list = controllerList({
-      options: resolveFlags(controllerFlags, { commandLine: {}, file: {} }),
+      options,
+      certificates: certificateSettings(options),
       names,
       definitions: [],
       caCertificates: "PEM",
       issueSecretToken: () => "",
       signers: runningSigners({
-        ...{ names, authorityFor: () => undefined, configured: () => [] },
+        names,
+        authorityFor: () => undefined,
+        configured: () => [],
         maximumLifetimeSeconds: 3600,
       }),
       policy: () => ({ rules: [] }),

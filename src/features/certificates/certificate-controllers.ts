@@ -1,4 +1,4 @@
-import type { ControllerOptions } from "../../server/controller-flags.ts";
+import type { CertificateSettings } from "./settings.ts";
 import { certificateInventory } from "./inventory/certificate-inventory.ts";
 import { certificateRecordCleaner } from "./inventory/certificate-record-cleaner.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -20,7 +20,7 @@ const bundleIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
-  readonly options: ControllerOptions;
+  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
   readonly names: Names;
   /** Whether `csrsigning` is switched on. */
   readonly isSigning: boolean;
@@ -32,7 +32,7 @@ export interface CertificateControllersOptions {
 
 /** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { options, names, isSigning, policy, signers, server } = given;
+  const { settings, names, isSigning, policy, signers, server } = given;
   return [
     csrApproving({
       isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),
@@ -54,7 +54,7 @@ export function certificateControllers(given: CertificateControllersOptions): Co
     }),
     certificateInventory,
     certificateRecordCleaner({
-      retentionMilliseconds: options["issued-certificate-retention"],
+      retentionMilliseconds: settings.recordRetentionMilliseconds,
       intervalMilliseconds: recordIntervalMilliseconds,
     }),
     trustBundlePublisher({

@@ -1,8 +1,7 @@
-import { controllerNames } from "../machinery/api/controller-names.ts";
-import { kubernetesNames, platformNames } from "../machinery/api/names.ts";
-import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
-import type { SignerWord } from "../features/certificates/signers/well-known-signers.ts";
-import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
+import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
+import { wellKnownSigners } from "./signers/well-known-signers.ts";
+import type { SignerWord } from "./signers/well-known-signers.ts";
+import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
 
 interface FileFlag {
   readonly type: "file";
@@ -26,15 +25,8 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
 // `fromEntries` forgets which keys there are: two of each word.
 const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
-/** The settings of the loops, most of them for certificates: of `signet serve`, and of `signet controllers`. */
-export const controllerFlags = {
-  controllers: {
-    type: "strings",
-    default: ["*"],
-    help:
-      "The controllers to run in this process: * is every one, NAME switches one on, -NAME off; false is none. " +
-      `Names: ${controllerNames.join(", ")}.`,
-  },
+/** Of `signet serve`, and of `signet controllers`. */
+export const certificateFlags = {
   "cluster-signing-duration": {
     type: "duration",
     default: "8760h",
@@ -59,11 +51,40 @@ export const controllerFlags = {
     default: "720h",
     help: "How long the record of a certificate is kept after the certificate has ended.",
   },
-  "leader-elect": {
-    type: "boolean",
-    default: true,
-    help: "Run the controllers only while holding their Lease, so that of several servers one does.",
-  },
 } as const satisfies Flags;
 
-export type ControllerOptions = FlagValues<typeof controllerFlags>;
+/** A CA as two files of settings, with the names of the flags for messages. */
+export interface AuthorityFiles {
+  readonly certificateFlag: string;
+  readonly certificateFile: string | undefined;
+  readonly keyFlag: string;
+  readonly keyFile: string | undefined;
+}
+
+export interface CertificateSettings {
+  readonly maximumLifetimeMilliseconds: number;
+  /** The CA of every signer that has none of its own. */
+  readonly authority: AuthorityFiles;
+  readonly authorityOf: (signer: SignerWord) => AuthorityFiles;
+  /** Signers of the operator's own. */
+  readonly signerConfigurationFile: string | undefined;
+  readonly approvalPolicyFile: string | undefined;
+  readonly recordRetentionMilliseconds: number;
+}
+
+export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
+  const authorityFiles = (prefix: "cluster-signing" | `cluster-signing-${SignerWord}`): AuthorityFiles => ({
+    certificateFlag: `${prefix}-cert-file`,
+    certificateFile: values[`${prefix}-cert-file`],
+    keyFlag: `${prefix}-key-file`,
+    keyFile: values[`${prefix}-key-file`],
+  });
+  return {
+    maximumLifetimeMilliseconds: values["cluster-signing-duration"],
+    authority: authorityFiles("cluster-signing"),
+    authorityOf: (signer) => authorityFiles(`cluster-signing-${signer}`),
+    signerConfigurationFile: values["signer-config"],
+    approvalPolicyFile: values["approval-policy"],
+    recordRetentionMilliseconds: values["issued-certificate-retention"],
+  };
+}

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ControllerOptions } from "../../../server/controller-flags.ts";
+import type { CertificateSettings } from "../settings.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
@@ -15,29 +15,19 @@ import { openSigningAuthority } from "./signing-authority-files.ts";
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 /**
- * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for files
- * that can't be used.
+ * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for
+ * files that can't be used.
  */
 export function openAuthorities(
   names: Names,
-  options: ControllerOptions,
+  settings: CertificateSettings,
   fallback: (word: SignerWord) => SigningAuthority | undefined = () => undefined,
 ): AuthorityFor {
-  const common = openSigningAuthority({
-    certificateFlag: "cluster-signing-cert-file",
-    certificateFile: options["cluster-signing-cert-file"],
-    keyFlag: "cluster-signing-key-file",
-    keyFile: options["cluster-signing-key-file"],
-  });
+  const common = openSigningAuthority(settings.authority);
   const bySigner = new Map(
     wellKnownSigners.map(({ word, nameIn }) => {
       const other = fallback(word);
-      const opened = openSigningAuthority({
-        certificateFlag: `cluster-signing-${word}-cert-file`,
-        certificateFile: options[`cluster-signing-${word}-cert-file`],
-        keyFlag: `cluster-signing-${word}-key-file`,
-        keyFile: options[`cluster-signing-${word}-key-file`],
-      });
+      const opened = openSigningAuthority(settings.authorityOf(word));
       return [nameIn(names), opened ?? common ?? (() => other)];
     }),
   );
@@ -59,19 +49,21 @@ export interface SigningAuthorities {
 const lookMilliseconds = 1000;
 
 export interface ServerAuthorityOptions {
-  readonly options: ControllerOptions & { readonly "data-dir": string };
+  readonly settings: CertificateSettings;
+  readonly dataDirectory: string;
   readonly names: Names;
   readonly clock: Clock;
   /** The data directory's CAs, which sign where no files are given. */
   readonly own: ClusterAuthorities["ofSigner"];
 }
 
-export function openSigningAuthorities({ options, names, clock, own }: ServerAuthorityOptions): SigningAuthorities {
-  const authorities = openAuthorities(names, options, (word) => rootSigningAuthority(own[word]));
+export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
+  const { settings, dataDirectory, names, clock, own } = options;
+  const authorities = openAuthorities(names, settings, (word) => rootSigningAuthority(own[word]));
   const retired = new RetiredAuthorities({
-    file: join(options["data-dir"], "client-authorities.json"),
+    file: join(dataDirectory, "client-authorities.json"),
     clock,
-    overlapMilliseconds: options["cluster-signing-duration"],
+    overlapMilliseconds: settings.maximumLifetimeMilliseconds,
   });
   const clientSignerNames = clientSigners(names);
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;

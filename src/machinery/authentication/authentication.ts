@@ -2,6 +2,7 @@ import { unauthorized } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { VerifyToken } from "../../features/accounts/tokens/service-account-tokens.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { bearerToken } from "./bearer-token.ts";
@@ -60,6 +61,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       let isRefused = false;
       for (const authenticate of chain) {
         const answer = authenticate(request);
+        if (answer.outcome === "refused") currentTrace()?.note(`refused: ${answer.message}`);
         if (answer.outcome === "authenticated") return withAuthenticatedGroup(answer.user);
         isRefused ||= answer.outcome === "refused";
       }

@@ -5,6 +5,7 @@ import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
 import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
 import { toYaml } from "./yaml.ts";
@@ -33,6 +34,7 @@ export function textResponse(
 
 /** A failure as a Status in the format that the request accepts, else in JSON. Never throws. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
+  currentTrace()?.refused(error);
   try {
     return statusResponse(error, request);
   } catch {

@@ -39,18 +39,22 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
       const fail = async (
         stored: CertificateSigningRequest,
         { reason, message }: { readonly reason: string; readonly message: string },
-      ): Promise<void> => {
+      ): Promise<string> => {
         const failed = withCondition(stored, { type: "Failed", reason, message }, clock.now());
         await writer.update(failed, { subresource: "status" });
+        return `failed the request: ${reason}`;
       };
 
-      const reconcile = async (name: string): Promise<void> => {
+      const reconcile = async (name: string): Promise<string> => {
         const stored = requests.get(name);
-        if (stored === undefined || certificateRequestState(stored) !== "approved") return;
+        if (stored === undefined) return "nothing to do: the request is gone";
+        const state = certificateRequestState(stored);
+        if (state !== "approved") return `nothing to do: the request is ${state}`;
         const { signerName, usages = [] } = stored.spec;
         const signer = signers.get(signerName);
         const authority = authorityFor(signerName);
-        if (signer === undefined || authority === undefined) return;
+        if (signer === undefined) return "nothing to do: another program signs for this signer";
+        if (authority === undefined) return "nothing to do: the signer has no CA here";
 
         const request = parse(stored.spec.request ?? "");
         const faults =
@@ -68,6 +72,7 @@ export function csrSigning({ authorityFor, server, maximumLifetimeSeconds }: Csr
         if (issued.type === "ended") return fail(stored, { reason: "CertificateEnded", message: endedMessage });
         const { certificate } = issued;
         await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+        return "signed the request";
       };
       // Each waits for two writes to be on disk, which all that are under way share.
       const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import type { ApiError } from "../api/api-error.ts";
+import { shortened } from "../api/shown-value.ts";
 
 /** The steps of a request, in the order in which they usually run. A write that is tried again repeats some. */
 export type StepName =
@@ -50,6 +51,8 @@ export const requestChannel = channel("signet:request");
 /** A deletion of a whole collection has thousands: those after this many count as one. */
 const maximumSteps = 64;
 const maximumFields = 8;
+/** Of what one step decided. */
+const maximumCharacters = 512;
 
 const running = new AsyncLocalStorage<RequestTrace>();
 
@@ -77,13 +80,13 @@ export class RequestTrace {
   /** Says what the current step decided, in place of what it said before. Never a secret. */
   decided(text: string): void {
     const current = this.#steps.at(-1);
-    if (current !== undefined && !this.#isPublished) current.decided = text;
+    if (current !== undefined && !this.#isPublished) current.decided = shortened(text, maximumCharacters);
   }
 
   /** Adds to what the current step decided. */
   note(text: string): void {
     const before = this.#steps.at(-1)?.decided ?? "";
-    this.decided(before === "" ? text : `${before}; ${text}`);
+    this.decided(before === "" ? text : `${shortened(before, maximumCharacters / 4)}; ${text}`);
   }
 
   /** The current step ended the request. The error's message is left out: it may quote what was sent. */

@@ -17,7 +17,7 @@ import type { ParsedRequestInfo } from "./parse-request-info.ts";
 import { requestUri } from "./request-uri.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
-import { addWarnings } from "./warning-header.ts";
+import { addWarnings } from "./warnings.ts";
 
 type Eventually<T> = T | Promise<T>;
 

@@ -5,9 +5,10 @@ import type { ControllerName } from "../api/controller-names.ts";
 import type { ResourceReferences } from "../client/resource-references.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
+import type { Schedule } from "../api/schedule.ts";
 import { explained } from "../tracing/loop-trace.ts";
 import { WorkQueue } from "./work-queue.ts";
-import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
+import type { WorkQueueOptions } from "./work-queue.ts";
 
 /** What every loop is given. Loops speak to the server through the client alone. */
 export interface ControllerContext {

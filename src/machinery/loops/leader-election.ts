@@ -1,9 +1,9 @@
 import { ApiError } from "../api/api-error.ts";
 import type { Clock } from "../api/clock.ts";
+import type { Schedule } from "../api/schedule.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { Lease } from "../../features/core/leases.ts";
 import type { ControllerLog } from "./controller.ts";
-import type { Schedule } from "./work-queue.ts";
 
 export interface LeaderElectionOptions {
   readonly leases: ResourceClient<Lease>;

@@ -1,11 +1,5 @@
-/** Starts a timer and returns what cancels it: injected, so that tests decide when time passes. */
-export type Schedule = (run: () => void, milliseconds: number) => () => void;
-
-export const systemSchedule: Schedule = (run, milliseconds) => {
-  const timer = setTimeout(run, milliseconds);
-  timer.unref();
-  return () => clearTimeout(timer);
-};
+import { systemSchedule } from "../api/schedule.ts";
+import type { Schedule } from "../api/schedule.ts";
 
 export interface WorkQueueOptions {
   /** Brings the thing that the key names into the wanted state. Throwing retries it, later each time. */

@@ -16,7 +16,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
-import type { Warnings } from "./warnings.ts";
+import type { Warnings } from "../warnings.ts";
 
 /** The kind that a body must be of. */
 export interface ExpectedKind {

@@ -21,8 +21,7 @@ import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
-import { requestCaller } from "./request-caller.ts";
-import { requestManager } from "./request-manager.ts";
+import { requestCaller, requestManager } from "./request-caller.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
 /** POST: a new object, or the answer of a subresource that is only created. */

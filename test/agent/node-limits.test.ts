@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { signingRequest } from "../../src/agent/write-signing-request.ts";
+import { signingRequest } from "../../src/agent/request-certificate.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";

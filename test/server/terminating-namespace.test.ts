@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
-import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

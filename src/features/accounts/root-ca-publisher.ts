@@ -22,12 +22,18 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
       };
       const queue = controllerQueue(this.name, context, async (name) => {
         const namespace = namespaces.get(name);
-        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
+        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
+          return "nothing to do: the namespace is gone or being deleted";
+        }
         const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
         const inNamespace = client.resource(configMapResource(names), name);
-        if (current === undefined) await ignoring([409], inNamespace.create(wanted));
-        else if (!isAsWanted(current, caCertificates))
-          await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        if (current === undefined) {
+          await ignoring([409], inNamespace.create(wanted));
+          return "created the ConfigMap";
+        }
+        if (isAsWanted(current, caCertificates)) return "nothing to do: the ConfigMap is current";
+        await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        return "corrected the ConfigMap";
       });
       namespaces.addHandler({
         onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

@@ -28,17 +28,21 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
 
       const queue = controllerQueue(this.name, context, async (key) => {
         const secret = secrets.get(key);
-        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) return;
+        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) {
+          return "nothing to do: the secret is gone, being deleted, or not of this type";
+        }
         const namespace = secret.metadata.namespace ?? "";
         const account = await findAccount(secret, namespace);
         const inNamespace = client.resource(secretResource(names), namespace);
         if (account === undefined) {
           const { uid = "", resourceVersion = "" } = secret.metadata;
           await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
-          return;
+          return "removed the secret: its account is gone";
         }
         const filled = fill(secret, account, namespace);
-        if (filled !== undefined) await inNamespace.update(filled);
+        if (filled === undefined) return "nothing to do: the secret is filled";
+        await inNamespace.update(filled);
+        return "filled the secret";
       });
 
       /** The account as it is on the server where the local copy does not have it: it may just have been created. */

@@ -25,11 +25,15 @@ export const eventCleaner: Controller = {
     const events = informers.of(eventResource(names));
     const queue = controllerQueue(this.name, context, async (key) => {
       const event = events.get(key);
-      if (event === undefined) return;
+      if (event === undefined) return "nothing to do: the event is gone";
       const wait = eventRemovalTime(event) - clock.now();
-      if (wait > 0) return queue.addAfter(key, Math.min(wait, keptMilliseconds));
+      if (wait > 0) {
+        queue.addAfter(key, Math.min(wait, keptMilliseconds));
+        return `waits: its time comes in ${Math.ceil(wait / 1000)} s`;
+      }
       const { namespace = "", name = "", uid = "" } = event.metadata;
       await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
+      return "removed the event: its time has come";
     });
     // What a later update says is read when the time has come.
     events.addHandler({

@@ -205,7 +205,6 @@ describe("csrsigning, whatever fails", () => {
 
   it("fails a request whose certificate ended before it was handed out, and does not sign again", async () => {
     await approved("late");
-    let now = Date.now();
     const { promise, resolve } = Promise.withResolvers<void>();
     const next = way();
     const first = start({
@@ -218,7 +217,8 @@ describe("csrsigning, whatever fails", () => {
     });
     await promise;
     await first.stop();
-    now += 3_600_000;
+    // After the signature: the certificate's hour began at most now.
+    const now = Date.now() + 3_600_000;
     const second = start(way(), () => now);
     const failed = await scene.settled("late", (request) => conditionOf(request, "Failed") !== undefined);
     await second.stop();

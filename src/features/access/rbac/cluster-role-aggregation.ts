@@ -17,9 +17,11 @@ export function clusterRoleAggregation({
       const roles = informers.of(clusterRoleResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const role = roles.get(name);
-        if (role?.aggregationRule === undefined) return;
+        if (role?.aggregationRule === undefined) return "nothing to do: the role aggregates no others";
         const rules = aggregateRules(role, roles.list());
-        if (rules !== undefined) await client.resource(clusterRoleResource(names)).update({ ...role, rules });
+        if (rules === undefined) return "nothing to do: the rules are current";
+        await client.resource(clusterRoleResource(names)).update({ ...role, rules });
+        return "updated the rules";
       });
       /** Any change of any role may change what an aggregating one selects. */
       const addAggregating = (): void => {

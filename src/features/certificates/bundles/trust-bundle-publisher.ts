@@ -37,7 +37,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         queue.addAfter(signerName, options.intervalMilliseconds);
         addNewSigners();
         const anchors = options.anchorsFor(signerName);
-        if (anchors.length === 0) return;
+        if (anchors.length === 0) return "nothing to do: the signer has no CA here";
         const writer = client.resource(clusterTrustBundleResource(names));
         const existing = bundles.get(bundleName(signerName));
         const wanted = publishedAnchors({
@@ -61,8 +61,13 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
             trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
           },
         };
-        if (existing === undefined) await ignoring([409], writer.create(bundle));
-        else if (!isSame(existing, bundle, retiredKey)) await writer.update(bundle);
+        if (existing === undefined) {
+          await ignoring([409], writer.create(bundle));
+          return "published the signer's CA in a new bundle";
+        }
+        if (isSame(existing, bundle, retiredKey)) return "nothing to do: the bundle is current";
+        await writer.update(bundle);
+        return "updated the bundle";
       });
       const known = new Set<string>();
       const addNewSigners = (): void => {

@@ -39,11 +39,17 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
 
       const queue = controllerQueue(this.name, context, async (name) => {
         const request = requests.get(name);
-        if (request === undefined || certificateRequestState(request) !== "pending") return;
+        if (request === undefined) return "nothing to do: the request is gone";
+        const state = certificateRequestState(request);
+        if (state !== "pending") return `nothing to do: the request is ${state}`;
         const decision = await decide(request);
-        if (decision.type === "undecided") return queue.addAfter(name, options.intervalMilliseconds);
+        if (decision.type === "undecided") {
+          queue.addAfter(name, options.intervalMilliseconds);
+          return "waits: no rule of the approval policy decides on it";
+        }
         const decided = withCondition(request, approvalCondition(decision), clock.now());
         await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
+        return `${decision.type} by the rule ${decision.rule} of the approval policy`;
       });
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {

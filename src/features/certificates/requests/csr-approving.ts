@@ -37,14 +37,20 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
     const requests = informers.of(certificateSigningRequestResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined || certificateRequestState(request) !== "pending" || isLeftToPolicy(request)) return;
-      for (const subresource of possibleApprovals(request, context)) {
+      if (request === undefined) return "nothing to do: the request is gone";
+      const state = certificateRequestState(request);
+      if (state !== "pending") return `nothing to do: the request is ${state}`;
+      if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on it";
+      const subresources = possibleApprovals(request, context);
+      if (subresources.length === 0) return "waits for a person: it is not the request of a node for itself";
+      for (const subresource of subresources) {
         if (!(await mayCreate(subresource, request, context))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
         const approved = withCondition(request, condition, clock.now());
         await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
-        return;
+        return `approved: the requester may create certificatesigningrequests/${subresource}`;
       }
+      return `waits for a person: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
     });
     const add = (request: CertificateSigningRequest): void => {
       // Other signers' requests are not even parsed.

@@ -36,15 +36,19 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
 
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined || !isWaiting(request)) return;
+      if (request === undefined || !isWaiting(request)) return "nothing to do: the request is decided, signed or gone";
       const { uid = "" } = request.metadata;
       const missing = missingSigner(request.spec.signerName);
-      if (missing === undefined || reported.has(uid)) return;
+      if (missing === undefined) return "nothing to do: a signer runs here";
+      if (reported.has(uid)) return "nothing to do: it was said before";
       if (missing.mayRunElsewhere) {
         const approved = approvalTime(request);
-        if (approved === undefined) return;
+        if (approved === undefined) return "nothing to do: the request is not approved";
         const wait = approved + patienceMilliseconds - clock.now();
-        if (wait > 0) return queue.addAfter(name, Math.min(wait, patienceMilliseconds));
+        if (wait > 0) {
+          queue.addAfter(name, Math.min(wait, patienceMilliseconds));
+          return "waits: a signer elsewhere may still sign";
+        }
       }
       // The name is the request's alone: after a restart the event is there already, and nothing is said again.
       const isNew = await events.create(eventOf(request, { names, message: missing.message, now: clock.now() })).then(
@@ -56,6 +60,7 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
       );
       reported.add(uid);
       if (isNew) log.info({ request: name, signer: request.spec.signerName }, `nobody signs: ${missing.message}`);
+      return `said that nobody signs: ${missing.message}`;
     });
     const add = (request: CertificateSigningRequest): void => {
       if (isWaiting(request)) queue.add(request.metadata.name ?? "");

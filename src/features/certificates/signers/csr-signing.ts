@@ -38,18 +38,21 @@ export function csrSigning({ findSigner, server }: CsrSigningOptions): Controlle
       const fail = async (
         stored: CertificateSigningRequest,
         { reason, message }: { readonly reason: string; readonly message: string },
-      ): Promise<void> => {
+      ): Promise<string> => {
         const condition = { type: "Failed", reason, message: shortened(message) } as const;
         const failed = withCondition(stored, condition, clock.now());
         await writer.update(failed, { subresource: "status" });
+        return `failed the request: ${reason}`;
       };
 
-      const reconcile = async (name: string): Promise<void> => {
+      const reconcile = async (name: string): Promise<string> => {
         const stored = requests.get(name);
-        if (stored === undefined || certificateRequestState(stored) !== "approved") return;
+        if (stored === undefined) return "nothing to do: the request is gone";
+        const state = certificateRequestState(stored);
+        if (state !== "approved") return `nothing to do: the request is ${state}`;
         const { signerName, usages = [] } = stored.spec;
         const signer = findSigner(signerName);
-        if (signer === undefined) return;
+        if (signer === undefined) return "nothing to do: no signer here has this name and a CA";
         const { authority, lifetime } = signer;
 
         const request = parse(stored.spec.request ?? "");
@@ -69,11 +72,12 @@ export function csrSigning({ findSigner, server }: CsrSigningOptions): Controlle
           if (issued.type === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
           const { certificate } = issued;
           await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+          return "signed the request";
         } catch (error) {
           if (!(error instanceof ApiError) || error.code !== 413) throw error;
           // It will be as large at every other attempt.
           const message = `the certificate has no room beside the request: ${error.message}`;
-          await fail(stored, { reason: "CertificateTooLarge", message });
+          return await fail(stored, { reason: "CertificateTooLarge", message });
         }
       };
       // Each waits for two writes to be on disk, which all that are under way share.

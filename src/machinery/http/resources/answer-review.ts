@@ -6,8 +6,7 @@ import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
 import { decodeBody, decodeWith, readBody } from "./request-object.ts";
-import { requestCaller } from "./request-caller.ts";
-import { requestManager } from "./request-manager.ts";
+import { requestCaller, requestManager } from "./request-caller.ts";
 import type { ResourceRequest } from "./resource-handler.ts";
 
 /**

@@ -4,6 +4,8 @@ import { systemClock } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import { systemSchedule } from "../../api/schedule.ts";
+import type { Schedule } from "../../api/schedule.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
@@ -11,9 +13,7 @@ import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
 import { getRequest, listRequest, watchRequest } from "./read-requests.ts";
-import { systemSchedule } from "./schedule.ts";
-import type { Schedule } from "./schedule.ts";
-import { Warnings } from "./warnings.ts";
+import { Warnings } from "../warnings.ts";
 import { createRequest, patchRequest, updateRequest } from "./write-requests.ts";
 
 export interface ResourceHandlerOptions {

@@ -1,8 +1,29 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
+import { shortened } from "../api/shown-value.ts";
 
-/** The limit for all warnings of an answer, in bytes: proxies refuse larger headers (upstream's limit). */
-export const maximumWarningBytes = 4096;
+/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
+const maximumWarningBytes = 4096;
+
+/** Collects the sentences for an answer's Warning headers; each is sent once. */
+export class Warnings {
+  readonly #texts = new Set<string>();
+  #length = 0;
+
+  /** What comes after as much as an answer may carry is not kept. */
+  add(text: string): void {
+    if (this.#length > maximumWarningBytes || this.#texts.has(text)) return;
+    const shown = shortened(text);
+    this.#texts.add(shown);
+    this.#length += shown.length;
+  }
+
+  /** The answer with the warnings that fit. */
+  addTo(response: HttpResponse): HttpResponse {
+    addWarnings(response, this.#texts);
+    return response;
+  }
+}
 
 /** Appends sentences to an answer's Warning headers: after the existing ones, without duplicates, as many as fit. */
 export function addWarnings(response: HttpResponse, texts: Iterable<string>): void {

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import fc from "fast-check";
-import { backoffMilliseconds, refusedBackoff } from "../../src/agent/backoff.ts";
-import { certificateState } from "../../src/agent/certificate-state.ts";
-import { nextStep } from "../../src/agent/next-step.ts";
-import { requestIdentity } from "../../src/agent/request-identity.ts";
-import { overdueAt, refusalOf, requestState } from "../../src/agent/request-state.ts";
-import { rotationPoint } from "../../src/agent/rotation-point.ts";
+import {
+  certificateState,
+  nextStep,
+  requestIdentity,
+  overdueAt,
+  refusalOf,
+  requestState,
+  rotationPoint,
+} from "../../src/agent/certificate-renewal.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
@@ -23,17 +26,6 @@ test("a certificate is renewed at 70 to 90 % of its lifetime, wherever the dice 
   );
   assert.equal(rotationPoint({ notBefore: 0, notAfter: 1000 }, 0), 700);
   assert.equal(rotationPoint({ notBefore: 0, notAfter: 1000 }, 1), 900);
-});
-
-test("waits double up to the longest, and half of each is random", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 1000 }), unit, (failures, random) => {
-      const wait = backoffMilliseconds(refusedBackoff, { failures, random });
-      assert.ok(wait >= 5000 && wait <= 600_000);
-    }),
-  );
-  const waits = [1, 2, 3, 9].map((failures) => backoffMilliseconds(refusedBackoff, { failures, random: 1 }));
-  assert.deepEqual(waits, [10_000, 20_000, 40_000, 600_000]);
 });
 
 describe("a certificate", () => {

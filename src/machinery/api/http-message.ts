@@ -33,7 +33,7 @@ export interface HttpRequest {
 }
 
 /** A whole body, or one that is written over time (a watch). */
-export type ResponseBody = Buffer | string | StreamBody;
+type ResponseBody = Buffer | string | StreamBody;
 
 export interface HttpResponse {
   readonly status: number;
@@ -44,7 +44,7 @@ export interface HttpResponse {
   readonly audited?: AuditedAnswer;
 }
 
-export interface AuditedAnswer {
+interface AuditedAnswer {
   /** Of a failure. */
   readonly reason?: string;
   /** The object that was written. */

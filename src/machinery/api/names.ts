@@ -2,7 +2,7 @@
 export type Profile = "platform" | "kubernetes";
 
 /** The API groups besides the core group (""). */
-export type GroupName =
+type GroupName =
   "authentication" | "authorization" | "certificates" | "coordination" | "rbac.authorization" | "signet";
 
 /**

@@ -31,7 +31,7 @@ export interface AuthenticationOptions {
 }
 
 /** A TokenReview's findings. */
-export type TokenReviewResult =
+type TokenReviewResult =
   | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly isAuthenticated: false; readonly error: string };
 

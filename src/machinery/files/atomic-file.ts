@@ -9,7 +9,7 @@ import { UnusableFile } from "./unusable-file.ts";
  * before do not matter: it is replaced and not written to. A link is replaced too, and what it leads to stays as it is.
  * Throws UnusableFile when the name is, or leads to, something else than a file.
  */
-export function writeFileAtomically(
+function writeFileAtomically(
   file: string,
   contents: string | Uint8Array,
   { mode }: { readonly mode: number },

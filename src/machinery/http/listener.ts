@@ -61,7 +61,7 @@ export interface ListenerOptions {
 }
 
 /** pino's shape, as far as it is used. */
-export interface ListenerLog {
+interface ListenerLog {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
@@ -69,7 +69,7 @@ export interface ListenerLog {
 /** What an idle session gets to close its side, once it was told that this one is closed. */
 const closingSeconds = 5;
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
   /** Other processes of this user listen there too, and the system spreads connections over them (SO_REUSEPORT). */

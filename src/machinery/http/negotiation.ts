@@ -7,7 +7,7 @@ import type { AcceptClause } from "./accept-header.ts";
 export type Format = "json" | "yaml" | "protobuf";
 
 /** What a client may ask for in place of the object (`as=Table;v=v1;g=meta.k8s.io`). */
-export interface Conversion {
+interface Conversion {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   readonly version: "v1" | "v1beta1";
 }

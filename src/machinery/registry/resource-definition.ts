@@ -76,7 +76,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly resetFields?: readonly (readonly string[])[];
 }
 
-export interface DefaultsContext {
+interface DefaultsContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -92,7 +92,7 @@ export interface DeleteContext extends HookContext {
   readonly gracePeriodSeconds?: number;
 }
 
-export type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;
+type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;
 
 /** A view of the same object with an update strategy of its own: get, update and patch. */
 export interface UpdateSubresource<T extends ApiObject> {

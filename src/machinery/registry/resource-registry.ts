@@ -46,7 +46,7 @@ export interface Asker {
 export const maximumWriteAttempts = 256;
 
 /** As etcd's. */
-export const defaultObjectBytes = 1.5 * 1024 * 1024;
+const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
  * The objects of one resource: its definition, its place in the store and its copy in memory. The verbs are functions

@@ -45,7 +45,7 @@ export interface ArraySchema<T = unknown> {
   readonly [typed]?: T;
 }
 
-export interface PatchMerge {
+interface PatchMerge {
   readonly mergeKey?: string;
   /** Tells clients to send `$retainKeys` with an entry: fields that exclude each other, such as a volume's sources. */
   readonly retainsKeys?: boolean;
@@ -73,7 +73,7 @@ export interface AnySchema<T = unknown> {
  *   null for lists and maps);
  * - `nullable`: always there, null when it was not given (a Go pointer, or bytes, without omitempty).
  */
-export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
+type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 
 export interface Field {
   /** The field's number in the protobuf message; 0: not in it (apiVersion and kind, which the envelope carries). */

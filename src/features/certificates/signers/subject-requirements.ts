@@ -45,7 +45,7 @@ export function subjectFaults(
   return faults;
 }
 
-export const isNodeSigner = ({ signers }: Names, signerName: string): boolean =>
+const isNodeSigner = ({ signers }: Names, signerName: string): boolean =>
   signerName === signers.apiserverClientNodeAgent || signerName === signers.nodeAgentServing;
 
 /** Users and groups of the system itself: nodes, accounts, components, administrators. */

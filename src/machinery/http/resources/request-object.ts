@@ -18,7 +18,7 @@ import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "./warnings.ts";
 
 /** The kind that a body must be of. */
-export interface ExpectedKind {
+interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;

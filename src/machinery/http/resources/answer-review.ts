@@ -7,7 +7,7 @@ import { representObject } from "./represent-object.ts";
 import { decodeBody, decodeWith, readBody } from "./request-object.ts";
 import { requestCaller } from "./request-caller.ts";
 import { requestManager } from "./request-manager.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /**
  * A review holds a token, or a user with groups and extras: no header that brings them is half as large. Everybody may

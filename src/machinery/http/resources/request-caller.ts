@@ -1,5 +1,5 @@
 import type { Caller } from "../../registry/admission.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** Who writes, as the registry and its rules see it. */
 export const requestCaller = (

@@ -11,6 +11,7 @@ import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
 import { getRequest, listRequest, watchRequest } from "./read-requests.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 import { systemSchedule } from "./schedule.ts";
 import type { Schedule } from "./schedule.ts";
 import { Warnings } from "./warnings.ts";
@@ -26,18 +27,6 @@ export interface ResourceHandlerOptions {
   readonly clock?: Clock;
   /** The timers of watches. */
   readonly schedule?: Schedule;
-}
-
-/** An authorized request with what its answer is made of. */
-export interface ResourceRequest {
-  readonly request: HttpRequest;
-  readonly info: ResourceRequestInfo;
-  readonly user: UserInfo;
-  readonly warnings: Warnings;
-  readonly admission: readonly AdmissionRule[];
-  readonly authorize: Authorize;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
 }
 
 export type HandleResource = (

@@ -22,7 +22,7 @@ import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller } from "./request-caller.ts";
 import { requestManager } from "./request-manager.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** POST: a new object, or the answer of a subresource that is only created. */
 export async function createRequest(

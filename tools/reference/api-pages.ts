@@ -232,20 +232,12 @@ function typeSection(schema: ObjectSchema, { isSharedPage }: { readonly isShared
 }
 
 function typeText(schema: Schema, isSharedPage: boolean): string {
-  switch (schema.type) {
-    case "any":
-      return "any JSON value";
-    case "array":
-      return `list of ${typeText(schema.items, isSharedPage)}${listText[schema.list]}`;
-    case "map":
-      return `map of ${typeText(schema.values, isSharedPage)}`;
-    case "object": {
-      const name = typeName(schema);
-      return `[${name}](${isShared(schema) && !isSharedPage ? sharedPage : ""}#${name.toLowerCase()})`;
-    }
-    default:
-      return scalarText[schema.type];
-  }
+  if (schema.type === "any") return "any JSON value";
+  if (schema.type === "map") return `map of ${typeText(schema.values, isSharedPage)}`;
+  if (schema.type === "array") return `list of ${typeText(schema.items, isSharedPage)}${listText[schema.list]}`;
+  if (schema.type !== "object") return scalarText[schema.type];
+  const name = typeName(schema);
+  return `[${name}](${isShared(schema) && !isSharedPage ? sharedPage : ""}#${name.toLowerCase()})`;
 }
 
 const listText = { atomic: "", set: " (a set)", map: " (by key)" } as const;

@@ -112,5 +112,5 @@ const optionHelp = ({ description, argChoices = [], mandatory }: Option): string
 function optionDefault({ description, defaultValue, defaultValueDescription }: Option): string {
   if (defaultValueDescription !== undefined) return cell(defaultValueDescription);
   const value: unknown = defaultValue ?? toldDefault.exec(description)?.[1];
-  return value === undefined || (Array.isArray(value) && value.length === 0) ? "" : code(String(value));
+  return typeof value === "string" ? code(value) : "";
 }

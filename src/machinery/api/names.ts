@@ -2,8 +2,7 @@
 export type Profile = "platform" | "kubernetes";
 
 /** The API groups besides the core group (""). */
-type GroupName =
-  "authentication" | "authorization" | "certificates" | "coordination" | "rbac.authorization" | "signet";
+type GroupName = "authentication" | "authorization" | "certificates" | "coordination" | "rbac.authorization" | "signet";
 
 /**
  * Every name that differs between the two profiles: groups, signers, annotation and label keys, claims, reserved

@@ -9,11 +9,7 @@ import { UnusableFile } from "./unusable-file.ts";
  * before do not matter: it is replaced and not written to. A link is replaced too, and what it leads to stays as it is.
  * Throws UnusableFile when the name is, or leads to, something else than a file.
  */
-function writeFileAtomically(
-  file: string,
-  contents: string | Uint8Array,
-  { mode }: { readonly mode: number },
-): void {
+function writeFileAtomically(file: string, contents: string | Uint8Array, { mode }: { readonly mode: number }): void {
   checkReplaceable(file);
   const temporary = join(
     dirname(file),

@@ -166,7 +166,13 @@ describe("the source", () => {
   });
 
   it("has no circle of types that is not listed, and lists none that has gone", () => {
-    const found = circles(files, { areTypesCounted: true }).map((circle) => circle.map(inSource));
+    // A feature's resources.ts names the types of its kinds, and each kind takes its own name from there.
+    const counted = files.map((file) =>
+      /\/resources\.ts$/.test(file.path)
+        ? { ...file, imports: file.imports.filter(({ isTypeOnly }) => !isTypeOnly) }
+        : file,
+    );
+    const found = circles(counted, { areTypesCounted: true }).map((circle) => circle.map(inSource));
     assert.deepEqual(found, typeCircles);
   });
 
@@ -179,7 +185,7 @@ describe("the source", () => {
   });
 
   it("has in each feature's index.ts only what it hands on", () => {
-    const handedOn = /^(?:export (?:type )?\{[^}]*\} from "[^"]+";\s*|\/\*\*[\s\S]*?\*\/\s*|\/\/.*\s*)*$/;
+    const handedOn = /^(?:export (?:type )?(?:\*|\{[^}]*\}) from "[^"]+";\s*|\/\*\*[\s\S]*?\*\/\s*|\/\/.*\s*)*$/;
     const others = files.filter(
       ({ path, text }) => /^src\/features\/[^/]+\/index\.ts$/.test(path) && !handedOn.test(text),
     );

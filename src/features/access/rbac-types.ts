@@ -31,7 +31,7 @@ export interface ClusterRole extends Role {
   aggregationRule?: AggregationRule;
 }
 
-export interface AggregationRule {
+interface AggregationRule {
   clusterRoleSelectors?: LabelSelectorObject[];
 }
 

@@ -34,7 +34,7 @@ const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason
 const allowed: Decision = { decision: "allow", reason: "" };
 
 /** The name in `system:node:NAME`, for members of `system:nodes` (upstream: `nodeidentifier`). */
-export function nodeNameOf({ username, groups }: UserInfo): string | undefined {
+function nodeNameOf({ username, groups }: UserInfo): string | undefined {
   const isNode = username.startsWith(nodeUsernamePrefix) && groups.includes(nodesGroup);
   const name = username.slice(nodeUsernamePrefix.length);
   return isNode && name !== "" ? name : undefined;

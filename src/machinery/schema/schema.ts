@@ -53,7 +53,7 @@ export interface ArraySchema<T = unknown> {
   readonly [typed]?: T;
 }
 
-export interface PatchMerge {
+interface PatchMerge {
   readonly mergeKey?: string;
   /**
    * Tells clients to send `$retainKeys` with an entry whose fields exclude each other, such as the sources of a volume.
@@ -84,7 +84,7 @@ export interface AnySchema<T = unknown> {
  *   always-fields, null for lists and maps.
  * - `nullable`: always present, null when it was not given (a Go pointer, or bytes, without omitempty).
  */
-export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
+type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 
 export interface Field {
   /**

@@ -27,7 +27,7 @@ const isAllowedByOne = (
   attributes: AuthorizationAttributes,
 ): boolean => rules.some((rule) => ruleAllows(rule, attributes));
 
-export const aggregated = (errors: readonly string[]): string =>
+const aggregated = (errors: readonly string[]): string =>
   errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]`;
 
 function reasonOf({ binding, subject }: Grant): Decision["reason"] {

@@ -10,7 +10,7 @@ export const ruleAllows = (rule: PolicyRule, attributes: ResourceAttributes | Pa
       matchesResource(rule.resources, attributes) &&
       matchesName(rule.resourceNames, attributes.name));
 
-export const includesOrAll = (list: readonly string[] | null | undefined, value: string): boolean =>
+const includesOrAll = (list: readonly string[] | null | undefined, value: string): boolean =>
   list !== null && list !== undefined && (list.includes("*") || list.includes(value));
 
 /** `*`, the resource with its subresource, or `*` with the subresource; `resource/*` is no pattern. */

@@ -14,7 +14,7 @@ export interface ParsedToken {
   readonly signedPart: string;
 }
 
-export interface TokenHeader {
+interface TokenHeader {
   readonly algorithm: string;
   readonly kid: string | undefined;
 }

@@ -14,7 +14,7 @@ export interface TokenIssuerOptions {
   readonly clock: Clock;
 }
 
-export interface TokenSubject {
+interface TokenSubject {
   readonly namespace: string;
   readonly serviceAccount: ObjectClaim;
   readonly pod?: ObjectClaim;
@@ -22,7 +22,7 @@ export interface TokenSubject {
   readonly node?: ObjectClaim;
 }
 
-export interface TokenTerms {
+interface TokenTerms {
   readonly audiences: readonly string[];
   readonly lifetimeSeconds: number;
   /** Seconds after which the use of the token deserves a warning: it was asked for that long, and lives longer. */

@@ -35,7 +35,7 @@ export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions)
 }
 
 /** Whether the server's clients believe what a CA signs: it signed the server's certificate, or is one that they trust. */
-export function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
+function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
   return [certificate, ...anchors].some((authority) =>
     server.certificates.some(
       (one) => one.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(one, authority),

@@ -51,7 +51,7 @@ export async function registerNode({ names, nodes, log }: NodeRegistrationOption
 }
 
 /** A Node to register: labels say what the machine is, and nothing that steers Pods. */
-export const newNode = (names: Names, report: NodeReport): Node => ({
+const newNode = (names: Names, report: NodeReport): Node => ({
   apiVersion: "v1",
   kind: "Node",
   metadata: {
@@ -100,7 +100,7 @@ function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | 
  * A strategic merge patch that makes a Node's status what the agent knows and leaves others' conditions alone. Addresses
  * are replaced as one: a merge by their type would lose all but one of each.
  */
-export function statusPatch(node: Node, report: NodeReport): unknown {
+function statusPatch(node: Node, report: NodeReport): unknown {
   const ready = node.status.conditions?.find(({ type }) => type === "Ready");
   const { addresses = [], ...status } = nodeStatus(report, ready);
   const isSame = isSameJson(addresses, node.status.addresses);

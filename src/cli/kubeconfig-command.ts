@@ -7,8 +7,8 @@ import { connect, withConnectionFlags } from "../machinery/command-line/connecti
 import type { ConnectionFlags, ServerConnection } from "../machinery/command-line/connection.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
-import { requestClientCertificate } from "../features/certificates/index.ts";
-import { serviceAccountResource } from "../features/accounts/index.ts";
+import { requestClientCertificate } from "../features/certificates/commands.ts";
+import { serviceAccountResource } from "../features/accounts/resources.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;

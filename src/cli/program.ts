@@ -5,19 +5,19 @@ import type { AgentSettings } from "../agent/agent-settings.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { agent } from "./agent-command.ts";
-import { bootstrapToken } from "../features/nodes/index.ts";
-import { certificates } from "../features/certificates/index.ts";
+import { bootstrapToken } from "../features/nodes/commands.ts";
+import { certificates } from "../features/certificates/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { controllers } from "./controllers-command.ts";
 import type { RemoteControllerOptions } from "./controllers-command.ts";
-import { csr } from "../features/certificates/index.ts";
+import { csr } from "../features/certificates/commands.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { serve } from "./serve-command.ts";
 import type { ServeOptions } from "../server/serve-flags.ts";
-import { token } from "../features/accounts/index.ts";
-import { trust } from "../features/certificates/index.ts";
-import { whoami } from "../features/access/index.ts";
+import { token } from "../features/accounts/commands.ts";
+import { trust } from "../features/certificates/commands.ts";
+import { whoami } from "../features/access/commands.ts";
 
 /** The commands that are more than calls of the API. */
 export interface Programs {

@@ -4,16 +4,12 @@ import type { Names } from "../../src/machinery/api/names.ts";
 import { verbsOf, verbsOfSubresource } from "../../src/machinery/http/served-resources.ts";
 import type { Definition } from "../../src/machinery/http/served-resources.ts";
 import type { ObjectSchema, Schema } from "../../src/machinery/schema/schema.ts";
-import { reviewDefinitions, storedDefinitions } from "../../src/server/served-definitions.ts";
-import type { IssuingServices, ReviewServices } from "../../src/server/served-definitions.ts";
+import { describedReviews } from "../../src/server/described-reviews.ts";
+import { storedResources } from "../../src/server/stored-resources.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:api` from the schemas. Do not edit. -->";
 const sharedPage = "meta.md";
-
-/** Only descriptions are read: what would answer requests is never called. */
-const noServices = { options: {}, tokens: {}, objects: {}, authentication: {} } as unknown as IssuingServices &
-  ReviewServices;
 
 interface GroupVersionKind {
   readonly group: string;
@@ -51,7 +47,7 @@ export function apiPages(): Map<string, string> {
 }
 
 function documentedKinds(names: Names): DocumentedKind[] {
-  const stored = storedDefinitions(names, noServices);
+  const stored = storedResources(names);
   const created = stored.flatMap((owner) =>
     Object.entries(owner.subresources ?? {}).flatMap(([name, one]) =>
       one.type === "create" ? [{ ...one, scope: owner.scope, path: `${pathOf(owner)}/{name}/${name}` }] : [],
@@ -65,7 +61,7 @@ function documentedKinds(names: Names): DocumentedKind[] {
       verbs: verbsOf(resource),
       resource,
     })),
-    ...reviewDefinitions(names, noServices).map((review) => ({
+    ...describedReviews(names).map((review) => ({
       ...review,
       isStored: false,
       path: pathOf(review),

@@ -1,2 +1,1 @@
 export { serviceAccountResource } from "./resources.ts";
-export { token } from "./commands.ts";

@@ -3,4 +3,3 @@ export {
   clusterTrustBundleResource,
   issuedCertificateResource,
 } from "./resources.ts";
-export { certificates, csr, requestClientCertificate, trust } from "./commands.ts";

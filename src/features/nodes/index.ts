@@ -4,4 +4,3 @@ export type { Node } from "./nodes/node-schema.ts";
 export { asPod, isMirrorPod } from "./pods/pod-object.ts";
 export type { PodObject, PodReferences } from "./pods/pod-object.ts";
 export { withTokenVolume } from "./pods/token-volume.ts";
-export { bootstrapToken } from "./commands.ts";

@@ -53,7 +53,7 @@ export interface Asker {
 export const maximumWriteAttempts = 256;
 
 /** The same as etcd's. */
-export const defaultObjectBytes = 1.5 * 1024 * 1024;
+const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
  * The objects of one resource: its definition, its location in the store and its cached copy in memory. Each verb is a

@@ -84,7 +84,7 @@ export interface AnySchema<T = unknown> {
  *   always-fields, null for lists and maps.
  * - `nullable`: always present, null when it was not given (a Go pointer, or bytes, without omitempty).
  */
-type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
+export type Presence = "omitEmpty" | "pointer" | "always" | "nullable";
 
 export interface Field {
   /**

@@ -7,7 +7,7 @@ import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
 import { decodeBody, decodeWith, readBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./request-caller.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /**
  * A review contains a token, or a user with groups and extra fields. The headers for these are less than half as large.

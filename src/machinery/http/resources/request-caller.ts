@@ -2,7 +2,7 @@ import type { HttpRequest } from "../../api/http-message.ts";
 import type { Caller } from "../../registry/admission.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** The caller of a write, as the registry and admission rules see it. */
 export const requestCaller = (

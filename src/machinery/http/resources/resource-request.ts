@@ -3,8 +3,8 @@ import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
 import type { ResourceRequestInfo } from "../../api/request-info.ts";
 import type { UserInfo } from "../../api/user-info.ts";
-import type { Schedule } from "./schedule.ts";
-import type { Warnings } from "./warnings.ts";
+import type { Schedule } from "../../api/schedule.ts";
+import type { Warnings } from "../warnings.ts";
 
 /** An authorized request with what its answer is made of. */
 export interface ResourceRequest {

@@ -22,7 +22,7 @@ import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./request-caller.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** POST: creates an object, or answers a create subresource. */
 export async function createRequest(

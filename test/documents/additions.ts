@@ -84,15 +84,11 @@ function validate({ size = 0 }: Widget): FieldError[] {
   },
   changes: [
     before(
-      "src/server/stored-resources.ts",
-      'import { configMaps } from "../features/core/config-maps.ts";',
-      'import { widgets } from "../features/core/widgets.ts";',
+      "src/features/core/feature.ts",
+      'import { secrets } from "./secrets.ts";',
+      'import { widgets } from "./widgets.ts";',
     ),
-    before(
-      "src/server/stored-resources.ts",
-      "    forAnyObject(issuedCertificates(names)),",
-      "    forAnyObject(widgets(names)),",
-    ),
+    { file: "src/features/core/feature.ts", find: "kind(secrets)]", replacement: "kind(secrets), kind(widgets)]" },
   ],
   scripts: [["tools/reference/write.ts", "api"]],
   written: ["docs/reference/api.md", "docs/reference/api/widget.md"],
@@ -102,26 +98,34 @@ const signer: Addition = {
   row: "a signer",
   section: "Add a signer",
   files: {
-    "src/features/certificates/signers/service-serving.ts": `import type { Names } from "../../../machinery/api/names.ts";
-import type { Signer } from "./signer.ts";
+    "src/features/certificates/signers/service-serving.ts": `import type { WellKnownSigner } from "./signer.ts";
 
 /** Serving certificates of services. */
-export const serviceServing = ({ domain }: Names): Signer => ({
-  name: \`\${domain}/service-serving\`,
+export const serviceServing = {
+  word: "service-serving",
+  nameIn: ({ domain }) => \`\${domain}/service-serving\`,
+  certifies: "user",
+  isClientAuthenticating: false,
+  holdsNodeNames: false,
+  isApprovedAutomatically: false,
   violations: ({ subjectAltNames }, usages) => [
     ...(subjectAltNames.dnsNames.length === 0 ? ["DNS subjectAltName is required"] : []),
     ...(usages.length === 1 && usages[0] === "server auth" ? [] : ["usages must be server auth alone"]),
   ],
-});
+} as const satisfies WellKnownSigner;
 `,
   },
   changes: [
     before(
-      "src/features/certificates/signers/signers.ts",
-      'import type { Signer } from "./signer.ts";',
+      "src/features/certificates/signers/well-known-signers.ts",
+      'import type { WellKnownSigner } from "./signer.ts";',
       'import { serviceServing } from "./service-serving.ts";',
     ),
-    before("src/features/certificates/signers/signers.ts", "  nodeAgentServing(names),", "  serviceServing(names),"),
+    {
+      file: "src/features/certificates/signers/well-known-signers.ts",
+      find: "nodeAgentServing] as const",
+      replacement: "nodeAgentServing, serviceServing] as const",
+    },
     before(
       "test/features/certificates/signer-contract.test.ts",
       "  [\n    platformNames.signers.nodeAgentServing,",
@@ -136,8 +140,8 @@ export const serviceServing = ({ domain }: Names): Signer => ({
   ],`,
     ),
   ],
-  scripts: [],
-  written: [],
+  scripts: [["tools/reference/write.ts", "settings"]],
+  written: ["docs/reference/settings.md"],
 };
 
 const credential: Addition = {
@@ -146,46 +150,39 @@ const credential: Addition = {
   files: {
     "src/features/access/credentials/api-key.ts": `import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { notMine, refused } from "../../../machinery/authentication/credential.ts";
-import type { AuthenticateRequest } from "../../../machinery/authentication/credential.ts";
+import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { firstHeaderValue } from "../../../machinery/authentication/header-values.ts";
 
 /** A key in the header X-Api-Key; \`users\` has the user of each key. */
-export const apiKey =
-  (users: ReadonlyMap<string, UserInfo>): AuthenticateRequest =>
-  ({ headers }) => {
+export const apiKey = (users: ReadonlyMap<string, UserInfo>): Credential => ({
+  name: "API key",
+  headers: { names: ["x-api-key"], prefixes: [] },
+  authenticate({ headers }) {
     const key = firstHeaderValue(headers, "x-api-key");
     if (key === "") return notMine;
     const user = users.get(key);
     return user === undefined ? refused("unknown API key") : { outcome: "authenticated", user };
-  };
+  },
+});
 `,
   },
   changes: [
     before(
-      "src/machinery/authentication/authentication.ts",
-      'import { anonymousUser } from "./anonymous.ts";',
-      'import { apiKey } from "../../features/access/credentials/api-key.ts";',
+      "src/server/authentication.ts",
+      'import { impersonationHeaders } from "../features/access/credentials/impersonation.ts";',
+      'import { apiKey } from "../features/access/credentials/api-key.ts";',
     ),
-    before(
-      "src/machinery/authentication/authentication.ts",
-      "    bearerToken(verifyToken, apiAudiences),",
-      "    apiKey(new Map()),",
-    ),
-    before(
-      "src/machinery/authentication/identity-headers.ts",
-      '      .concat("authorization", "impersonate-user", "impersonate-group", "impersonate-uid")',
-      '      .concat("x-api-key")',
-    ),
+    before("src/server/authentication.ts", "    bearerToken(verifyToken, apiAudiences),", "    apiKey(new Map()),"),
     before(
       "test/server/credential-contract.test.ts",
-      "import { frontProxy, standardFrontProxyHeaders }",
+      "import { frontProxy,",
       'import { apiKey } from "../../src/features/access/credentials/api-key.ts";',
     ),
     before(
       "test/server/credential-contract.test.ts",
       '  "a client certificate": {',
       `  "an API key": {
-    authenticate: apiKey(new Map([["k1", { username: "robot", groups: [], extra: {} }]])),
+    credential: apiKey(new Map([["k1", { username: "robot", groups: [], extra: {} }]])),
     absent: { "no header": request() },
     bad: { "an unknown key": request({ "x-api-key": "k2" }) },
     good: request({ "x-api-key": "k1" }),

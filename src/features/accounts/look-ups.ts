@@ -5,7 +5,7 @@ import type { Pod } from "../nodes/pods/pod-schema.ts";
 import type { Secret } from "../core/secrets.ts";
 import type { FoundObject, TokenObjects } from "./tokens/tokens.ts";
 
-/** The registry of a stored resource by its plural; `T` is the type of its objects. */
+/** Returns the registry of a stored resource, by its plural. `T` is the type of its objects. */
 export type FindRegistry = <T extends ApiObject>(plural: string) => ResourceRegistry<T>;
 
 const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
@@ -13,7 +13,7 @@ const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
   ...(deletionTimestamp !== undefined && { deletionTimestamp }),
 });
 
-/** What tokens are checked against, from the copies in memory. */
+/** Look-ups for verifying tokens, from the caches. */
 export function tokenObjects(registry: FindRegistry): TokenObjects {
   return {
     findServiceAccount(namespace, name) {

@@ -61,7 +61,7 @@ const tokenReviewSchema = object({
 export type TokenReview = Infer<typeof tokenReviewSchema>;
 
 export interface TokenReviewOptions {
-  /** No audiences mean those of this API. */
+  /** Without audiences, the token is checked for the audiences of this API. */
   reviewToken(
     token: string,
     audiences: readonly string[],
@@ -70,7 +70,7 @@ export interface TokenReviewOptions {
     | { readonly isAuthenticated: false; readonly error: string };
 }
 
-/** A token that is no good is an answer, not an error; only a missing one is. */
+/** An invalid token is a normal answer, not an error. Only a missing token is an error. */
 export const tokenReviews = (names: Names, { reviewToken }: TokenReviewOptions): ReviewDefinition<TokenReview> =>
   defineReview({
     group: names.group("authentication"),

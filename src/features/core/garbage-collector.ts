@@ -9,8 +9,9 @@ const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
 
 /**
- * Deletes objects whose owners are all gone, and does the work of the deletion policies: `orphan` cuts the dependents
- * loose first, `foregroundDeletion` waits until those that block their owner are gone (upstream: the garbage collector).
+ * Deletes objects whose owners are all gone, and implements the deletion policies. `orphan` first removes the owner
+ * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
+ * garbage collector).
  */
 export function garbageCollector({ resources }: { readonly resources: readonly ResourceReference[] }): Controller {
   return {
@@ -30,7 +31,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       const clientOf = ({ resource, object }: GraphNode): ResourceClient<ApiObject> =>
         client.resource(resource, object.metadata.namespace ?? "");
 
-      /** Deletes an object without a living owner; with one, drops the references to those that are gone. */
+      /** Deletes an object without existing owners. If an owner exists, removes the references to missing owners. */
       async function collect(node: GraphNode): Promise<void> {
         const owners = ownersOf(node.object);
         if (owners.length === 0) return;
@@ -55,7 +56,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
           ({ group, version, kind }) =>
             owner.kind === kind && owner.apiVersion === (group === "" ? version : `${group}/${version}`),
         );
-        // An owner of a kind that is not served here can't be looked up: nothing is deleted on a guess.
+        // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;
         if (resource.isNamespaced && namespace === "") return "alive";
@@ -63,7 +64,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
           graph.get(owner.uid)?.object ??
           (await client.resource(resource, resource.isNamespaced ? namespace : "").find(owner.name));
         if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
-        // Owners live in the namespace of their dependents, or in none.
+        // Owners are in the same namespace as their dependents, or cluster-scoped.
         if (resource.isNamespaced && found.metadata.namespace !== namespace) return "gone";
         const isForeground =
           found.metadata.deletionTimestamp !== undefined && found.metadata.finalizers?.includes(foregroundFinalizer);
@@ -101,7 +102,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       for (const resource of resources) {
         const put = (object: ApiObject): void => {
           const { uid = "", deletionTimestamp } = object.metadata;
-          // Most objects have no owner and stay: the graph need not know them.
+          // Most objects have no owner and are not being deleted: the graph need not contain them.
           if (ownersOf(object).length === 0 && deletionTimestamp === undefined) return graph.remove(uid);
           graph.put({ resource, object });
           queue.add(uid);
@@ -109,7 +110,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         informers.of(resource).addHandler({
           onAdd: put,
           onUpdate(object, previous) {
-            // The name may have been given to another object between two looks.
+            // Between two look-ups, another object may have got the same name.
             if (previous.metadata.uid !== object.metadata.uid) forget(previous);
             put(object);
           },

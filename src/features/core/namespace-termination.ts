@@ -4,12 +4,12 @@ import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 
 const finalizer = "kubernetes";
-/** Objects with finalizers of their own end when those are done: looked at again after this time. */
+/** Objects with finalizers take time to go away: check again after this time. */
 const retryMilliseconds = 1000;
 
-/** Empties a namespace that is being deleted, then removes its finalizer so that it goes. */
+/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
 export function namespaceTermination(options: {
-  /** Every namespaced resource that is stored. */
+  /** Every stored namespaced resource. */
   readonly contents: readonly ResourceReference[];
 }): Controller {
   return {
@@ -30,7 +30,7 @@ export function namespaceTermination(options: {
         await ignoring([404], client.resource(references.namespaces).update(finalized, { subresource: "finalize" }));
       });
 
-      /** Deletes what is there and says whether something remains. */
+      /** Deletes the existing objects. Returns whether any remain. */
       async function empty(resource: ResourceReference, namespace: string): Promise<boolean> {
         const inNamespace = client.resource(resource, namespace);
         const before = await inNamespace.list({ limit: 1 });

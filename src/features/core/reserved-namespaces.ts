@@ -1,7 +1,7 @@
 import { resourceReferences } from "../../machinery/client/resource-references.ts";
 import type { PolicyKeeper } from "../access/policy/reconcile-policy.ts";
 
-/** Creates the namespaces that every server has: default, and the system's own. */
+/** Creates the namespaces of every server: default, and the system's own. */
 export async function createReservedNamespaces({ names, registry, client }: PolicyKeeper): Promise<void> {
   const { namespaces } = resourceReferences(names);
   const { system, public: everyone, nodeLease } = names.namespaces;

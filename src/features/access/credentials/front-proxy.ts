@@ -5,7 +5,7 @@ import type { AuthenticateRequest } from "../../../machinery/authentication/cred
 import { notMine, refused } from "../../../machinery/authentication/credential.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
-/** The headers that a front proxy tells its users in (`--requestheader-*-headers`); names in lower case. */
+/** The headers in which a front proxy sends its users (`--requestheader-*-headers`), in lower case. */
 export interface FrontProxyHeaders {
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
@@ -14,9 +14,9 @@ export interface FrontProxyHeaders {
 }
 
 export interface FrontProxyOptions extends CertificateVerifierOptions, FrontProxyHeaders {
-  /** Common names of proxies; empty allows every certificate of the roots. */
+  /** The allowed common names of proxies. Empty: every certificate that chains to the roots. */
   readonly allowedNames: readonly string[];
-  /** A proxy that names no user is refused; else it is as if it were none: the next credential counts. */
+  /** When true, a proxy that names no user is refused. When false, the next credential is tried. */
   readonly isUserRequired: boolean;
 }
 
@@ -28,8 +28,8 @@ export const standardFrontProxyHeaders: FrontProxyHeaders = {
 };
 
 /**
- * Takes a front proxy's word for who asks (upstream: `headerrequest.NewDynamicVerifyOptionsSecure`). The proxy's own
- * certificate and name are checked before any header is read; a caller without a certificate is not a proxy.
+ * Accepts the user that a front proxy names (upstream: `headerrequest.NewDynamicVerifyOptionsSecure`). First checks the
+ * proxy's own certificate and name, then reads the headers. A caller without a certificate is not a proxy.
  */
 export function frontProxy(options: FrontProxyOptions): AuthenticateRequest {
   const verify = createCertificateVerifier(options);

@@ -15,14 +15,14 @@ import { withAuthenticatedGroup } from "../../../machinery/authentication/authen
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /**
- * Answers who a request is made as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError for
- * group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
+ * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError
+ * for a group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
  */
 export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Promise<UserInfo>;
 
 const extraPrefix = "impersonate-extra-";
 
-/** Callers who may act for others and never for themselves: by user name, or by a group of theirs. */
+/** Callers who may only act for others, never for themselves: by user name or group. */
 export interface ImpersonationOnly {
   readonly users: readonly string[];
   readonly groups: readonly string[];
@@ -32,8 +32,8 @@ export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: Us
   users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
 
 /**
- * Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. Callers who may only act
- * for others are refused with a 403 when they name nobody: the header that did may have been lost on its way.
+ * Upstream: `filters.WithImpersonation`. Each part requires its own permission with the verb `impersonate`. Callers who
+ * may only act for others get a 403 when they name no user: the header with the user may have been lost on the way.
  */
 export function createImpersonation(
   names: Names,
@@ -71,7 +71,7 @@ interface RequestedUser {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Of a repeated user or uid the first counts. */
+/** For a repeated user or uid, the first one counts. */
 const requestedUser = (headers: Headers): RequestedUser => ({
   username: firstHeaderValue(headers, "impersonate-user"),
   uid: firstHeaderValue(headers, "impersonate-uid"),
@@ -129,7 +129,7 @@ function* permissionsFor(requested: RequestedUser, permissions: Permissions): Ge
   if (requested.uid !== "") yield permission({ group: authenticationGroup, resource: "uids", name: requested.uid });
 }
 
-/** The account of a service account's user name; anything that no account could have is a plain user. */
+/** The account for a service account's user name. A name that no account can have is an ordinary user. */
 function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
   const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");

@@ -9,7 +9,7 @@ import {
 import { controllerPolicy } from "./controller-policy.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
-/** What a server has from its first start on, and gets back at each. */
+/** The objects that a server creates at its first start and restores at every later start. */
 export interface BootstrapPolicy {
   readonly clusterRoles: readonly ClusterRole[];
   readonly clusterRoleBindings: readonly RoleBinding[];
@@ -26,7 +26,7 @@ const openIdPaths = [
   "/openid/v1/jwks/",
 ];
 
-/** The default roles and bindings (upstream: `bootstrappolicy`), as far as this server has the resources they speak of. */
+/** The default roles and bindings (upstream: `bootstrappolicy`), for the resources that this server has. */
 export function bootstrapPolicy(names: Names): BootstrapPolicy {
   const { clusterRole, aggregatedRole, clusterRoleBinding, group, rule, paths } = rbacBuilder(names);
   const certificates = names.group("certificates");
@@ -144,8 +144,8 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
   };
 }
 
-/** `k8s.io` of `certificates.k8s.io`. */
+/** Returns `k8s.io` for `certificates.k8s.io`. */
 const groupDomainOf = (group: string): string => group.slice(group.indexOf(".") + 1);
 
-/** `kube-apiserver-client` of `kubernetes.io/kube-apiserver-client`. */
+/** Returns `kube-apiserver-client` for `kubernetes.io/kube-apiserver-client`. */
 const roleWordOf = (signer: string): string => signer.slice(signer.indexOf("/") + 1);

@@ -2,13 +2,14 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
-/** The user that the controllers work as, and of the role of the same name. */
+/** The user of the controllers, and the name of their role. */
 export const controllerManagerUsername = (names: Names): string =>
   `system:${names.namespaces.system.replace(/-system$/, "")}-controller-manager`;
 
 /**
- * What the controllers may do, all of them together: they share one identity (upstream has one a controller). The garbage
- * collector and the namespace controller must remove any object; every other right is as narrow as its work.
+ * The permissions of all controllers together: they share one identity (upstream has one per controller). The garbage
+ * collector and the namespace controller must be able to delete any object. Every other permission is as narrow as the
+ * work needs.
  */
 export function controllerPolicy(names: Names): { clusterRole: ClusterRole; clusterRoleBinding: RoleBinding } {
   const { clusterRole, clusterRoleBinding, rule, user } = rbacBuilder(names);
@@ -24,7 +25,7 @@ export function controllerPolicy(names: Names): { clusterRole: ClusterRole; clus
     rule(["update"], [""], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     rule(["create"], [""], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests; an approval policy may speak of every signer whose CA is here
+    // approval, signing and cleaning of certificate requests; an approval policy may name every signer whose CA is here
     rule(["update", "patch"], [certificates], [`${csr}/approval`, `${csr}/status`]),
     rule(["create"], [names.group("authorization")], ["subjectaccessreviews"]),
     rule(["approve"], [certificates], ["signers"], [apiserverClient, apiserverClientNodeAgent, nodeAgentServing]),

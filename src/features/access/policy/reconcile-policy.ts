@@ -9,11 +9,11 @@ import type { FindRegistry } from "../../accounts/look-ups.ts";
 export interface PolicyKeeper {
   readonly names: Names;
   readonly registry: FindRegistry;
-  /** May do everything: the policy says what everybody else may. */
+  /** A user who may do everything, because this policy defines what others may do. */
   readonly client: ApiClient;
 }
 
-/** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
+/** Restores the default roles and bindings. When nothing is missing, it only reads from memory. */
 export async function reconcilePolicy({ names, registry, client }: PolicyKeeper): Promise<void> {
   const group = names.group("rbac.authorization");
   const reference = <T extends ApiObject>(kind: string): ResourceReference<T> => ({

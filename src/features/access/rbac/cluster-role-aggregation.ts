@@ -2,11 +2,11 @@ import type { ClusterRole } from "./cluster-roles.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 
-/** Keeps the rules of every ClusterRole that aggregates others equal to the union of theirs. */
+/** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules. */
 export function clusterRoleAggregation({
   aggregateRules,
 }: {
-  /** The rules that a role should have among all roles, or undefined when it has them. */
+  /** The rules that a role should have, given all roles. Undefined when it already has them. */
   aggregateRules(role: ClusterRole, all: Iterable<ClusterRole>): ClusterRole["rules"] | undefined;
 }): Controller {
   return {
@@ -20,7 +20,7 @@ export function clusterRoleAggregation({
         const rules = aggregateRules(role, roles.list());
         if (rules !== undefined) await client.resource(references.clusterRoles).update({ ...role, rules });
       });
-      /** Any change of any role may change what an aggregating one selects. */
+      /** Any change of a role may change what an aggregated role selects. */
       const addAggregating = (): void => {
         for (const role of roles.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata.name ?? "");
       };

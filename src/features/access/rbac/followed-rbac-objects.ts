@@ -7,7 +7,7 @@ import { prefixEnd } from "../../../machinery/storage/store.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import type { FindRegistry } from "../../accounts/look-ups.ts";
 
-/** Roles and bindings for the authorizer, from the copies in memory. Call after the registries have started. */
+/** Roles and bindings for the authorizer, from the caches. Call it after the registries have started. */
 export function rbacObjects(registry: FindRegistry): RbacObjects {
   const clusterRoles = registry<ClusterRole>("clusterroles");
   const roles = registry<Role>("roles");

@@ -1,9 +1,9 @@
 const alphabet = /^[A-Za-z0-9_-]*$/;
 
 /**
- * Decodes base64url without padding (RFC 7515 section 2), in its one canonical spelling: white space, padding, other
- * characters and stray bits in the last character give undefined. Two spellings of one token would be two identities
- * to whoever keeps a list of revoked tokens.
+ * Decodes base64url without padding (RFC 7515 section 2), only in its canonical form. White space, padding, other
+ * characters and stray bits in the last character give undefined. With two spellings of one token, a list of revoked
+ * tokens could be bypassed.
  */
 export function decodeBase64url(text: string): Buffer | undefined {
   if (text.length % 4 === 1 || !alphabet.test(text)) return undefined;

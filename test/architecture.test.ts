@@ -55,7 +55,7 @@ const importsOf = (file: string): Import[] =>
 
 const isBelow = (path: string, place: string): boolean => path === `${place}.ts` || path.startsWith(`${place}/`);
 
-/** The row of the table for a file: the innermost folder that has one. */
+/** The row of the table for a file: that of the innermost listed folder. */
 const roomOf = (file: string): string =>
   Object.keys(allowedImports)
     .filter((room) => isBelow(file, room))

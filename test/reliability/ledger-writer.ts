@@ -7,13 +7,13 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const retryMilliseconds = 20;
 
-/** What an object may hold: the sequence number of a write, or undefined where there is none. */
+/** The possible content of an object: the sequence number of a write, or undefined when the object does not exist. */
 type Content = number | undefined;
 
 interface Slot {
   readonly reference: ResourceReference;
   readonly name: string;
-  /** What the last acknowledged write left. */
+  /** The result of the last acknowledged write. */
   acknowledged: Content;
   /** Writes that were sent after it and never answered: each may have happened or not. */
   unanswered: Content[];

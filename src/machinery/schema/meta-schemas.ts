@@ -87,7 +87,11 @@ export const statusSchema: ObjectSchema<Status> = object({
     metadata: { number: 1, schema: listMeta, presence: "always", description: "Standard list metadata." },
     status: { number: 2, schema: string, description: "Success or Failure." },
     message: { number: 3, schema: string, description: "The reason in a sentence, for people." },
-    reason: { number: 4, schema: named(string, "v1.StatusReason"), description: "The reason in one word, for programs." },
+    reason: {
+      number: 4,
+      schema: named(string, "v1.StatusReason"),
+      description: "The reason in one word, for programs.",
+    },
     details: { number: 5, schema: statusDetails, presence: "pointer", description: "What the status is about." },
     code: { number: 6, schema: int32, description: "The HTTP status code." },
   },

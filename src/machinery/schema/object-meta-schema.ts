@@ -97,7 +97,11 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
       description: "Seconds that the object has to shut down before it is removed.",
     },
     labels: { number: 11, schema: mapOf(string), description: "Keys and values that selectors match." },
-    annotations: { number: 12, schema: mapOf(string), description: "Keys and values for tools. Selectors do not match them." },
+    annotations: {
+      number: 12,
+      schema: mapOf(string),
+      description: "Keys and values for tools. Selectors do not match them.",
+    },
     ownerReferences: {
       number: 13,
       schema: mapList(ownerReference, "uid"),

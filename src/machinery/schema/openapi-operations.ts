@@ -239,7 +239,10 @@ export const parameterTypes: Readonly<Record<string, { readonly type: string; re
   fieldSelector: { type: "string", description: "Restricts the objects by their fields." },
   fieldValidation: { type: "string", description: "What happens to unknown fields: Ignore, Warn or Strict." },
   force: { type: "boolean", description: "Whether an apply takes fields over from other managers." },
-  gracePeriodSeconds: { type: "integer", description: "Seconds that the object has to shut down; 0 deletes it immediately." },
+  gracePeriodSeconds: {
+    type: "integer",
+    description: "Seconds that the object has to shut down; 0 deletes it immediately.",
+  },
   ignoreStoreReadErrorWithClusterBreakingPotential: {
     type: "boolean",
     description: "Deletes an object that cannot be read from the store.",

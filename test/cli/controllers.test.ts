@@ -56,7 +56,7 @@ describe("signet controllers", () => {
         commonName: "alice",
       });
       assert.equal(issued[0]?.issuer.commonName, "elsewhere");
-      // The loops learn the server's names from the certificate that it shows to them.
+      // The controllers learn the server's names from the certificate that it presents.
       for (const [name, type] of [
         ["api.signet.example", "Denied"],
         ["n1.signet.example", "Approved"],

@@ -54,7 +54,7 @@ class Actor {
     return { status: answer.status, text: await readText(answer.body) };
   }
 
-  /** The answer of what must succeed. */
+  /** The answer of a request that must succeed. */
   async done<T = { metadata: { uid: string } }>(attempt: Attempt): Promise<T> {
     const { status, text } = await this.send(attempt);
     assert.ok(status < 300, `${attempt.method} ${attempt.path}: ${status} ${text}`);

@@ -6,7 +6,7 @@ import { eventually } from "./eventually.ts";
 
 const main = resolve(import.meta.dirname, "../../src/main.js");
 
-/** A `signet` command that runs as a process of its own. */
+/** A `signet` command that runs in a separate process. */
 export class SignetProcess {
   readonly #child: ChildProcess;
   #output = "";

@@ -82,7 +82,8 @@ describe("--controllers", () => {
       const scene = new CertificateScene(server.client);
       await scene.request({ name: "theirs", signerName: names.signers.apiserverClient, commonName: "alice" });
       await scene.approve("theirs");
-      // The other loops run: the joining machine's request is approved after the first one was there to sign.
+      // The other controllers run: the joining machine's request is approved after the first one could have been
+      // signed.
       await scene.request({
         name: "node",
         signerName: names.signers.apiserverClientNodeAgent,

@@ -3,7 +3,7 @@ import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
 
-/** Keeps a ConfigMap with the server's CA in every namespace, as it should be: created, restored, corrected. */
+/** Keeps a ConfigMap with the server's CA in every namespace: creates, restores and corrects it. */
 export function rootCaPublisher({ caCertificates }: { readonly caCertificates: string }): Controller {
   return {
     name: "root-ca-cert-publisher",

@@ -7,13 +7,13 @@ import { serviceAccountResource } from "./resources.ts";
 
 export interface TokenSecretsOptions {
   readonly caCertificates: string;
-  /** Signs a token without an end for an account, bound to the secret that will hold it. */
+  /** Signs a token without expiration for an account, bound to the secret that will contain it. */
   issueToken(account: ServiceAccount, secret: Secret): string;
 }
 
 /**
- * Fills secrets of the type service-account-token with a token, the namespace and the CA, and removes those whose
- * account is gone or is another one of the same name (upstream: the tokens controller).
+ * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
+ * is gone or was replaced by another one with the same name (upstream: the tokens controller).
  */
 export function serviceAccountTokenSecrets({ caCertificates, issueToken }: TokenSecretsOptions): Controller {
   return {
@@ -45,7 +45,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         return "filled the secret";
       });
 
-      /** The account as it is on the server where the local copy does not have it: it may just have been created. */
+      /** Reads the account from the server when it is not in the cache: it may have just been created. */
       async function findAccount(secret: Secret, namespace: string): Promise<ServiceAccount | undefined> {
         const { [nameKey]: name = "", [uidKey]: uid } = secret.metadata.annotations ?? {};
         const account =

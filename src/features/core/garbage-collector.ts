@@ -10,8 +10,9 @@ const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
 
 /**
- * Deletes objects whose owners are all gone, and does the work of the deletion policies: `orphan` cuts the dependents
- * loose first, `foregroundDeletion` waits until those that block their owner are gone (upstream: the garbage collector).
+ * Deletes objects whose owners are all gone, and implements the deletion policies. `orphan` first removes the owner
+ * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
+ * garbage collector).
  */
 export function garbageCollector({ resources }: { readonly resources: readonly ResourceType[] }): Controller {
   return {
@@ -58,7 +59,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
           ({ group, version, kind }) =>
             owner.kind === kind && owner.apiVersion === (group === "" ? version : `${group}/${version}`),
         );
-        // An owner of a kind that is not served here can't be looked up: nothing is deleted on a guess.
+        // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;
         if (resource.scope === "Namespaced" && namespace === "") return "alive";
@@ -107,7 +108,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       for (const resource of resources) {
         const put = (object: ApiObject): void => {
           const { uid = "", deletionTimestamp } = object.metadata;
-          // Most objects have no owner and stay: the graph need not know them.
+          // Most objects have no owner and are not being deleted: the graph need not contain them.
           if (ownersOf(object).length === 0 && deletionTimestamp === undefined) return graph.remove(uid);
           graph.put({ resource, object });
           queue.add(uid);
@@ -115,7 +116,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         informers.of(resource).addHandler({
           onAdd: put,
           onUpdate(object, previous) {
-            // The name may have been given to another object between two looks.
+            // Between two look-ups, another object may have got the same name.
             if (previous.metadata.uid !== object.metadata.uid) forget(previous);
             put(object);
           },

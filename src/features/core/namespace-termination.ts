@@ -5,10 +5,10 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceResource } from "./resources.ts";
 
 const finalizer = "kubernetes";
-/** Objects with finalizers of their own end when those are done: looked at again after this time. */
+/** Objects with finalizers take time to go away: check again after this time. */
 const retryMilliseconds = 1000;
 
-/** Empties a namespace that is being deleted, then removes its finalizer so that it goes. */
+/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];

@@ -19,7 +19,7 @@ process.once("exit", () => {
 
 const version = spawnSync("etcd", ["--version"], { encoding: "utf8" }).stdout;
 
-/** For `describe` and `it`: false, or the line that says why etcd's tests are left out. */
+/** For `describe` and `it`: false, or why etcd's tests are skipped. */
 export const skipsEtcd: string | false = version === null ? "etcd is not installed (Debian: etcd-server)" : false;
 
 export interface EtcdOptions {
@@ -34,7 +34,7 @@ export interface EtcdOptions {
 export interface EtcdMember {
   readonly url: string;
   readonly name: string;
-  /** Of the process that runs now. */
+  /** For the running process. */
   process(): ChildProcess;
   signal(signal: NodeJS.Signals): void;
   /** Resolves when the process is gone. */
@@ -152,7 +152,7 @@ export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void
   }
 }
 
-/** Ports that nobody listens on now. */
+/** Ports on which no process listens now. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));

@@ -10,7 +10,7 @@ import type { SignerGrants } from "./controller-policy.ts";
 import { controllerPolicy } from "./controller-policy.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
-/** What a server has from its first start on, and gets back at each. */
+/** The objects that a server creates at its first start and restores at every later start. */
 export interface BootstrapPolicy {
   readonly clusterRoles: readonly ClusterRole[];
   readonly clusterRoleBindings: readonly RoleBinding[];
@@ -146,7 +146,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
   };
 }
 
-/** `k8s.io` of `certificates.k8s.io`. */
+/** Returns `k8s.io` for `certificates.k8s.io`. */
 const groupDomainOf = (group: string): string => group.slice(group.indexOf(".") + 1);
 
 /** `signer-name` of `example.com/signer-name`. */

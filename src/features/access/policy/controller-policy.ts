@@ -16,8 +16,9 @@ export const controllerManagerUsername = (names: Names): string =>
   `system:${names.namespaces.system.replace(/-system$/, "")}-controller-manager`;
 
 /**
- * What the controllers may do, all of them together: they share one identity (upstream has one a controller). The garbage
- * collector and the namespace controller must remove any object; every other right is as narrow as its work.
+ * The permissions of all controllers together: they share one identity (upstream has one per controller). The garbage
+ * collector and the namespace controller must be able to delete any object. Every other permission is as narrow as the
+ * work needs.
  */
 export function controllerPolicy(
   names: Names,
@@ -40,7 +41,7 @@ export function controllerPolicy(
     rule(["update"], [""], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     rule(["create"], [""], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests; an approval policy may speak of every signer whose CA is here
+    // approval, signing and cleaning of certificate requests; an approval policy may name every signer whose CA is here
     rule(["update", "patch"], [certificates], [`${csr}/approval`, `${csr}/status`]),
     rule(["create"], [names.group("authorization")], ["subjectaccessreviews"]),
     ...forSigners("approve"),

@@ -8,16 +8,16 @@ interface Entry<T> {
 
 export interface VerifiedTokenCacheOptions {
   readonly clock: Clock;
-  /** Milliseconds that a good result is kept. Default 10 s. */
+  /** How long to keep a successful result, in milliseconds. Default 10 s. */
   readonly lifetimeMilliseconds?: number;
-  /** The least recently used beyond this are dropped. Default 4096. */
+  /** When there are more entries, the least recently used are dropped. Default 4096. */
   readonly maximumEntries?: number;
 }
 
 /**
- * Good results of verifying tokens, for a short time. Bad ones are never kept: a token that is refused now may be good
- * in a moment (a new key), and garbage must not push out what is used. Tokens themselves are not kept, only keyed digests:
- * neither a memory dump of the table nor a collision that an attacker computes offline is of use.
+ * Caches successful token verifications for a short time. Failures are never cached: a refused token may become valid
+ * in a moment (a new key), and invalid tokens must not evict used ones. It stores keyed digests instead of tokens, so
+ * neither a memory dump nor a collision that was computed offline helps an attacker.
  */
 export class VerifiedTokenCache<T> {
   readonly #digest = tokenDigest();
@@ -36,7 +36,7 @@ export class VerifiedTokenCache<T> {
     return this.#entries.size;
   }
 
-  /** The kept result, or that of `verify`, which is kept unless it is undefined. */
+  /** Returns the cached result, or calls `verify` and caches its result unless that is undefined. */
   get(token: string, verify: () => T | undefined): T | undefined {
     const key = this.#digest(token);
     const now = this.#clock.now();
@@ -44,7 +44,7 @@ export class VerifiedTokenCache<T> {
     if (known !== undefined) {
       this.#entries.delete(key);
       if (now < known.validUntil) {
-        this.#entries.set(key, known); // now the most recently used
+        this.#entries.set(key, known); // moves it to the end: most recently used
         return known.value;
       }
     }

@@ -130,8 +130,12 @@ describe("the signer configuration", () => {
     ["a URI without a scheme", { uris: ["//a/b"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
     ["a URI of every host", { uris: ["https://**/x"] }, /^signers\[0\]\.uris\[0\]: must end in a label/],
     ["every scheme", { uris: ["**"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
-    ["a mail address without a domain", { emails: ["*"] }, /^signers\[0\]\.emails\[0\]: must be a mail address/],
-    ["every mail address", { emails: ["*@**"] }, /^signers\[0\]\.emails\[0\]: must end in a label/],
+    [
+      "a mail address without a domain",
+      { emailAddresses: ["*"] },
+      /^signers\[0\]\.emailAddresses\[0\]: must be a mail address/,
+    ],
+    ["every mail address", { emailAddresses: ["*@**"] }, /^signers\[0\]\.emailAddresses\[0\]: must end in a label/],
     [
       "a usage that there is not",
       { usages: ["server auth", "fly"] },

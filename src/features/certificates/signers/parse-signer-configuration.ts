@@ -115,12 +115,15 @@ function parseSigner(
     "ipRanges",
     fields.list("ipRanges", (range, path) => fields.ipRange(range, path)),
   );
-  const emailAddresses = patterns("emails", "@", emailPatternFault);
+  const emailAddresses = patterns("emailAddresses", "@", emailPatternFault);
   const uris = patterns("uris", "/", uriPatternFault);
   if (
     [commonNames, dnsNames, ipRanges, emailAddresses, uris].every((list) => list === undefined || list.length === 0)
   ) {
-    fields.fault("dnsNames", "must say which names it signs, here or in ipRanges, emails, uris or subject.commonNames");
+    fields.fault(
+      "dnsNames",
+      "must say which names it signs, here or in ipRanges, emailAddresses, uris or subject.commonNames",
+    );
   }
   const specification = {
     name,

@@ -141,8 +141,8 @@ describe("the signer configuration", () => {
       { usages: ["server auth", "fly"] },
       /^signers\[0\]\.usages\[1\]: there is no usage "fly"/,
     ],
-    ["a CA's usage", { usages: ["server auth", "cert sign"] }, /^signers\[0\]\.usages\[1\]: cert sign would make a CA/],
-    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any would/],
+    ["a CA's usage", { usages: ["server auth", "cert sign"] }, /^signers\[0\]\.usages\[1\]: cert sign is not for/],
+    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any is not for/],
     ["usages for no purpose", { usages: ["digital signature"] }, /^signers\[0\]\.usages: must say what for/],
     ["a small key", { keyTypes: ["RSA 1024"] }, /^signers\[0\]\.keyTypes\[0\]: must be one of ECDSA P-256,/],
     ["no key", { keyTypes: [] }, /^signers\[0\]\.keyTypes: must have one at least/],
@@ -174,6 +174,16 @@ describe("the signer configuration", () => {
     assert.match(faultsOf({ ...header, signers: [], more: 1 }).join(), /^more: unknown field$/);
     assert.match(faultsOf({ ...header, signers: ["a"] }).join(), /^signers\[0\]: must be a mapping/);
     assert.deepEqual(faultsOf({ ...header, signers: [] }), []);
+  });
+
+  it("counts an entry where it stands, behind others that are wrong too", () => {
+    const faults = faultsOfSigner({ dnsNames: [1, "a b.c"], usages: [1, "fly", "server auth"], keyTypes: [1, "DSA"] });
+    for (const path of ["dnsNames[1]", "usages[1]", "keyTypes[1]"]) {
+      assert.ok(
+        faults.some((fault) => fault.startsWith(`signers[0].${path}: `)),
+        path,
+      );
+    }
   });
 
   it("takes a name once", () => {

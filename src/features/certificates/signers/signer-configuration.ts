@@ -44,8 +44,8 @@ export interface SignerConfigurationOptions {
 }
 
 /**
- * The signers of `--signer-config` as the file is now: the same list until it changes. Throws UsageError for a file that cannot be used at the
- * start; one that is broken later leaves the signers from before in place, and is logged once.
+ * The signers of `--signer-config` as the file is now: the same list until it changes. Throws UsageError for a file that
+ * cannot be used at the start; one that is broken later leaves the signers from before in place, and is logged once.
  */
 export function openSignerConfiguration(options: SignerConfigurationOptions): () => readonly ConfiguredSigner[] {
   const { file, log } = options;

@@ -17,7 +17,10 @@ import type { Event } from "../../../src/features/core/event-schema.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { verifyChain } from "../../../src/pki/certificate-chain.ts";
-import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { signCertificate } from "../../../src/pki/certificate-authority.ts";
+import { parseCertificate } from "../../../src/pki/certificate.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -193,6 +196,9 @@ describe("a signer of --signer-config", () => {
     fileOf("signers: [", "followed.yaml");
     await scene.obtain({ ...wish, name: "still", signerName: "example.com/second" });
     rmSync(file);
+    symlinkSync("/dev/zero", file);
+    await scene.obtain({ ...wish, name: "endless", signerName: "example.com/first" });
+    rmSync(file);
     await scene.obtain({ ...wish, name: "yet", signerName: "example.com/first" });
   });
 
@@ -256,6 +262,43 @@ describe("a signer of --signer-config", () => {
       { "signer-config": file, "cluster-signing-cert-file": certificateFile, "cluster-signing-key-file": keyFile },
       wanted,
     );
+  });
+
+  it("does not sign for clients with an intermediate CA whose root may be the clients'", async () => {
+    const root = newAuthority("root");
+    const privateKey = generatePrivateKey("ECDSA P-256");
+    const certificate = parseCertificate(
+      signCertificate(
+        {
+          subject: { commonName: "intermediate" },
+          publicKey: publicKeyInfoOf(privateKey),
+          notBefore: Date.now() - 1000,
+          notAfter: Date.now() + 86_400_000,
+          isCA: true,
+          keyUsages: ["certSign"],
+          extendedKeyUsages: [],
+          subjectAltNames: noSubjectAltNames,
+        },
+        root,
+      ),
+    );
+    const keyFile = folder.writeKey("intermediate.key", { ...root, privateKey });
+    const signerWith = (certificateFile: string): string =>
+      fileOf(
+        configurationOf({
+          name: "example.com/clients",
+          certificateAuthority: { certificateFile, keyFile },
+          dnsNames: ["*.example.com"],
+          usages: ["client auth"],
+        }),
+      );
+    const wanted = /signers\[0\]\.certificateAuthority: client certificates of this CA/;
+    const clients = { "client-ca-file": folder.write("root.crt", root.certificate) };
+    const alone = folder.write("intermediate.crt", certificate);
+    const whole = folder.write("whole.crt", certificate, root.certificate);
+    await refused({ "signer-config": signerWith(alone) }, wanted);
+    await refused({ "signer-config": signerWith(whole), ...clients }, wanted);
+    await start({ "signer-config": signerWith(whole) });
   });
 
   it("does not sign the API server's names with a CA that the server's clients believe", async () => {

@@ -130,15 +130,19 @@ describe("the signer configuration", () => {
     ["a URI without a scheme", { uris: ["//a/b"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
     ["a URI of every host", { uris: ["https://**/x"] }, /^signers\[0\]\.uris\[0\]: must end in a label/],
     ["every scheme", { uris: ["**"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
-    ["a mail address without a domain", { emails: ["*"] }, /^signers\[0\]\.emails\[0\]: must be a mail address/],
-    ["every mail address", { emails: ["*@**"] }, /^signers\[0\]\.emails\[0\]: must end in a label/],
+    [
+      "a mail address without a domain",
+      { emailAddresses: ["*"] },
+      /^signers\[0\]\.emailAddresses\[0\]: must be a mail address/,
+    ],
+    ["every mail address", { emailAddresses: ["*@**"] }, /^signers\[0\]\.emailAddresses\[0\]: must end in a label/],
     [
       "a usage that there is not",
       { usages: ["server auth", "fly"] },
       /^signers\[0\]\.usages\[1\]: there is no usage "fly"/,
     ],
-    ["a CA's usage", { usages: ["server auth", "cert sign"] }, /^signers\[0\]\.usages\[1\]: cert sign would make a CA/],
-    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any would/],
+    ["a CA's usage", { usages: ["server auth", "cert sign"] }, /^signers\[0\]\.usages\[1\]: cert sign is not for/],
+    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any is not for/],
     ["usages for no purpose", { usages: ["digital signature"] }, /^signers\[0\]\.usages: must say what for/],
     ["a small key", { keyTypes: ["RSA 1024"] }, /^signers\[0\]\.keyTypes\[0\]: must be one of ECDSA P-256,/],
     ["no key", { keyTypes: [] }, /^signers\[0\]\.keyTypes: must have one at least/],
@@ -170,6 +174,16 @@ describe("the signer configuration", () => {
     assert.match(faultsOf({ ...header, signers: [], more: 1 }).join(), /^more: unknown field$/);
     assert.match(faultsOf({ ...header, signers: ["a"] }).join(), /^signers\[0\]: must be a mapping/);
     assert.deepEqual(faultsOf({ ...header, signers: [] }), []);
+  });
+
+  it("counts an entry where it stands, behind others that are wrong too", () => {
+    const faults = faultsOfSigner({ dnsNames: [1, "a b.c"], usages: [1, "fly", "server auth"], keyTypes: [1, "DSA"] });
+    for (const path of ["dnsNames[1]", "usages[1]", "keyTypes[1]"]) {
+      assert.ok(
+        faults.some((fault) => fault.startsWith(`signers[0].${path}: `)),
+        path,
+      );
+    }
   });
 
   it("takes a name once", () => {

@@ -9,6 +9,12 @@ export interface Place {
   readonly faults: string[];
 }
 
+export interface PatternOptions {
+  readonly separator: "." | "/" | "@" | "";
+  /** Why a pattern is not allowed here, though it could work. */
+  readonly faultOf?: (pattern: string) => string | undefined;
+}
+
 /** The fields of one mapping; each is asked for by its type, and what was not asked for is a fault. */
 export class Fields {
   readonly faults: string[];
@@ -69,20 +75,23 @@ export class Fields {
       .filter((one) => one !== undefined);
   }
 
-  texts(name: string): string[] | undefined {
+  texts(name: string, faultOf: (text: string) => string | undefined = () => undefined): string[] | undefined {
     return this.list(name, (value, path) => {
-      if (typeof value === "string" && value !== "") return value;
-      this.faults.push(`${path}: must be a string that is not empty`);
+      const isText = typeof value === "string" && value !== "";
+      const fault = isText ? faultOf(value) : "must be a string that is not empty";
+      if (isText && fault === undefined) return value;
+      this.faults.push(`${path}: ${fault}`);
       return undefined;
     });
   }
 
-  patterns(name: string, separator: "." | "/" | "@" | ""): NamePattern[] | undefined {
+  patterns(name: string, { separator, faultOf = () => undefined }: PatternOptions): NamePattern[] | undefined {
     return this.list(name, (value, path) => {
       const text = separator === "." && typeof value === "string" ? value.toLowerCase() : value;
       const pattern = typeof text === "string" ? namePattern(text, separator) : { fault: "must be a string" };
-      if (!("fault" in pattern)) return pattern;
-      this.faults.push(`${path}: ${pattern.fault}`);
+      const fault = "fault" in pattern ? pattern.fault : faultOf(pattern.source);
+      if (!("fault" in pattern) && fault === undefined) return pattern;
+      this.faults.push(`${path}: ${fault}`);
       return undefined;
     });
   }

@@ -51,8 +51,8 @@ function parseRule(value: unknown, place: Place): ApprovalRule {
   const match = rule.fields("match");
   const signers = match.texts("signers");
   if (signers === undefined || signers.length === 0) match.fault("signers", "at least one signer is required");
-  const users = match.patterns("users", "");
-  const groups = match.patterns("groups", "");
+  const users = match.patterns("users", { separator: "" });
+  const groups = match.patterns("groups", { separator: "" });
   match.refuseOthers();
   if (action === "deny" && rule.has("require")) rule.fault("require", "makes no sense in a rule that denies");
   const require = parseRequirements(rule.fields("require"));
@@ -70,12 +70,12 @@ function parseRequirements(fields: Fields): ApprovalRule["require"] {
   const unrecognized = certificateUsagesOf(usages ?? []).unrecognized;
   if (unrecognized.length > 0) fields.fault("usages", `unknown: ${unrecognized.join(", ")}`);
   const requirements = {
-    commonNames: fields.patterns("commonNames", ""),
-    organizations: fields.patterns("organizations", ""),
-    dnsNames: fields.patterns("dnsNames", "."),
+    commonNames: fields.patterns("commonNames", { separator: "" }),
+    organizations: fields.patterns("organizations", { separator: "" }),
+    dnsNames: fields.patterns("dnsNames", { separator: "." }),
     ipRanges: fields.list("ipRanges", (value, path) => fields.ipRange(value, path)),
-    emailAddresses: fields.patterns("emailAddresses", "@"),
-    uris: fields.patterns("uris", "/"),
+    emailAddresses: fields.patterns("emailAddresses", { separator: "@" }),
+    uris: fields.patterns("uris", { separator: "/" }),
     namesBelongToNode: fields.flag("namesBelongToNode"),
     usages,
     keys: fields.list("keys", (value, path) => parseKey(value, { path, faults: fields.faults })) ?? defaultKeys,

@@ -6,7 +6,6 @@ import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { Fields } from "../policy/fields.ts";
 import type { Place } from "../policy/fields.ts";
-import type { NamePattern } from "../policy/name-pattern.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { certificateUsagesOf } from "./usages.ts";
@@ -91,36 +90,30 @@ function parseSigner(
     if (list !== undefined && list.length > maximumEntries) fields.fault(name, `must have ${maximumEntries} at most`);
     return list?.slice(0, maximumEntries);
   };
-  const patterns = (
-    name: string,
-    separator: "." | "@" | "/",
-    faultOf: (pattern: string) => string | undefined,
-  ): NamePattern[] | undefined => {
-    const list = bounded(name, fields.patterns(name, separator));
-    for (const [index, { source }] of (list ?? []).entries()) {
-      const fault = faultOf(source);
-      if (fault !== undefined) fields.fault(`${name}[${index}]`, fault);
-    }
-    return list;
-  };
 
   const name = fields.text("name") ?? "";
   for (const fault of nameFaults(name)) fields.fault("name", fault);
   const subject = fields.fields("subject");
-  const commonNames = bounded("subject.commonNames", subject.patterns("commonNames", ""));
-  const organizations = bounded("subject.organizations", subject.patterns("organizations", ""));
+  const commonNames = bounded("subject.commonNames", subject.patterns("commonNames", { separator: "" }));
+  const organizations = bounded("subject.organizations", subject.patterns("organizations", { separator: "" }));
   subject.refuseOthers();
-  const dnsNames = patterns("dnsNames", ".", dnsPatternFault);
+  const dnsNames = bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault }));
   const ipRanges = bounded(
     "ipRanges",
     fields.list("ipRanges", (range, path) => fields.ipRange(range, path)),
   );
-  const emailAddresses = patterns("emails", "@", emailPatternFault);
-  const uris = patterns("uris", "/", uriPatternFault);
+  const emailAddresses = bounded(
+    "emailAddresses",
+    fields.patterns("emailAddresses", { separator: "@", faultOf: emailPatternFault }),
+  );
+  const uris = bounded("uris", fields.patterns("uris", { separator: "/", faultOf: uriPatternFault }));
   if (
     [commonNames, dnsNames, ipRanges, emailAddresses, uris].every((list) => list === undefined || list.length === 0)
   ) {
-    fields.fault("dnsNames", "must say which names it signs, here or in ipRanges, emails, uris or subject.commonNames");
+    fields.fault(
+      "dnsNames",
+      "must say which names it signs, here or in ipRanges, emailAddresses, uris or subject.commonNames",
+    );
   }
   const specification = {
     name,
@@ -131,8 +124,8 @@ function parseSigner(
     ipRanges,
     emailAddresses,
     uris,
-    usages: parseUsages(fields, bounded("usages", fields.texts("usages"))),
-    keyTypes: parseKeyTypes(fields, bounded("keyTypes", fields.texts("keyTypes"))),
+    usages: parseUsages(fields, bounded("usages", fields.texts("usages", usageFault))),
+    keyTypes: parseKeyTypes(fields, bounded("keyTypes", fields.texts("keyTypes", keyTypeFault))),
     lifetime: parseLifetime(fields),
   };
   const { certificateAuthority, lifetime } = specification;
@@ -186,24 +179,26 @@ function parseAuthority(fields: Fields, folder: string): AuthoritySource {
 }
 
 function parseUsages(fields: Fields, usages: readonly string[] = defaultUsages): readonly string[] {
-  const { unrecognized, extendedKeyUsages } = certificateUsagesOf(usages);
-  for (const [index, usage] of usages.entries()) {
-    if (unrecognized.includes(usage)) fields.fault(`usages[${index}]`, `there is no usage ${JSON.stringify(usage)}`);
-    if (authorityUsages.has(usage)) fields.fault(`usages[${index}]`, `${usage} would make a CA of who asks`);
-  }
-  if (extendedKeyUsages.length === 0) fields.fault("usages", "must say what for, such as server auth");
+  if (certificateUsagesOf(usages).extendedKeyUsages.length > 0) return usages;
+  fields.fault("usages", "must say what for, such as server auth");
   return usages;
+}
+
+function usageFault(usage: string): string | undefined {
+  if (authorityUsages.has(usage)) return `${usage} is not for the certificate of a service or client`;
+  return certificateUsagesOf([usage]).unrecognized.length > 0
+    ? `there is no usage ${JSON.stringify(usage)}`
+    : undefined;
 }
 
 function parseKeyTypes(fields: Fields, texts: readonly string[] | undefined): readonly KeyType[] {
   if (texts === undefined) return defaultKeyTypes;
   if (texts.length === 0) fields.fault("keyTypes", "must have one at least");
-  return texts.flatMap((text, index) => {
-    const known = keyTypes.find((type) => type === text);
-    if (known === undefined) fields.fault(`keyTypes[${index}]`, `must be one of ${keyTypes.join(", ")}`);
-    return known ?? [];
-  });
+  return keyTypes.filter((type) => texts.includes(type));
 }
+
+const keyTypeFault = (text: string): string | undefined =>
+  keyTypes.some((type) => type === text) ? undefined : `must be one of ${keyTypes.join(", ")}`;
 
 function parseLifetime(fields: Fields): SignerLifetime {
   const maximum = parseLifetimeOf(fields, { name: "maximumLifetime", byDefault: defaultMaximumLifetime });

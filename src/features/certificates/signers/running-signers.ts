@@ -40,14 +40,12 @@ export function runningSigners(options: RunningSignersOptions): RunningSigners {
   return {
     find(signerName) {
       const own = findWellKnownSigner(names, signerName);
-      const signer = own ?? findConfigured(signerName);
-      const authority = own === undefined ? findConfigured(signerName)?.authority() : authorityFor(signerName);
-      if (signer === undefined || authority === undefined) return undefined;
-      return {
-        authority,
-        lifetime: lifetimeOf(signerName),
-        violations: (request, usages) => signer.violations(request, usages),
-      };
+      const configuredSigner = own === undefined ? findConfigured(signerName) : undefined;
+      const rules = own ?? configuredSigner;
+      const authority = configuredSigner === undefined ? authorityFor(signerName) : configuredSigner.authority();
+      if (rules === undefined || authority === undefined) return undefined;
+      const { lifetime = ownLifetime } = configuredSigner ?? {};
+      return { authority, lifetime, violations: (request, usages) => rules.violations(request, usages) };
     },
     lifetimeOf,
     names: () => [...ownNames, ...configured().map(({ name }) => name)],

@@ -44,8 +44,8 @@ export interface SignerConfigurationOptions {
 }
 
 /**
- * The signers of `--signer-config` as the file is now: the same list until it changes. Throws UsageError for a file that cannot be used at the
- * start; one that is broken later leaves the signers from before in place, and is logged once.
+ * The signers of `--signer-config` as the file is now: the same list until it changes. Throws UsageError for a file that
+ * cannot be used at the start; one that is broken later leaves the signers from before in place, and is logged once.
  */
 export function openSignerConfiguration(options: SignerConfigurationOptions): () => readonly ConfiguredSigner[] {
   const { file, log } = options;
@@ -83,11 +83,12 @@ function openSigner(specification: SignerSpecification, surroundings: Surroundin
   const path = `${surroundings.path}.certificateAuthority`;
   const open = openAuthority(certificateAuthority, { ...surroundings, path, signerName: name });
   const isRefused = (authority: SigningAuthority): boolean =>
-    usages.includes("client auth") && isBelievedThrough(authority, surroundings.clientAuthorities());
+    usages.includes("client auth") &&
+    (!hasRoot(authority) || isBelievedThrough(authority, surroundings.clientAuthorities()));
   if (!open.isNew && isRefused(open.authority())) {
     throw new UsageError(
-      `--${flag}: ${path}: client certificates of this CA authenticate at the API server: ` +
-        'give the signer a CA of its own, or take "client auth" out of its usages',
+      `--${flag}: ${path}: client certificates of this CA authenticate at the API server, or may, where its file does not hold the root: ` +
+        'give the signer a CA of its own with its chain up to the root, or take "client auth" out of its usages',
     );
   }
   return {
@@ -100,6 +101,12 @@ function openSigner(specification: SignerSpecification, surroundings: Surroundin
     },
   };
 }
+
+/** Above a CA whose root is not known, there may be one that the API server believes. */
+const hasRoot = ({ path }: SigningAuthority): boolean => {
+  const top = path.at(-1);
+  return top?.rawIssuer.equals(top.rawSubject) === true;
+};
 
 interface OpenAuthority {
   /** Whether it has not been made yet: the first use does. */

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
-import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { resourceReferences } from "../../src/machinery/client/resource-references.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -32,7 +31,7 @@ describe("a namespace that is being deleted", () => {
     const accounts = server.client.resource(references.serviceAccounts, "ending");
     assert.ok(await accounts.get("kept"));
     const request = { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec: {} };
-    await refused(accounts.createSubresource("kept", "token", request as ApiObject));
+    await refused(accounts.createSubresource("kept", "token", request));
     const annotations = { [names.key("service-account.name")]: "kept" };
     const secret = { metadata: { name: "token", annotations }, type: names.key("service-account-token") };
     await refused(server.client.resource(references.secrets, "ending").create(sparse(secret)));

@@ -137,8 +137,7 @@ class FuzzRun {
       peak = Math.max(peak, residentMebibytes);
       if (early === 0 && done >= inputs / 10) early = residentMebibytes;
       if (batch % batchesUntilTidy === 0 || done === inputs) {
-        await this.#tidy();
-        await prepare();
+        await this.#betweenBatches(prepare);
       }
       onProgress?.({ inputs: done, residentMebibytes, finds: this.#finds.size });
     }
@@ -231,6 +230,16 @@ class FuzzRun {
       if (!this.#isAlive()) return { fault: `the process ended: ${this.#target.endReason()}` };
       if (error instanceof NoAnswerError) return { fault: error.message };
       return { fault: `the answer cannot be read: ${String(error)}` };
+    }
+  }
+
+  async #betweenBatches(prepare: () => Promise<void>): Promise<void> {
+    if (this.#isInterrupted()) return;
+    try {
+      await this.#tidy();
+      await prepare();
+    } catch (error) {
+      if (!this.#isInterrupted()) throw error;
     }
   }
 

@@ -4,6 +4,8 @@ import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 interface Entry<T> {
   readonly value: T;
   readonly validUntil: number;
+  /** Characters of the token: what was read from it takes about as much room. */
+  readonly weight: number;
 }
 
 export interface VerifiedTokenCacheOptions {
@@ -12,6 +14,8 @@ export interface VerifiedTokenCacheOptions {
   readonly lifetimeMilliseconds?: number;
   /** When there are more entries, the least recently used are dropped. Default 4096. */
   readonly maximumEntries?: number;
+  /** Of all the tokens whose results are kept: who chooses audiences chooses how long a token is. Default 16 Mi. */
+  readonly maximumCharacters?: number;
 }
 
 /**
@@ -25,11 +29,19 @@ export class VerifiedTokenCache<T> {
   readonly #clock: Clock;
   readonly #lifetimeMilliseconds: number;
   readonly #maximumEntries: number;
+  readonly #maximumCharacters: number;
+  #characters = 0;
 
-  constructor({ clock, lifetimeMilliseconds = 10_000, maximumEntries = 4096 }: VerifiedTokenCacheOptions) {
+  constructor({
+    clock,
+    lifetimeMilliseconds = 10_000,
+    maximumEntries = 4096,
+    maximumCharacters = 16 * 2 ** 20,
+  }: VerifiedTokenCacheOptions) {
     this.#clock = clock;
     this.#lifetimeMilliseconds = lifetimeMilliseconds;
     this.#maximumEntries = maximumEntries;
+    this.#maximumCharacters = maximumCharacters;
   }
 
   get size(): number {
@@ -42,24 +54,31 @@ export class VerifiedTokenCache<T> {
     const now = this.#clock.now();
     const known = this.#entries.get(key);
     if (known !== undefined) {
-      this.#entries.delete(key);
       if (now < known.validUntil) {
         this.#entries.set(key, known); // moves it to the end: most recently used
         return known.value;
       }
+      this.#drop(key, known);
     }
     const value = verify();
-    if (value !== undefined) this.#keep(key, { value, validUntil: now + this.#lifetimeMilliseconds });
+    if (value !== undefined) {
+      this.#keep(key, { value, validUntil: now + this.#lifetimeMilliseconds, weight: token.length });
+    }
     return value;
   }
 
   #keep(key: string, entry: Entry<T>): void {
-    if (this.#entries.size >= this.#maximumEntries) {
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest);
-        break;
-      }
-    }
+    if (entry.weight > this.#maximumCharacters) return;
     this.#entries.set(key, entry);
+    this.#characters += entry.weight;
+    for (const [oldest, { weight }] of this.#entries) {
+      if (this.#entries.size <= this.#maximumEntries && this.#characters <= this.#maximumCharacters) return;
+      this.#drop(oldest, { weight });
+    }
+  }
+
+  #drop(key: string, { weight }: { readonly weight: number }): void {
+    this.#entries.delete(key);
+    this.#characters -= weight;
   }
 }

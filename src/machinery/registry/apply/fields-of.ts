@@ -1,6 +1,6 @@
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
-import { emptySet, isEmpty, withMember } from "./field-set.ts";
+import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { isNamedField, memberSchemaOf, shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
@@ -39,15 +39,19 @@ const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object
 export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
   if (shape.type === "leaf") return emptySet;
-  const node: FieldSet = {};
+  // Itself from the beginning: adding that later copies all that is below.
+  const node = newMember();
+  let isBare = true;
   if (shape.type === "entries") {
     for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
       node[element] = entries.length > 1 ? {} : everyFieldOf(shape.list.items, entries[0]);
+      isBare = false;
     }
   } else if (isJsonObject(value)) {
     for (const name in value) {
       node[fieldElement(name)] = everyFieldOf(memberSchemaOf(schema, name), value[name]);
+      isBare = false;
     }
   }
-  return withMember(isEmpty(node) ? undefined : node);
+  return isBare ? emptySet : node;
 }

@@ -16,7 +16,7 @@ export interface ServerProcess {
   workerIds(): number[];
   /** Resident memory in MiB, of all its processes. */
   residentMebibytes(): number;
-  /** SIGTERM; resolves with the exit code when the process has ended. */
+  /** SIGTERM; resolves with the exit code when the process has ended, or null when it did not and was killed. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -32,6 +32,9 @@ export interface ServerProcessOptions {
 }
 
 export const adminToken = "bench-administrator";
+
+/** The server's own grace is ten seconds: what takes so long hangs. */
+const stoppingMilliseconds = 40_000;
 
 const root = join(import.meta.dirname, "..");
 
@@ -74,7 +77,10 @@ export async function startServerProcess(
   });
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
-    return await ended;
+    const late = setTimeout(() => child.kill("SIGKILL"), stoppingMilliseconds);
+    const code = await ended;
+    clearTimeout(late);
+    return code;
   };
   return {
     url: ready.url,

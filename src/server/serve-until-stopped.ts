@@ -37,18 +37,21 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
     process.exitCode = error.exitCode;
     return;
   }
+  // Before it says that it is ready: whoever reads that may stop it at once.
+  const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
+  process.once("SIGTERM", resolve).once("SIGINT", resolve);
   console.log(`signet ${signetVersion} (${options.profile} names) listens on ${serving.url}`);
   console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // Since the process began, the runtime's own start included.
   console.log(`ready in ${Math.round(performance.now())} ms`);
 
-  const { promise, resolve } = Promise.withResolvers<string>();
-  process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  const signal = await promise;
+  const signal = await stopSignal;
   log.info({ signal }, "stopping");
   // A second signal does not wait.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
   await serving.stop({ graceMilliseconds });
+  // That nobody took the lines above is no failure of a server.
+  process.exitCode = 0;
 }
 
 /** This process has the data directory, and its workers share it. */

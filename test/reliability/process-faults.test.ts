@@ -23,7 +23,12 @@ const hasProc = { skip: spawnSync("test", ["-r", "/proc/self/net/tcp"]).status !
 const folder = mkdtempSync(join(tmpdir(), "signet-process-"));
 let folders = 0;
 const newData = (): string => join(mkdtempSync(join(folder, `${++folders}-`)), "data");
-after(() => rmSync(folder, { recursive: true, force: true }));
+const children = new Set<ChildProcess>();
+after(() => {
+  // A test that fails leaves its processes, and this one would wait for them for ever.
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** Starts `signet` without runtime flags that would help it. */
 const signet = (args: readonly string[]): ChildProcess => {
@@ -31,6 +36,8 @@ const signet = (args: readonly string[]): ChildProcess => {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: root,
   });
+  children.add(child);
+  child.once("exit", () => children.delete(child));
   child.stdout.once("readable", () => {}); // lets it read
   return child;
 };
@@ -61,6 +68,15 @@ async function exitOf(child: ChildProcess): Promise<{ readonly code: number | nu
   const [code] = (await once(child, "close")) as [number | null];
   return { code, stderr };
 }
+
+describe("SIGTERM", { timeout: 60_000 }, () => {
+  it("ends a server in order that has only just said that it is ready", async () => {
+    for (const workers of [1, 2, 1]) {
+      const server = await startServerProcess(newData(), { flags: [`--workers=${workers}`] });
+      assert.equal(await server.stop(), 0);
+    }
+  });
+});
 
 describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
   it("opens no debugger in the server, its workers, an agent or controllers, and ends none of them", async () => {

@@ -2,7 +2,7 @@ import { noteFault } from "./first-faults.ts";
 import { maximumShownLength, shortened, shownValue } from "./shown-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
-export type FieldErrorReason =
+type FieldErrorReason =
   | "FieldValueRequired"
   | "FieldValueInvalid"
   | "FieldValueNotSupported"

@@ -45,7 +45,7 @@ export interface HttpResponse {
   readonly audited?: AuditedAnswer;
 }
 
-export interface AuditedAnswer {
+interface AuditedAnswer {
   /** Set for a failure. */
   readonly reason?: string;
   /** The object that was written. */

@@ -12,7 +12,7 @@ export type VerifyToken = (token: string, audiences: readonly string[]) => Event
 export type VerifyTokenInMemory = (token: string, audiences: readonly string[]) => TokenOutcome;
 
 /** A TokenReview's findings. */
-export type TokenReviewResult =
+type TokenReviewResult =
   | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly isAuthenticated: false; readonly error: string };
 

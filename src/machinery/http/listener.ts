@@ -61,7 +61,7 @@ export interface ListenerOptions {
 }
 
 /** The part of pino's interface that is used here. */
-export interface ListenerLog {
+interface ListenerLog {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }

@@ -7,7 +7,7 @@ import type { AcceptClause } from "./accept-header.ts";
 export type Format = "json" | "yaml" | "protobuf";
 
 /** A form that a client may request instead of the object itself (`as=Table;v=v1;g=meta.k8s.io`). */
-export interface Conversion {
+interface Conversion {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
   readonly version: "v1" | "v1beta1";
 }

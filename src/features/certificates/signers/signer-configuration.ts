@@ -30,7 +30,7 @@ export interface ConfiguredSigner extends SignerRules {
 }
 
 /** Where CAs are made: in the data directory, or nowhere, for a reason that the operator is told. */
-export type GeneratedAuthorities =
+type GeneratedAuthorities =
   { readonly type: "allowed"; readonly dataDirectory: string } | { readonly type: "refused"; readonly reason: string };
 
 export interface SignerConfigurationOptions {

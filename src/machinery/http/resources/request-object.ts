@@ -19,7 +19,7 @@ import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "../warnings.ts";
 
 /** The kind that a body must have. */
-export interface ExpectedKind {
+interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;

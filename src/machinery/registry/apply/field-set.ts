@@ -19,6 +19,9 @@ export function isEmpty(set: FieldSet): boolean {
   return true;
 }
 
+/** The beginning of a part of a set that is a member itself and has more below it. */
+export const newMember = (): Record<PathElement, FieldSet> => ({ [ownMark]: emptySet });
+
 /** Whether the path of this node is itself a member. */
 const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
 

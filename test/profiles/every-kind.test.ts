@@ -40,7 +40,7 @@ for (const profile of profiles) {
       describe(definition.kind, () => testKind(definition));
     }
 
-    function testKind({ group, version, kind, plural, scope, columns, verbs, isNameColumnFirst }: ResourceDefinition) {
+    function testKind({ group, version, kind, plural, scope, columns, verbs }: ResourceDefinition) {
       const apiVersion = group === "" ? version : `${group}/${version}`;
       const root = group === "" ? `/api/${version}` : `/apis/${apiVersion}`;
       const isNamespaced = scope === "Namespaced";
@@ -130,8 +130,10 @@ for (const profile of profiles) {
         const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
         const { columnDefinitions, rows } = shown.json();
         const titles = columnDefinitions.map((column: { name: string }) => column.name);
-        const wanted = columns.map((column) => column.name);
-        assert.deepEqual(titles, isNameColumnFirst === false ? wanted : ["Name", ...wanted]);
+        assert.deepEqual(
+          titles,
+          columns.map((column) => column.name),
+        );
         assert.equal(rows.length, 1);
         assert.equal(rows[0].cells[titles.indexOf("Name")], name);
         assert.equal(rows[0].object.metadata.uid, created.metadata.uid);

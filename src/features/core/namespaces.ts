@@ -12,7 +12,7 @@ import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
 import { atomicList, mapList, named, object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 
 /** Held by every namespace until the controller has emptied it. The name is the same in both profiles. */
 const contentFinalizer = "kubernetes";
@@ -136,13 +136,14 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     selectableFields: { "status.phase": ({ status }) => status.phase ?? "" },
     resetFields: [["status"]],
     columns: [
+      nameColumn(names),
       {
         name: "Status",
         type: "string",
-        description: "Active, or Terminating while its objects are deleted.",
+        description: "The status of the namespace",
         cell: ({ status }) => status.phase ?? "",
       },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 }

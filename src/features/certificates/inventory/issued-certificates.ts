@@ -10,7 +10,7 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, bytes, object, string, time } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { ageColumn } from "../../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
@@ -90,6 +90,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
       "spec.requestUid": ({ spec }) => spec.requestUid ?? "",
     },
     columns: [
+      nameColumn(names),
       { name: "Signer", type: "string", description: "The signer.", cell: ({ spec }) => spec.signerName },
       { name: "Subject", type: "string", description: "Whose it is.", cell: ({ spec }) => spec.subject ?? "" },
       { name: "Requestor", type: "string", description: "Who asked for it.", cell: ({ spec }) => spec.username ?? "" },
@@ -99,7 +100,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
         description: "The time until it is no longer valid.",
         cell: ({ spec }, { now }) => timeLeft(Date.parse(spec.notAfter) - now),
       },
-      ageColumn(),
+      ageColumn(names),
       {
         name: "Names",
         type: "string",

@@ -5,7 +5,8 @@ import type { ControllerName } from "../api/controller-names.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { WorkQueue } from "./work-queue.ts";
-import type { Schedule, WorkQueueOptions } from "./work-queue.ts";
+import type { Schedule } from "../api/schedule.ts";
+import type { WorkQueueOptions } from "./work-queue.ts";
 
 /** The context of every controller. Controllers talk to the server only through the client. */
 export interface ControllerContext {

@@ -6,7 +6,7 @@ import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { Lease } from "./leader-election.ts";
 import { runControllers } from "./run-controllers.ts";
-import { systemSchedule } from "./work-queue.ts";
+import { systemSchedule } from "../api/schedule.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 
 export interface ElectedControllersOptions {

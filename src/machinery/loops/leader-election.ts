@@ -3,7 +3,7 @@ import type { Clock } from "../api/clock.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ControllerLog } from "./controller.ts";
-import type { Schedule } from "./work-queue.ts";
+import type { Schedule } from "../api/schedule.ts";
 
 /** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
 export interface Lease extends ApiObject {

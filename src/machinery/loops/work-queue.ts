@@ -1,11 +1,5 @@
-/** Starts a timer and returns a function that cancels it. It is injected, so that tests control the time. */
-export type Schedule = (run: () => void, milliseconds: number) => () => void;
-
-export const systemSchedule: Schedule = (run, milliseconds) => {
-  const timer = setTimeout(run, milliseconds);
-  timer.unref();
-  return () => clearTimeout(timer);
-};
+import { systemSchedule } from "../api/schedule.ts";
+import type { Schedule } from "../api/schedule.ts";
 
 export interface WorkQueueOptions {
   /** Brings the object of the key to its desired state. When it throws, the key is retried with growing delays. */

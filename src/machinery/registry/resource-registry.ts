@@ -5,6 +5,7 @@ import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { apiVersionOf } from "../api/resource-type.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
@@ -86,13 +87,13 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
   }: RegistryOptions<T>) {
-    const { group, version, kind, plural } = definition;
+    const { group, kind, plural } = definition;
     this.definition = definition;
     this.store = store;
     this.#admission = admission;
     this.clock = clock;
     this.futureWaitMilliseconds = futureWaitMilliseconds;
-    this.apiVersion = group === "" ? version : `${group}/${version}`;
+    this.apiVersion = apiVersionOf(definition);
     this.resource = { group, resource: plural };
     this.kind = { group, resource: kind };
     this.#maximumObjectBytes = maximumObjectBytes;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
-import type { Schedule } from "../../../src/machinery/loops/work-queue.ts";
+import type { Schedule } from "../../../src/machinery/api/schedule.ts";
 
 /** Timers that fire when the test says so. */
 function manualSchedule(): { schedule: Schedule; waits: () => number[]; fireAll: () => void } {

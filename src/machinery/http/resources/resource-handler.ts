@@ -11,8 +11,8 @@ import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
 import { getRequest, listRequest, watchRequest } from "./read-requests.ts";
-import { systemSchedule } from "./schedule.ts";
-import type { Schedule } from "./schedule.ts";
+import { systemSchedule } from "../../api/schedule.ts";
+import type { Schedule } from "../../api/schedule.ts";
 import { Warnings } from "./warnings.ts";
 import { createRequest, patchRequest, updateRequest } from "./write-requests.ts";
 

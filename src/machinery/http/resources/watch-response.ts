@@ -8,7 +8,7 @@ import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
 import { protobufMediaType } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule } from "../../api/schedule.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
 
@@ -110,19 +110,19 @@ function stream<T extends ApiObject>(
   };
   let cancelBookmark = (): void => {};
   const scheduleBookmark = (): void => {
-    cancelBookmark = schedule(bookmarkIntervalMilliseconds, () => {
+    cancelBookmark = schedule(() => {
       bookmark();
       scheduleBookmark();
-    });
+    }, bookmarkIntervalMilliseconds);
   };
   const cancels: (() => void)[] = [];
   if (options.allowsBookmarks) {
     scheduleBookmark();
     // A shorter watch gets its bookmark at its end: timers for the same time run in the order of their creation.
     const early = durationMilliseconds > lastBookmarkMilliseconds ? lastBookmarkMilliseconds : 0;
-    cancels.push(schedule(durationMilliseconds - early, bookmark));
+    cancels.push(schedule(bookmark, durationMilliseconds - early));
   }
-  cancels.push(schedule(durationMilliseconds, end));
+  cancels.push(schedule(end, durationMilliseconds));
   return () => {
     isEnded = true;
     watch.stop();

@@ -6,7 +6,7 @@ import { decodeProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
-import type { Schedule } from "../../../../src/machinery/http/resources/schedule.ts";
+import type { Schedule } from "../../../../src/machinery/api/schedule.ts";
 import { requestInfo } from "../../../../src/machinery/http/parse-request-info.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
 import type { ToyBox } from "../../registry/toy-resource.ts";
@@ -32,7 +32,7 @@ async function scene({
 }: { decision?: "allow" | "deny"; definition?: typeof toys } = {}): Promise<Scene> {
   const box = await toyBox({ definition });
   const timers: Scene["timers"] = [];
-  const schedule: Schedule = (milliseconds, callback) => {
+  const schedule: Schedule = (callback, milliseconds) => {
     timers.push({ milliseconds, callback });
     return () => {};
   };

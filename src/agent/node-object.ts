@@ -1,5 +1,5 @@
 import { timestamp } from "../machinery/api/clock.ts";
-import { isSameJson } from "../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Node } from "../features/nodes/resources.ts";
 import { architecture, operatingSystem } from "./machine.ts";
@@ -75,6 +75,6 @@ function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | 
 export function statusPatch(node: Node, report: NodeReport): unknown {
   const ready = node.status.conditions?.find(({ type }) => type === "Ready");
   const { addresses = [], ...status } = nodeStatus(report, ready);
-  const isSame = isSameJson(addresses, node.status.addresses);
+  const isSame = isSemanticallyEqual(addresses, node.status.addresses);
   return { status: { ...status, ...(!isSame && { addresses: [...addresses, { $patch: "replace" }] }) } };
 }

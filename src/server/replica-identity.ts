@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import type { Certificate } from "../pki/certificate.ts";
+import { fingerprintOf } from "../pki/certificate.ts";
 import { signerWords } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities, SignerWord } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { Store } from "../machinery/storage/store.ts";
@@ -24,20 +23,17 @@ interface Recorded {
   readonly signingKeyId: string;
 }
 
-const fingerprintOf = ({ certificate }: { readonly certificate: Certificate }): string =>
-  createHash("sha256").update(certificate.der).digest("hex");
-
 /**
  * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
  * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
  */
 export async function agreeOnIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const own: Recorded = {
-    authority: fingerprintOf(identity.authorities.server),
+    authority: fingerprintOf(identity.authorities.server.certificate),
     ofSigner: {
-      "apiserver-client": fingerprintOf(identity.authorities.ofSigner["apiserver-client"]),
-      "nodeagent-client": fingerprintOf(identity.authorities.ofSigner["nodeagent-client"]),
-      "nodeagent-serving": fingerprintOf(identity.authorities.ofSigner["nodeagent-serving"]),
+      "apiserver-client": fingerprintOf(identity.authorities.ofSigner["apiserver-client"].certificate),
+      "nodeagent-client": fingerprintOf(identity.authorities.ofSigner["nodeagent-client"].certificate),
+      "nodeagent-serving": fingerprintOf(identity.authorities.ofSigner["nodeagent-serving"].certificate),
     },
     signingKeyId: identity.signingKeyId,
   };

@@ -2,7 +2,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { configMapResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
@@ -86,7 +86,7 @@ function validateImmutable(next: ConfigMap, previous: ConfigMap): FieldError[] {
   const detail = "field is immutable when `immutable` is set";
   return [
     ...(next.immutable === true ? [] : [forbiddenField("immutable", detail)]),
-    ...(isSameJson(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
-    ...(isSameJson(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
+    ...(isSemanticallyEqual(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
+    ...(isSemanticallyEqual(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
   ];
 }

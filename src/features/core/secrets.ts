@@ -1,7 +1,7 @@
 import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
@@ -105,6 +105,6 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   if (previous.immutable !== true) return faults;
   const detail = "field is immutable when `immutable` is set";
   if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));
-  if (!isSameJson(next.data, previous.data)) faults.push(forbiddenField("data", detail));
+  if (!isSemanticallyEqual(next.data, previous.data)) faults.push(forbiddenField("data", detail));
   return faults;
 }

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { requestingNodeName } from "../policy/decide-approval.ts";
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { RequestSurroundings } from "./approval-warnings.ts";
 import { reportOf, stateOf } from "./certificate-request-report.ts";
@@ -121,7 +121,7 @@ async function look(
   request: CertificateSigningRequest,
 ): Promise<CertificateRequestReport> {
   const { username = "", signerName } = request.spec;
-  const nodeName = signerName === names.signers.nodeAgentServing ? requestingNodeName(username) : undefined;
+  const nodeName = signerName === names.signers.nodeAgentServing ? nodeNameOf(username) : undefined;
   const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
     try {
       const node = await client.resource(nodeResource(names)).find(name);

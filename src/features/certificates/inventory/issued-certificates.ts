@@ -1,7 +1,7 @@
 import { issuedCertificateResource } from "../resources.ts";
 import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -83,7 +83,9 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: ({ spec }, previous) =>
-      isSameJson(spec, previous.spec) ? [] : [forbiddenField("spec", "a record of a certificate cannot be changed")],
+      isSemanticallyEqual(spec, previous.spec)
+        ? []
+        : [forbiddenField("spec", "a record of a certificate cannot be changed")],
     selectableFields: {
       "spec.signerName": ({ spec }) => spec.signerName,
       "spec.username": ({ spec }) => spec.username ?? "",

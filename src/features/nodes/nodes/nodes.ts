@@ -1,7 +1,7 @@
 import { nodeResource } from "../resources.ts";
 import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -44,7 +44,7 @@ const validateTaints = ({ spec }: Node): FieldError[] =>
 function validateUpdate(next: Node, previous: Node): FieldError[] {
   const faults = validateTaints(next);
   const { podCIDRs: ranges = [], providerID = "" } = previous.spec;
-  if (ranges.length > 0 && !isSameJson(next.spec.podCIDRs, ranges)) {
+  if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
     faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
   }
   if (providerID !== "" && next.spec.providerID !== providerID) {

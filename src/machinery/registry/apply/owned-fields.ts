@@ -1,8 +1,9 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import type { Comparison } from "./compare-fields.ts";
 import { difference, emptySet, isEmpty, recursiveDifference, setOfPath, union, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { isNamedField, memberSchemaOf } from "./field-shape.ts";
+import { isNamedField } from "./field-shape.ts";
 import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 import { fieldElement } from "./path-element.ts";
 

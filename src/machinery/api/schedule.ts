@@ -1,6 +1,6 @@
 /**
- * Calls back once after some milliseconds, unless the returned function cancels it. It is injected, so that tests can
- * control it.
+ * Calls back once after so many milliseconds, unless what it returns is called before: injected, so that tests decide when
+ * time passes.
  */
 export type Schedule = (callback: () => void, milliseconds: number) => () => void;
 

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { endsWithParent } from "./ends-with-parent.ts";
 
 /** A server in a process of its own, on a port of its own. */
 export interface ServerProcess {
@@ -48,6 +49,7 @@ export async function startServerProcess(
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
   const [program = process.execPath, ...words] = [
+    ...endsWithParent,
     ...launcher,
     process.execPath,
     ...(memoryLimitMebibytes === undefined ? [] : [`--max-old-space-size=${memoryLimitMebibytes}`]),

@@ -11,7 +11,7 @@ import type { RunningServer } from "../src/server/start-server.ts";
 import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
 
 export interface TestServer extends RunningServer {
-  /** Of a member of system:masters. */
+  /** A token of a member of system:masters. */
   readonly adminToken: string;
   readonly dataDirectory: string;
 }
@@ -20,17 +20,17 @@ export interface TestServerOptions {
   readonly profile?: Profile;
   /** More settings of `signet serve`, by the names of its flags. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Asked about every write besides the server's own rules. */
+  /** Runs for every write, in addition to the server's own rules. */
   readonly admission?: readonly AdmissionRule[];
   /** Default: in memory. */
   readonly storage?: "memory" | "lmdb";
-  /** One of the test's own, which `stop` leaves. */
+  /** A data directory of the test itself, which `stop` does not remove. */
   readonly dataDirectory?: string;
-  /** Static tokens in place of the administrator's. */
+  /** Static tokens instead of the administrator's. */
   readonly tokenFile?: string;
 }
 
-/** A whole server in this process, on a port and in a folder of its own; `stop` removes the folder. */
+/** A complete server in this process, with its own port and folder. `stop` removes the folder. */
 export async function startTestServer({
   profile = "platform",
   settings = {},

@@ -7,7 +7,7 @@ export interface Awaited {
   readonly name: string;
 }
 
-/** How long an object may take to become what is waited for; a test that gets here has failed. */
+/** How long to wait for an object. After this time the test fails. */
 const patienceMilliseconds = 20_000;
 
 /** Follows an object until it satisfies a condition (undefined: it is gone), and returns it. */

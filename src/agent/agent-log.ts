@@ -4,3 +4,18 @@ export interface AgentLog {
   warn(fields: Record<string, unknown>, message: string): void;
   error(fields: Record<string, unknown>, message: string): void;
 }
+
+/** What went wrong, in one line for the log, with a hint where the cause is known. Never a secret. */
+export function failureText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const hint = hints.get("code" in error ? String(error.code) : "");
+  return hint === undefined ? error.message : `${error.message}: ${hint}`;
+}
+
+const hints: ReadonlyMap<string, string> = new Map([
+  ["CERT_NOT_YET_VALID", "the server's certificate begins in the future: this machine's clock may be slow"],
+  ["CERT_HAS_EXPIRED", "the server's certificate has ended, or this machine's clock is fast"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "the given CA is not the server's"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the given CA is not the server's"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "the given CA is not the server's"],
+]);

@@ -2,20 +2,17 @@ import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
+import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
+import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
+import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
-import { backoffMilliseconds, refusedBackoff, unreachableBackoff } from "./backoff.ts";
-import { certificateState } from "./certificate-state.ts";
-import type { CertificateState } from "./certificate-state.ts";
+import { certificateState, nextStep, rotationPoint } from "./certificate-renewal.ts";
+import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateName, CertificateStore } from "./certificate-store.ts";
-import { failureText } from "./failure-text.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { nextStep } from "./next-step.ts";
-import type { RenewalStep } from "./next-step.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
-import { rotationPoint } from "./rotation-point.ts";
-import type { Sleep } from "./sleep.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 
@@ -49,6 +46,9 @@ const askedMessages: Readonly<Record<CertificateName, string>> = {
   client: "asked for a certificate",
   serving: "asked for a certificate, which somebody or the server's approval policy must approve",
 };
+
+/** A request was denied, failed, or nobody decided on it: asking again soon would only bother people. */
+const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
 /** A clock may jump and a machine sleep: nothing is waited for longer without a look at the time. */
 const longestSleepMilliseconds = 60_000;

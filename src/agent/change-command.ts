@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
+import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
-import { failureText } from "./failure-text.ts";
 
 /** Which file is another one now. */
 export interface FileChange {

@@ -1,10 +1,10 @@
 import type { Clock } from "../machinery/api/clock.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { AgentSettings } from "./agent-settings.ts";
+import { requestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { requestIdentity } from "./request-identity.ts";
-import { ServerConnection } from "./server-connection.ts";
 import type { ServerClock } from "./server-clock.ts";
+import { ServerConnection } from "./server-connection.ts";
 import { isIdentityOf } from "./wanted-certificate.ts";
 
 export interface NodeIdentityOptions {

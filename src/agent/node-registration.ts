@@ -1,10 +1,29 @@
+import type { Node } from "../features/nodes/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
+import { timestamp } from "../machinery/api/clock.ts";
+import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import type { Node } from "../features/nodes/resources.ts";
 import type { AgentLog } from "./agent-log.ts";
-import { newNode, statusPatch } from "./node-object.ts";
-import type { NodeReport } from "./node-object.ts";
+import { architecture, operatingSystem } from "./machine.ts";
+import type { NodeSystemInfo } from "./machine.ts";
+import type { MachineNames } from "./wanted-certificate.ts";
+
+type NodeStatus = Node["status"];
+type NodeAddresses = NonNullable<NodeStatus["addresses"]>;
+type NodeCondition = NonNullable<NodeStatus["conditions"]>[number];
+
+/** What the agent reports of its machine. */
+export interface NodeReport {
+  readonly nodeName: string;
+  readonly machine: MachineNames;
+  readonly nodeInfo: NodeSystemInfo;
+  readonly port: number;
+  /** Both certificates are there. */
+  readonly isReady: boolean;
+  /** Milliseconds since the epoch, by the server's clock. */
+  readonly now: number;
+}
 
 export interface NodeRegistrationOptions {
   readonly names: Names;
@@ -29,4 +48,61 @@ export async function registerNode({ names, nodes, log }: NodeRegistrationOption
       throw error;
     }
   }
+}
+
+/** A Node to register: labels say what the machine is, and nothing that steers Pods. */
+const newNode = (names: Names, report: NodeReport): Node => ({
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: {
+    name: report.nodeName,
+    labels: {
+      [names.key("hostname")]: report.nodeName,
+      [names.key("os")]: operatingSystem,
+      [names.key("arch")]: architecture,
+    },
+  },
+  spec: {},
+  status: nodeStatus(report, undefined),
+});
+
+/** What the agent knows of a Node's status. `previous` is the condition that is there now. */
+function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): NodeStatus {
+  return {
+    addresses: nodeAddresses(report),
+    conditions: [readyCondition(report, previous)],
+    daemonEndpoints: { kubeletEndpoint: { Port: report.port } },
+    nodeInfo: report.nodeInfo,
+  };
+}
+
+/** Every name and address that the serving certificate has, so that an approver can compare. */
+const nodeAddresses = ({ nodeName, machine }: NodeReport): NodeAddresses => [
+  ...machine.ipAddresses.map((address) => ({ type: "InternalIP", address })),
+  { type: "Hostname", address: nodeName },
+  ...machine.dnsNames.filter((name) => name !== nodeName).map((address) => ({ type: "InternalDNS", address })),
+];
+
+function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | undefined): NodeCondition {
+  const status = isReady ? "True" : "False";
+  const changedAt = previous?.status === status ? previous.lastTransitionTime : undefined;
+  return {
+    type: "Ready",
+    status,
+    reason: isReady ? "AgentReady" : "CertificatesPending",
+    message: isReady ? "The node agent has its certificates." : "The node agent waits for its serving certificate.",
+    lastHeartbeatTime: timestamp(now),
+    lastTransitionTime: changedAt ?? timestamp(now),
+  };
+}
+
+/**
+ * A strategic merge patch that makes a Node's status what the agent knows and leaves others' conditions alone. Addresses
+ * are replaced as one: a merge by their type would lose all but one of each.
+ */
+function statusPatch(node: Node, report: NodeReport): unknown {
+  const ready = node.status.conditions?.find(({ type }) => type === "Ready");
+  const { addresses = [], ...status } = nodeStatus(report, ready);
+  const isSame = isSemanticallyEqual(addresses, node.status.addresses);
+  return { status: { ...status, ...(!isSame && { addresses: [...addresses, { $patch: "replace" }] }) } };
 }

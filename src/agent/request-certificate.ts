@@ -1,16 +1,18 @@
+import { createHash } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../pki/keys.ts";
+import type { Sleep } from "../machinery/loops/repetition.ts";
+import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
+import { overdueAt, refusalOf, requestState } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { overdueAt, refusalOf, requestState } from "./request-state.ts";
-import { signingRequest } from "./write-signing-request.ts";
-import type { Sleep } from "./sleep.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 export interface CertificateRequestOptions {
@@ -130,4 +132,40 @@ async function changeOf(
     watching.abort();
     await timedOut;
   }
+}
+
+export interface SigningRequestOptions {
+  readonly names: Names;
+  readonly wanted: WantedCertificate;
+  readonly privateKey: KeyObject;
+  readonly lifetimeSeconds: number | undefined;
+}
+
+/**
+ * The request for a certificate. Its name is a digest of the key and of all that is asked for: after a restart the same
+ * key finds the same request again, and another wish is another request (upstream: kubelet's `node-csr-` names).
+ */
+export function signingRequest({
+  names,
+  wanted,
+  privateKey,
+  lifetimeSeconds,
+}: SigningRequestOptions): CertificateSigningRequest {
+  const { signerName, commonName, organizations, subjectAltNames, usages } = wanted;
+  const pem = createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
+  const digest = createHash("sha256")
+    .update(publicKeyInfoOf(privateKey).spki)
+    .update(JSON.stringify([wanted, lifetimeSeconds]));
+  return {
+    apiVersion: `${names.group("certificates")}/v1`,
+    kind: "CertificateSigningRequest",
+    metadata: { name: `node-csr-${digest.digest("hex").slice(0, 40)}` },
+    spec: {
+      request: Buffer.from(pem, "utf8").toString("base64"),
+      signerName,
+      usages: [...usages],
+      ...(lifetimeSeconds !== undefined && { expirationSeconds: lifetimeSeconds }),
+    },
+    status: {},
+  };
 }

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
-import type { Backoff } from "./backoff.ts";
-import { failureText } from "./failure-text.ts";
+import { Repetition } from "../machinery/loops/repetition.ts";
+import type { Backoff } from "../machinery/loops/repetition.ts";
+import { failureText } from "./agent-log.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import { registerNode } from "./node-registration.ts";
-import { Repetition } from "./repeat.ts";
 import type { AgentParts } from "./start-agent.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "./wanted-certificate.ts";

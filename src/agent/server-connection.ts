@@ -4,8 +4,8 @@ import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { TlsCredentials } from "../machinery/client/https-transport.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess } from "./agent-settings.ts";
+import type { RequestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
-import type { RequestIdentity } from "./request-identity.ts";
 import type { ServerClock } from "./server-clock.ts";
 
 export interface ServerConnectionOptions {

@@ -1,22 +1,22 @@
 import { join } from "node:path";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
+import { sleep as realSleep } from "../machinery/loops/repetition.ts";
+import type { Sleep } from "../machinery/loops/repetition.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
-import { certificateFaults } from "./certificate-faults.ts";
 import { CertificateManager } from "./certificate-manager.ts";
 import type { CertificateManagerOptions } from "./certificate-manager.ts";
+import { certificateFaults } from "./certificate-renewal.ts";
 import { CertificateStore } from "./certificate-store.ts";
 import { ChangeCommand } from "./change-command.ts";
 import type { FileChange } from "./change-command.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { ServerClock } from "./server-clock.ts";
-import { sleep as realSleep } from "./sleep.ts";
-import type { Sleep } from "./sleep.ts";
 
 export interface StartAgentOptions {
   readonly log: AgentLog;

@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
+import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import { Informer } from "../machinery/loops/informer.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
-import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
+import { Informer } from "../machinery/loops/informer.ts";
+import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
+import type { Sleep } from "../machinery/loops/repetition.ts";
+import { decodePemBlocks, encodePem } from "../pki/pem.ts";
+import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
-import { backoffMilliseconds, unreachableBackoff } from "./backoff.ts";
-import { failureText } from "./failure-text.ts";
-import { joinedAnchors } from "./joined-anchors.ts";
-import type { Sleep } from "./sleep.ts";
 
 export interface TrustBundleFollowerOptions {
   readonly followed: TrustBundleFile;
@@ -80,4 +80,18 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
   log.info({ ...source, file, anchors: count }, "wrote the trust bundle");
   onChanged(file);
   return true;
+}
+
+/** The anchors of bundles as one PEM text: by the bundles' names, each anchor once, without text around them. */
+export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {
+  const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
+  const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  const anchors = new Set(
+    sorted.flatMap(({ spec }) =>
+      decodePemBlocks(spec.trustBundle)
+        .filter(({ type }) => type === "CERTIFICATE")
+        .map(({ bytes }) => encodePem("CERTIFICATE", bytes)),
+    ),
+  );
+  return { pem: [...anchors].join(""), count: anchors.size };
 }

@@ -35,7 +35,9 @@ export const agent = (run: (settings: AgentSettings) => Promise<void>): Command 
     .option("--bootstrap-token-file <file>", "the same from a file, which is read again at each use")
     .option("--client-certificate <file>", "PEM client certificate that introduces the machine, in place of a token")
     .option("--client-key <file>", "PEM private key of that certificate")
-    .option("--node-name <name>", "the Node's name", hostname().toLowerCase())
+    .addOption(
+      new Option("--node-name <name>", "the Node's name").default(hostname().toLowerCase(), "the machine's host name"),
+    )
     .option("--data-dir <folder>", "where keys and certificates are kept", "./.signet-agent")
     .option("--listen-address <address>", "where to serve /healthz and /metrics", "0.0.0.0")
     .option("--port <number>", "the port for it; 0 picks a free one", "10250")

@@ -8,7 +8,7 @@ import type { ConnectionFlags, ServerConnection } from "../machinery/command-lin
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
 import { requestClientCertificate } from "../features/certificates/commands.ts";
-import { serviceAccountResource } from "../features/accounts/index.ts";
+import { serviceAccountResource } from "../features/accounts/resources.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;

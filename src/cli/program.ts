@@ -26,14 +26,10 @@ export interface Programs {
   controllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void>;
 }
 
-/**
- * Parses the command line and runs one command. A wrong flag or file is one line on standard error and exit code 2; a
- * server's refusal is one line and exit code 1.
- */
-export async function runCommandLine(argv: readonly string[], programs: Programs): Promise<void> {
-  const program = new Command("signet")
+/** Every command with its flags. */
+export const signetCommand = (programs: Programs): Command =>
+  new Command("signet")
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
-    .exitOverride()
     .addCommand(serve((options) => programs.serve(options)))
     .addCommand(agent((settings) => programs.agent(settings)))
     .addCommand(controllers((options, flags) => programs.controllers(options, flags)))
@@ -44,6 +40,13 @@ export async function runCommandLine(argv: readonly string[], programs: Programs
     .addCommand(csr())
     .addCommand(certificates())
     .addCommand(trust());
+
+/**
+ * Parses the command line and runs one command. A wrong flag or file is one line on standard error and exit code 2; a
+ * server's refusal is one line and exit code 1.
+ */
+export async function runCommandLine(argv: readonly string[], programs: Programs): Promise<void> {
+  const program = signetCommand(programs);
   for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
   // Without a listener a closed pipe or a full disk would end the process with a stack trace.
   process.stdout.on("error", (error) => {

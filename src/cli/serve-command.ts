@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { serveFlags } from "../server/serve-flags.ts";
 import type { ServeOptions } from "../server/serve-flags.ts";
@@ -19,16 +19,8 @@ export function serve(run: (options: ServeOptions) => Promise<void>): Command {
   });
 }
 
-const largestConfigBytes = 1024 * 1024;
-
 function readConfig(file: string): Record<string, unknown> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new UsageError(`--config: cannot read ${file}`, { cause });
-  }
-  if (text.length > largestConfigBytes) throw new UsageError(`--config: ${file} is larger than 1 MiB`);
+  const text = readFollowedFile("config", file);
   let parsed: unknown;
   try {
     parsed = parse(text, { maxAliasCount: 0 });

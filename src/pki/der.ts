@@ -194,7 +194,7 @@ function checkInteger(content: Buffer): void {
 }
 
 /** The dotted form of an OBJECT IDENTIFIER's content; arcs must fit 31 bits. */
-export function decodeObjectIdentifier(content: Buffer): string {
+function decodeObjectIdentifier(content: Buffer): string {
   if (content.length === 0) throw syntaxError("zero length OBJECT IDENTIFIER");
   if (content.length > 64) throw structureError("OBJECT IDENTIFIER too long");
   const arcs: number[] = [];

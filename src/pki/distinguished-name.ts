@@ -2,7 +2,7 @@ import { DerReader, tags } from "./der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
 import { PkiError } from "./pki-error.ts";
 
-export interface NameAttribute {
+interface NameAttribute {
   /** Dotted object identifier. */
   readonly type: string;
   readonly value: string;

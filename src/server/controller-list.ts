@@ -1,8 +1,8 @@
 import { accessControllers } from "../features/access/feature.ts";
 import { accountControllers } from "../features/accounts/feature.ts";
 import type { AccountControllersOptions } from "../features/accounts/feature.ts";
-import type { AuthorityFor } from "../features/certificates/authorities/signing-authorities.ts";
 import { certificateControllers } from "../features/certificates/feature.ts";
+import type { CertificateSettings } from "../features/certificates/settings.ts";
 import type { ApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import { coreControllers } from "../features/core/feature.ts";
@@ -12,12 +12,14 @@ import type { ResourceType } from "../machinery/api/resource-type.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import type { ControllerOptions } from "./controller-flags.ts";
 import { enabledControllers } from "./enabled-controllers.ts";
+import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 
 export interface ControllerListOptions extends AccountControllersOptions {
-  readonly options: ControllerOptions;
+  readonly options: Pick<ControllerOptions, "controllers">;
+  readonly certificates: CertificateSettings;
   readonly names: Names;
   readonly definitions: readonly ResourceType[];
-  readonly authorityFor: AuthorityFor;
+  readonly signers: RunningSigners;
   readonly policy: (() => ApprovalPolicy) | undefined;
   /** How clients know the API server. Throws while it is not known. */
   readonly server: () => ServerIdentity;
@@ -33,6 +35,10 @@ const everyController = (given: ControllerListOptions): Controller[] => [
   ...coreControllers(given.definitions),
   ...accountControllers(given),
   ...accessControllers(),
-  ...certificateControllers(given),
+  ...certificateControllers({
+    ...given,
+    settings: given.certificates,
+    isSigning: enabledControllers(given.options.controllers).has("csrsigning"),
+  }),
   ...nodeControllers,
 ];

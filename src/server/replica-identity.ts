@@ -1,7 +1,10 @@
+import { createHash } from "node:crypto";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import { fingerprintOf } from "../pki/certificate.ts";
-import { signerWords } from "../features/certificates/authorities/cluster-authorities.ts";
-import type { ClusterAuthorities, SignerWord } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { baseName } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
+import { bySignerWord, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
+import type { SignerWord } from "../features/certificates/signers/well-known-signers.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
 /** What all replicas of a server must have in common: it decides whom they believe. */
@@ -23,18 +26,17 @@ interface Recorded {
   readonly signingKeyId: string;
 }
 
+const fingerprintOf = ({ certificate }: { readonly certificate: Certificate }): string =>
+  createHash("sha256").update(certificate.der).digest("hex");
+
 /**
  * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
  * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
  */
 export async function agreeOnIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const own: Recorded = {
-    authority: fingerprintOf(identity.authorities.server.certificate),
-    ofSigner: {
-      "apiserver-client": fingerprintOf(identity.authorities.ofSigner["apiserver-client"].certificate),
-      "nodeagent-client": fingerprintOf(identity.authorities.ofSigner["nodeagent-client"].certificate),
-      "nodeagent-serving": fingerprintOf(identity.authorities.ofSigner["nodeagent-serving"].certificate),
-    },
+    authority: fingerprintOf(identity.authorities.server),
+    ofSigner: bySignerWord((word) => fingerprintOf(identity.authorities.ofSigner[word])),
     signingKeyId: identity.signingKeyId,
   };
   for (;;) {
@@ -64,9 +66,9 @@ function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: Replic
         "their data directories, or --service-account-signing-key-file, or that key in --service-account-key-file",
     );
   }
-  const others = signerWords.filter((word) => recorded.ofSigner[word] !== own.ofSigner[word]);
+  const others = wellKnownSigners.filter(({ word }) => recorded.ofSigner[word] !== own.ofSigner[word]);
   if (others.length > 0) {
-    const files = others.map((word) => `${word}-ca.crt`).join(", ");
+    const files = others.map(({ word }) => `${baseName(word)}.crt`).join(", ");
     throw new UsageError(
       `this replica's CAs of the signers are not those of the others on this etcd (${files}): give all of them the same ` +
         "*-ca.crt and *-ca.key in their data directories, or none of them where the others have none",
@@ -83,11 +85,7 @@ function parseRecorded(value: Buffer): Recorded {
   const recordedOf = (word: SignerWord): string => String(ofSigner.get(word) ?? authority);
   return {
     authority,
-    ofSigner: {
-      "apiserver-client": recordedOf("apiserver-client"),
-      "nodeagent-client": recordedOf("nodeagent-client"),
-      "nodeagent-serving": recordedOf("nodeagent-serving"),
-    },
+    ofSigner: bySignerWord(recordedOf),
     signingKeyId: String(fields.get("signingKeyId")),
   };
 }

@@ -2,6 +2,7 @@ import cluster from "node:cluster";
 import type { Logger } from "pino";
 import type { ServeOptions } from "./serve-flags.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { explainInLog } from "../machinery/tracing/trace-log.ts";
 import { keepHeapSmall } from "./small-heap.ts";
 import { ownDataDirectory } from "./own-data-directory.ts";
 import { startServer } from "./start-server.ts";
@@ -24,6 +25,7 @@ interface Serving {
 export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   keepHeapSmall();
   const log = openProcessLog(options["log-level"]);
+  explainInLog(log);
   const workers = workerCount(options.workers);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
   let serving: Serving;

@@ -7,11 +7,10 @@ import { inProcessTransport } from "../machinery/client/in-process-transport.ts"
 import { controllerList } from "./controller-list.ts";
 import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
-import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
 import { leaseResource } from "../features/core/index.ts";
 
-export interface ServerControllersOptions extends Omit<ControllerListOptions, "authorityFor"> {
+export interface ServerControllersOptions extends ControllerListOptions {
   readonly options: ServeOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -19,12 +18,11 @@ export interface ServerControllersOptions extends Omit<ControllerListOptions, "a
   /** The controllers' own identity. */
   readonly bearerToken: string;
   readonly issueSecretToken: TokenServices["issueSecretToken"];
-  readonly signing: SigningAuthorities;
 }
 
 /** Runs every loop in this process, through the same chain as everybody, while it holds the loops' lease. */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
-  const { options, names, clock, log, handler, bearerToken, signing } = server;
+  const { options, names, clock, log, handler, bearerToken } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const running = startElectedControllers({
     names,
@@ -32,7 +30,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
     leases: client.resource(leaseResource(names), names.namespaces.system),
     clock,
     log,
-    controllers: controllerList({ ...server, authorityFor: signing.authorityFor }),
+    controllers: controllerList(server),
     isElected: options["leader-elect"],
   });
   return {

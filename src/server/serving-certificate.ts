@@ -14,7 +14,7 @@ import type { KeyPair } from "./issued-certificate.ts";
 const renewalMilliseconds = serverCertificateLifetimeMilliseconds / 3;
 
 /** The names that the server answers to: loopback, the machine's, and what the settings add. */
-export function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresses: string[] } {
+function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresses: string[] } {
   const names = [...new Set(["localhost", hostname(), "127.0.0.1", "::1", ...more])].filter(
     (name) => name !== "0.0.0.0" && name !== "::",
   );

@@ -30,6 +30,11 @@ import { ownDataDirectory } from "./own-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
 import { startServerControllers } from "./server-controllers.ts";
+import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import { grantingWhenChanged } from "./configured-signer-grants.ts";
+import { configuredSignerGrants, wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
@@ -53,6 +58,8 @@ import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
 import { waitForFreshCache } from "./wait-for-fresh-cache.ts";
+import { clientAuthorityFiles } from "../features/access/feature.ts";
+import { certificateSettings } from "../features/certificates/settings.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -107,6 +114,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   } = given;
   const names = namesFor(options.profile as Profile);
   const accessConfig = accessSettings(options);
+  const certificateConfig = certificateSettings(options);
   // A wrong setting is told before anything is made.
   enabledControllers(options.controllers);
   checkImpersonationOnly(accessConfig.impersonationOnly, names);
@@ -118,8 +126,28 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const store = opening.adopt(given.store ?? (await openStore(options)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const authorities = openClusterAuthorities(dataDirectory, clock);
-  const signing = openSigningAuthorities({ options, names, clock, own: authorities.ofSigner });
-  const policy = openApprovalPolicy(options["approval-policy"], log);
+  const signing = openSigningAuthorities({
+    settings: certificateConfig,
+    dataDirectory,
+    names,
+    clock,
+    own: authorities.ofSigner,
+  });
+  const policy = openApprovalPolicy(certificateConfig.approvalPolicyFile, log);
+  const otherClientAuthorities = clientAuthorityFiles(accessConfig);
+  const configuredSigners = openSignerConfiguration({
+    file: certificateConfig.signerConfigurationFile,
+    generated: usesEtcd(options)
+      ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
+      : { type: "allowed", dataDirectory },
+    clientAuthorities: () => [
+      authorities.administrator.certificate,
+      ...signing.clientAuthorities(),
+      ...otherClientAuthorities,
+    ],
+    clock,
+    log,
+  });
   const certificate = opening.adopt(
     openTlsCertificate(options, { authority: authorities.server, clock, log }),
     (opened) => opened.stop(),
@@ -204,7 +232,11 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     new ApiClient(inProcessTransport(handler, { bearerToken: loopback.issue(serverUser) })),
     (opened) => opened.close(),
   );
-  await retryOnConflict(() => access.prepare(client));
+  const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>
+    retryOnConflict(() =>
+      access.prepare(client, [...wellKnownSignerGrants(names), ...configuredSignerGrants(signers)]),
+    );
+  await grantTo(configuredSigners());
   await retryOnConflict(() => core.prepare(client));
 
   const listener = opening.adopt(
@@ -242,6 +274,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     if (enabledControllers(options.controllers).size === 0) return;
     const controllers = startServerControllers({
       options,
+      certificates: certificateConfig,
       names,
       clock,
       log,
@@ -250,7 +283,12 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates,
       issueSecretToken: accounts.tokens.issueSecretToken,
-      signing,
+      signers: runningSigners({
+        names,
+        authorityFor: signing.authorityFor,
+        configured: grantingWhenChanged(configuredSigners, { grantTo, log }),
+        maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
+      }),
       policy,
       server: () => certificate.identity(),
     });

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { signingRequest } from "../../src/agent/write-signing-request.ts";
+import { signingRequest } from "../../src/agent/request-certificate.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../src/machinery/api/attributes.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
@@ -20,6 +21,8 @@ const references = resourceReferences(names);
 const nodeLease = names.namespaces.nodeLease;
 let server: TestServer;
 let nodeA: ApiClient;
+/** What a test does between the rules and the write. */
+let beforeWrite: (attributes: AdmissionAttributes) => Promise<void> | void = () => {};
 
 /** What a client may leave out, the types of objects have. */
 const sparse = (object: object): never => object as never; // the server fills in the rest, or refuses
@@ -43,7 +46,8 @@ const podOf = (node: string): Pod =>
   });
 
 before(async () => {
-  server = await startTestServer();
+  const hook: AdmissionRule = { name: "Hook", validate: (attributes) => beforeWrite(attributes) };
+  server = await startTestServer({ admission: [hook] });
   const { client } = server;
   nodeA = nodeClient(server, "a");
   for (const node of ["a", "b"]) {
@@ -100,6 +104,23 @@ describe("a node", () => {
     await refused(pods.delete("pod-of-b"));
     await refused(pods.patch("pod-of-b", { status: { phase: "Failed" } }, { subresource: "status" }));
     await refused(pods.create({ ...podOf("b"), metadata: { name: "planted", namespace: "default" } }));
+  });
+
+  it("ends no Pod of another that took the name while the deletion was under way", async () => {
+    const pods = server.client.resource(references.pods, "default");
+    const podOn = (node: string): Pod => ({ ...podOf(node), metadata: { name: "moving", namespace: "default" } });
+    const deleteAtOnce = (client: ApiClient): Promise<unknown> =>
+      client.request("DELETE", "/api/v1/namespaces/default/pods/moving", { query: "gracePeriodSeconds=0" });
+    await pods.create(podOn("a"));
+    beforeWrite = async ({ operation, name }) => {
+      if (operation !== "DELETE" || name !== "moving") return;
+      beforeWrite = () => {};
+      await deleteAtOnce(server.client);
+      await pods.create(podOn("b"));
+    };
+    await refused(deleteAtOnce(nodeA));
+    const { metadata, spec } = await pods.get("moving");
+    assert.deepEqual([spec.nodeName, metadata.deletionTimestamp], ["b", undefined]);
   });
 
   it("is judged by the selector that the list is made with, commas in values included", async () => {

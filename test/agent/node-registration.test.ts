@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { LeaseHeartbeat } from "../../src/agent/lease-heartbeat.ts";
 import { nodeSystemInfo } from "../../src/agent/machine.ts";
-import type { NodeReport } from "../../src/agent/node-object.ts";
+import type { NodeReport } from "../../src/agent/node-registration.ts";
 import { registerNode } from "../../src/agent/node-registration.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Sleep } from "../../src/agent/sleep.ts";
+import type { Sleep } from "../../src/machinery/loops/repetition.ts";
 
 interface Sleeper {
   readonly until: number;

@@ -20,7 +20,7 @@ const main = join(import.meta.dirname, "../../src/main.js");
 const isRoot = process.getuid?.() === 0;
 const someoneElse = 65_534;
 
-/** Starts the program in an environment of its own; with no cache it leaves nothing anywhere. */
+/** Starts the program in a separate environment. Without a cache it must not write any files. */
 function start(environment: Record<string, string>): void {
   execFileSync(process.execPath, [main, "--help"], { env: { PATH: process.env["PATH"], ...environment } });
 }

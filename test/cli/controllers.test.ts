@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -14,6 +15,14 @@ import {
 import { startTestServer } from "../test-server.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
+
+const signerConfiguration = (authority: string): string => `apiVersion: signet.platform.io/v1
+kind: SignerConfiguration
+signers:
+  - name: example.com/services
+    certificateAuthority: ${authority}
+    dnsNames: ["*.example.com"]
+`;
 
 describe("signet controllers", () => {
   const folder = new CertificateFolder();
@@ -39,7 +48,13 @@ describe("signet controllers", () => {
     require: { commonNames: ["**"], organizations: ["**"], dnsNames: ["**"], maximumLifetimeSeconds: 31536000 }
 `,
     );
+    const services = newAuthority("services");
+    folder.write("services.crt", services.certificate);
+    folder.writeKey("services.key", services);
+    const signers = folder.file("signers.yaml");
+    writeFileSync(signers, signerConfiguration("{ certificateFile: services.crt, keyFile: services.key }"));
     const flags = [
+      ...["--signer-config", signers],
       ...["--approval-policy", policy],
       "--cluster-signing-cert-file",
       files.certificate,
@@ -56,7 +71,7 @@ describe("signet controllers", () => {
         commonName: "alice",
       });
       assert.equal(issued[0]?.issuer.commonName, "elsewhere");
-      // The loops learn the server's names from the certificate that it shows to them.
+      // The controllers learn the server's names from the certificate that it presents.
       for (const [name, type] of [
         ["api.signet.example", "Denied"],
         ["n1.signet.example", "Approved"],
@@ -79,6 +94,16 @@ describe("signet controllers", () => {
       );
       assert.equal(lease.metadata.namespace, names.namespaces.system);
       assert.notEqual(lease.spec.holderIdentity ?? "", "");
+      const generated = folder.file("generated.yaml");
+      writeFileSync(generated, signerConfiguration("{ generate: { commonName: A } }"));
+      const refused = spawn(
+        process.execPath,
+        [main, "controllers", "--kubeconfig", server.kubeconfigFile, "--signer-config", generated],
+        { stdio: ["ignore", "ignore", "pipe"] },
+      );
+      const [complaint, [status]] = await Promise.all([text(refused.stderr), once(refused, "exit")]);
+      assert.equal(status, 2);
+      assert.match(complaint, /signers\[0\]\.certificateAuthority\.generate: only signet serve has a data directory/);
       program.kill("SIGTERM");
       const [code] = (await once(program, "exit")) as [number | null];
       assert.equal(code, 0);

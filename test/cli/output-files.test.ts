@@ -82,7 +82,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
   it("makes no key in the place of a link, and uses none that others can read: csr create --key-file", async () => {
     const target = join(folder, "target");
     const file = join(folder, "key");
-    symlinkSync(target, file); // leads nowhere yet: the attacker waits for it
+    symlinkSync(target, file); // the target does not exist yet: the attacker waits for it
     const made = await signet("csr", "create", `key-${count}`, "--key-file", file);
     assert.equal(made.code, 0, made.stderr);
     assert.equal(lstatSync(file).mode & 0o777, 0o600);
@@ -103,7 +103,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     const run = (script: string): string => spawnSync("sh", ["-c", script], { encoding: "utf8" }).stderr;
     const beginning = "signet: cannot write to standard output: ";
     assert.equal(run(`${help} >/dev/full`), `${beginning}no space is left on the disk; make room\n`);
-    // The reader has gone once its `exec` has closed the pipe: only then the pipe `gone` lets the program start.
+    // The reader is gone once its `exec` has closed the pipe. Only then does the pipe `gone` let the program start.
     const pipe = join(folder, "gone");
     execFileSync("mkfifo", [pipe]);
     const script = `{ read -r line <"${pipe}"; ${help}; } | { exec <&-; echo >"${pipe}"; }`;

@@ -9,7 +9,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs `signet` in a process of its own, without a terminal. */
+/** Runs `signet` in a separate process, without a terminal. */
 export const runSignet = (args: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
     execFile(process.execPath, [main, ...args], { timeout: 20_000 }, (error, stdout, stderr) => {

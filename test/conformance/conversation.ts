@@ -9,11 +9,11 @@ import type { Credentials, Scenario, Step, Summary, Until, Variables } from "./s
 import { summarise } from "./summarise.ts";
 import type { Answer } from "./summarise.ts";
 
-/** The server that is talked to, and as whom. */
+/** The server under test, and the credentials to use. */
 export interface Target {
   readonly server: URL;
   readonly agent: https.Agent;
-  /** Of a member of system:masters: it impersonates the users of the scenarios. */
+  /** A token of a member of system:masters. It impersonates the users of the scenarios. */
   readonly adminToken: string;
   readonly names: ProfileNames;
   /** File name to contents. */
@@ -23,11 +23,11 @@ export interface Target {
 export interface StepResult {
   readonly index: number;
   readonly step: Step;
-  /** What the server answered, or why there was no answer. */
+  /** The server's answer, or why there was none. */
   readonly actual: Summary | { readonly error: string };
 }
 
-/** Holds one scenario's conversation with the server, in a namespace of its own. */
+/** Replays one scenario against the server, in a new namespace. */
 export async function converse(scenario: Scenario, target: Target): Promise<StepResult[]> {
   const suffix = randomBytes(4).toString("hex");
   const variables: Variables = { ns: `ns-${suffix}`, id: `id-${suffix}` };
@@ -157,7 +157,7 @@ function prepare(step: Step, situation: Situation): Prepared {
   };
 }
 
-/** A header's name may hold an escaped key of the profile (`impersonate-extra-platform.io%2fx`). */
+/** A header's name may contain an escaped key of the profile (`impersonate-extra-platform.io%2fx`). */
 function renamed(
   key: string,
   value: string | string[],

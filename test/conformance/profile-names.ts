@@ -1,7 +1,7 @@
 type Rewrite = (text: string) => string;
 type Rules = readonly (readonly [RegExp, string])[];
 
-/** The vectors speak the `platform` names; these turn requests into upstream's names and answers back. */
+/** The vectors use the `platform` names. These functions translate requests to upstream's names, and answers back. */
 const toKubernetes: Rules = [
   [/platform\.io([/:])apiserver-client-nodeagent/g, "kubernetes.io$1kube-apiserver-client-kubelet"],
   [/platform\.io([/:])apiserver-client/g, "kubernetes.io$1kube-apiserver-client"],
@@ -19,7 +19,7 @@ const toPlatform: Rules = [
   [/kubernetes\.io([/:])kube-apiserver-client-kubelet/g, "platform.io$1apiserver-client-nodeagent"],
   [/kubernetes\.io([/:])kube-apiserver-client/g, "platform.io$1apiserver-client"],
   [/kubernetes\.io([/:])kubelet-serving/g, "platform.io$1nodeagent-serving"],
-  // What belongs to the protocol and not to a resource has the same name in both profiles.
+  // Names of the protocol, unlike those of resources, are the same in both profiles.
   [/(?<!meta\.|apidiscovery\.)\b(kubernetes|k8s)\.io(?!\/initial-events-end)/g, "platform.io"],
   [/kube-(system|public|node-lease|root-ca\.crt)/g, "platform-$1"],
 ];

@@ -109,7 +109,7 @@ function line(name: string, tally: Tally): string {
   return `${name}: ${tally.steps} answers · ${levels.map((one) => `${one} ${percent(tally[one])}`).join(" · ")}`;
 }
 
-/** The floors keep what was reached: a change that loses answers fails. */
+/** The floors protect the reached scores: a change that loses answers fails. */
 function areFloorsHeld(): boolean {
   if (options.only !== "") return true;
   let areHeld = true;

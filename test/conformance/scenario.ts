@@ -1,4 +1,4 @@
-/** A recorded conversation: requests in order, each with the answer that a real server gave. */
+/** A recorded conversation: requests in order, each with the answer of a real server. */
 export interface Scenario {
   readonly name: string;
   readonly steps: readonly Step[];
@@ -23,7 +23,7 @@ export interface Step {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: unknown;
   readonly bodyText?: string;
-  /** Whom the administrator impersonates, or credentials of its own. */
+  /** The user that the administrator impersonates, or credentials to use instead. */
   readonly as?: Credentials;
   /** Opens a watch under this name, or collects what it has received. */
   readonly watchStart?: string;
@@ -32,7 +32,7 @@ export interface Step {
   readonly settleMs?: number;
   readonly timeoutMs?: number;
   readonly sleepMs?: number;
-  /** Repeats the request until the answer fits. */
+  /** Repeats the request until the answer matches. */
   readonly until?: Until;
   /** Variables to keep for later steps, by JSON pointer into the answer. */
   readonly capture?: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export interface Until {
   readonly timeoutMs?: number;
 }
 
-/** What is compared of an answer, with everything that differs from run to run replaced by a word. */
+/** The compared parts of an answer, with placeholders for everything that differs from run to run. */
 export interface Summary {
   status: number;
   contentType: string;

@@ -43,7 +43,7 @@ export function score(expected: Summary, actual: Summary): Score {
   return { status: agrees("status"), body: agrees("body"), exact: agrees("exact") };
 }
 
-/** The places where two values differ, as `pointer: expected -> received`. */
+/** Lists the places where two values differ, as `pointer: expected -> received`. */
 export function differences(expected: unknown, actual: unknown, path = ""): string[] {
   if (isDeepStrictEqual(expected, actual)) return [];
   const areNested =

@@ -1,7 +1,7 @@
 import { removeAt, valueAt } from "./json-pointer.ts";
 import type { Step, Summary, Variables } from "./scenario.ts";
 
-/** An answer as it came: a body, or the events of a watch. */
+/** An answer as received: a body, or the events of a watch. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -13,7 +13,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Replaces what differs from run to run by a word: times, uids, versions, tokens, captured variables. */
+/** Replaces values that differ from run to run by placeholders: times, uids, versions, tokens, captured variables. */
 export function normalise(value: unknown, variables: Variables, key = ""): unknown {
   if (typeof value === "string") return normaliseText(value, variables, key);
   if (typeof value === "number" && key === "exp") return "<exp>";
@@ -44,7 +44,7 @@ function normaliseText(value: string, variables: Variables, key: string): string
   return text.replace(/\b\d{2,}\b/g, "<n>").replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "<jwt>");
 }
 
-/** What is compared of an answer. `inbound` turns a profile's names into those of the vectors. */
+/** Returns the compared parts of an answer. `inbound` translates a profile's names to those of the vectors. */
 export function summarise(
   answer: Answer,
   {

@@ -1,4 +1,4 @@
-/** A command of a document, and the lines that it is said to print. */
+/** A command in a document, and the output lines below it. */
 export interface ConsoleCommand {
   readonly command: string;
   readonly output: string;
@@ -6,7 +6,7 @@ export interface ConsoleCommand {
 
 const fence = /```console\n([\s\S]*?)```/g;
 
-/** The commands of all ```console blocks, in order: `$ ` begins a command, `\` at its end goes on in the next line. */
+/** The commands of all ```console blocks, in order. `$ ` starts a command; `\` at the end of a line continues it. */
 export function consoleCommands(markdown: string): ConsoleCommand[] {
   const commands: { command: string; output: string }[] = [];
   for (const [, block = ""] of markdown.matchAll(fence)) {
@@ -41,7 +41,10 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
 
 const outputLines = (output: string): string[] => (output === "" ? [] : output.replace(/\n$/, "").split("\n"));
 
-/** What differs from run to run, replaced by a word of its kind: ages, times, uids, versions, tokens, hashes, milliseconds. */
+/**
+ * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes,
+ * milliseconds.
+ */
 export function comparable(output: string): string {
   return output
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")

@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
-/** Documents whose commands run one after the other against one fresh server of a profile. */
+/** Documents whose commands run one after the other against one new server of a profile. */
 const documents = [{ file: "README.md", profile: "kubernetes" }] as const;
 
 for (const { file, profile } of documents) {

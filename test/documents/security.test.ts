@@ -6,7 +6,7 @@ import { test } from "node:test";
 const documents = join(import.meta.dirname, "../../docs");
 const markdown = readFileSync(join(documents, "security.md"), "utf8");
 
-/** Links to test files, whose text is a test's name; backticks around a word are the document's own. */
+/** Matches links to test files. The text of a link is a test's name, in which the document may add backticks. */
 const links = [...markdown.matchAll(/\[([^\]]+)\]\((\.\.\/test\/[^)]+\.test\.ts)\)/g)].map(
   ([, text = "", file = ""]) => ({
     name: text.replaceAll("`", ""),

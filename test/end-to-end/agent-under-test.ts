@@ -18,7 +18,7 @@ export interface AgentPlace {
   readonly tokenFile: string;
 }
 
-/** An agent in a process of its own, and everything that it leaves for others to see. */
+/** An agent in a separate process, and everything of it that others can see. */
 export class AgentUnderTest {
   readonly nodeName: string;
   readonly bundleFile: string;
@@ -36,7 +36,7 @@ export class AgentUnderTest {
     this.changesFile = join(place.folder, "changes");
   }
 
-  /** Starts the process, again on the same port. */
+  /** Starts the process. A restart uses the same port. */
   async start(): Promise<void> {
     const { server, caFile, tokenFile, folder, nodeName } = this.#place;
     this.#process = new SignetProcess(
@@ -63,7 +63,7 @@ export class AgentUnderTest {
     await this.#process?.end(signal);
   }
 
-  /** As any program on the machine reads it. */
+  /** Read like any program on the machine would. */
   pair(name: "client" | "serving"): KeyPair {
     return parseKeyPair(readFileSync(join(this.#place.folder, "pki", `${name}-current.pem`), "utf8"));
   }
@@ -72,7 +72,7 @@ export class AgentUnderTest {
     return (["client", "serving"] as const).map((name) => serialNumberHex(this.pair(name).certificate));
   }
 
-  /** A client with the node's certificate of this moment. */
+  /** A client with the node's current certificate. */
   apiClient(): ApiClient {
     const { certificatePem, keyPem } = this.pair("client");
     const { server, caFile } = this.#place;
@@ -85,7 +85,7 @@ export class AgentUnderTest {
     );
   }
 
-  /** The serial number of the certificate that a new connection is shown, which `anchors` alone must verify. */
+  /** The serial number of the certificate that a new connection gets. Only `anchors` are trusted to verify it. */
   async servedSerial(anchors: string): Promise<string> {
     const socket = connect({ host: "127.0.0.1", port: this.#port, ca: anchors, servername: this.nodeName });
     try {
@@ -96,7 +96,7 @@ export class AgentUnderTest {
     }
   }
 
-  /** Reads a path of the agent on a new connection that trusts `anchors` alone, by the node's name. */
+  /** Reads a path of the agent on a new connection that trusts only `anchors`, by the node's name. */
   read(path: string, anchors: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const sent = request(

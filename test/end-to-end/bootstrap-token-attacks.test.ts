@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { signingRequest } from "../../src/agent/write-signing-request.ts";
+import { signingRequest } from "../../src/agent/request-certificate.ts";
 import { wantedClientCertificate } from "../../src/agent/wanted-certificate.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
@@ -54,7 +54,7 @@ class Actor {
     return { status: answer.status, text: await readText(answer.body) };
   }
 
-  /** The answer of what must succeed. */
+  /** The answer of a request that must succeed. */
   async done<T = { metadata: { uid: string } }>(attempt: Attempt): Promise<T> {
     const { status, text } = await this.send(attempt);
     assert.ok(status < 300, `${attempt.method} ${attempt.path}: ${status} ${text}`);

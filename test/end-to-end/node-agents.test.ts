@@ -84,7 +84,7 @@ const publishedAnchors = async (): Promise<string> =>
 const healthByBundle = async (agent: AgentUnderTest): Promise<string> =>
   agent.read("/healthz", await publishedAnchors());
 
-/** The file is there a moment before the listener has it. */
+/** The file exists shortly before the listener uses it. */
 const servesItsNewest = (agent: AgentUnderTest): Promise<boolean> =>
   eventually(
     `${agent.nodeName} serves with its newest certificate`,
@@ -111,7 +111,10 @@ async function whoIsNode(agent: AgentUnderTest): Promise<SelfSubjectReview["stat
   }
 }
 
-/** Everybody who relies on an agent: new TLS clients by what agents follow, and programs that act as the node. */
+/**
+ * Every client that relies on an agent: new TLS clients that trust the followed bundles, and programs that act as the
+ * node.
+ */
 const steadyRequests = (): SteadyRequests =>
   new SteadyRequests(
     agents.flatMap((agent, index) => [
@@ -245,7 +248,7 @@ describe("two agents and a server, each a process of its own", { timeout: 120_00
   it("live through a new signing CA that overlaps the old one", async () => {
     const requests = steadyRequests();
     const old = agents.map((agent) => agent.apiClient());
-    // First everybody learns of the new CA, then it signs.
+    // First everyone gets the new CA, then it signs.
     useAuthority(authorityFiles, firstAuthority, [secondAuthority]);
     for (const { bundleFile } of agents) {
       await eventually("both anchors", () => parseCertificatesPem(readFileSync(bundleFile)).length === 2);
@@ -280,7 +283,7 @@ describe("two agents and a server, each a process of its own", { timeout: 120_00
     await killAndRestart();
     await rotateAll();
 
-    // A server that does not answer holds the requests at their most delicate moment.
+    // A server that does not answer blocks the requests at their most critical moment.
     const before = agent.serials();
     server.signal("SIGSTOP");
     agent.rotate();

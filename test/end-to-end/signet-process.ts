@@ -2,17 +2,19 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
+import { endsWithParent } from "../../bench/ends-with-parent.ts";
 import { eventually } from "./eventually.ts";
 
 const main = resolve(import.meta.dirname, "../../src/main.js");
 
-/** A `signet` command that runs as a process of its own. */
+/** A `signet` command that runs in a separate process. */
 export class SignetProcess {
   readonly #child: ChildProcess;
   #output = "";
 
   constructor(...args: readonly string[]) {
-    this.#child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const [program = process.execPath, ...words] = [...endsWithParent, process.execPath, main, ...args];
+    this.#child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
     const collect = (chunk: Buffer): void => void (this.#output += chunk.toString());
     this.#child.stdout?.on("data", collect);
     this.#child.stderr?.on("data", collect);

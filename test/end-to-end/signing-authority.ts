@@ -22,7 +22,7 @@ export interface AuthorityFiles {
   readonly keyFile: string;
 }
 
-/** Makes a CA the signer; the others are published beside it. */
+/** Makes a CA the signer. The other CAs are published in the same bundle. */
 export function useAuthority(
   { certificateFile, keyFile }: AuthorityFiles,
   signer: CertificateAuthority,

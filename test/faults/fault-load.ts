@@ -66,7 +66,7 @@ export class FaultLoad {
     return this.#followers.reduce((sum, { follower }) => sum + follower.events.length, 0);
   }
 
-  /** Watches that were told to begin anew. */
+  /** Watches that received a 410 and had to start again. */
   get expired(): number {
     return this.#followers.reduce((sum, { follower }) => sum + follower.relists, 0);
   }
@@ -84,7 +84,7 @@ export class FaultLoad {
     const following = this.#followers.map(({ follower }, index) =>
       this.#follow(follower, Math.floor(index / written.length)),
     );
-    // What is written before a watch has listed is no event for it.
+    // What was written before a watch listed is not an event of that watch.
     while (!this.#followers.every(({ follower }) => follower.watches > 0)) await delay(pauseMilliseconds);
     const writing = this.#writers.map((writer, index) => this.#write(writer, index));
     this.#running = Promise.all([...following, ...writing]);
@@ -136,7 +136,7 @@ export class FaultLoad {
     }
   }
 
-  /** By resource, what each watch has seen that was never told to begin anew. */
+  /** By resource: what each watch has seen that never received a 410. */
   async #examineWatches(): Promise<Map<string, Set<string>[]>> {
     const following = new AbortController();
     const seenOf = new Map<string, Set<string>[]>();
@@ -171,7 +171,7 @@ export class FaultLoad {
     return replica.client;
   }
 
-  /** Through one replica after the other, so that every client uses all. */
+  /** Uses one replica after the other, so that every client uses all of them. */
   async #write(writer: LedgerWriter, index: number): Promise<void> {
     const { signal } = this.#stopping;
     for (let turn = index; !signal.aborted; turn++) {

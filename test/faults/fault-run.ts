@@ -25,12 +25,12 @@ export interface FaultReport {
   /** Writes without an answer or with one of 5xx. */
   readonly unknown: number;
   readonly events: number;
-  /** Watches that were told to begin anew (410). */
+  /** Watches that received a 410 and had to start again. */
   readonly expired: number;
   readonly recovery: string;
   /** Acknowledged writes that are gone, and objects that are not whole. */
   readonly losses: readonly string[];
-  /** Events that watches missed without a 410, replicas that differ, readiness that did not tell the truth. */
+  /** Events that watches missed without a 410, replicas that differ, and wrong readiness. */
   readonly violations: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface FaultReport {
 const noticedWithinMilliseconds = 5_500;
 const recoveredWithinMilliseconds = 10_000;
 
-/** Makes one fault under load, on three members of etcd and replicas of the server of its own. */
+/** Causes one fault under load, with three members of etcd and separate replicas of the server. */
 export async function runFault(options: FaultRunOptions): Promise<FaultReport> {
   const { fault, clients, seed, outageMilliseconds, calmMilliseconds } = options;
   const folder = mkdtempSync(join(tmpdir(), "signet-faults-"));

@@ -17,7 +17,7 @@ export interface FaultScene {
 
 /** What a fault has shown. */
 export interface FaultOutcome {
-  /** Since when recovery is counted: the fault itself, or its end where nothing can be served meanwhile. */
+  /** The start of the recovery time: the fault itself, or its end when nothing can be served during it. */
   readonly recoveryFrom: "the fault" | "its end";
   /** Until a write through each replica that was up was acknowledged. */
   readonly recoveryMilliseconds: readonly number[];
@@ -131,7 +131,7 @@ export async function roles({ members, tls }: EtcdCluster): Promise<{ leader: Et
   return { leader, follower };
 }
 
-/** Ids are 64 bits: as numbers they are near enough to tell members apart. */
+/** Ids are 64 bits. Rounded to numbers they still distinguish the members. */
 async function statusOf({ url }: EtcdMember, tls: EtcdCluster["tls"]): Promise<{ id: number; leaderId: number }> {
   const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
   try {

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { signerWords } from "../../src/features/certificates/authorities/cluster-authorities.ts";
+import { wellKnownSigners } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
 import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
 import { freePorts } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 
-/** What replicas must share, from the data directory of the first. */
+/** The files that replicas must share, from the data directory of the first. */
 export const sharedFiles = [
-  ...["ca", ...signerWords.map((word) => `${word}-ca`)].flatMap((name) => [`${name}.crt`, `${name}.key`]),
+  ...["ca", ...wellKnownSigners.map(({ word }) => `${word}-ca`)].flatMap((name) => [`${name}.crt`, `${name}.key`]),
   "service-account.key",
 ];
 
@@ -25,7 +25,7 @@ export interface ReplicaOptions {
   readonly sharesWith?: Replica;
 }
 
-/** One server process of several on one etcd, which it reaches through proxies of its own. */
+/** One of several server processes on one etcd. It reaches etcd through its own proxies. */
 export class Replica {
   readonly name: string;
   readonly dataDirectory: string;

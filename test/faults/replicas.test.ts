@@ -49,7 +49,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   let etcd: EtcdCluster;
   const started: RunningServer[] = [];
 
-  /** A data directory with the files that replicas share, of another one. */
+  /** A data directory with the files that replicas share, copied from another one. */
   const newDataDirectory = (name: string, filesOf?: string): string => {
     const dataDirectory = join(folder, name);
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
@@ -174,7 +174,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     mkdirSync(dataDirectory);
     for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
     await assert.rejects(start("half"), /does not know the key that signs the others' tokens/);
-    // A directory with the server's CA alone is one of an earlier version, whose signers all use that one.
+    // A directory with only the server's CA belongs to an earlier version, where all signers use that CA.
     copyFileSync(join(folder, "one", "service-account.key"), join(dataDirectory, "service-account.key"));
     await assert.rejects(start("half"), /CAs of the signers are not those of the others.*nodeagent-serving-ca\.crt/);
   });
@@ -186,7 +186,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     const third = await start("third", "one");
     await third.stop();
     assert.equal(holderOf(await one.client.resource(leases, lease.namespace).get(lease.name)), before);
-    // Which of the two leads can't be told from here: after the stop the other one does.
+    // This test cannot see which of the two is the leader. After the stop, the other one is.
     await one.stop();
     await other.client
       .resource(namespaces)

@@ -40,7 +40,7 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   ...more,
 });
 
-/** The answer of a rule: the object that it lets pass, or its refusal as `code message`. */
+/** The result of a rule: the object that it admits, or its refusal as `code message`. */
 export async function ask(rule: AdmissionRule, more: Partial<AdmissionAttributes>): Promise<ApiObject | string> {
   const asked = attributes(more);
   try {
@@ -53,7 +53,7 @@ export async function ask(rule: AdmissionRule, more: Partial<AdmissionAttributes
   }
 }
 
-/** Undefined when the rule lets it pass. */
+/** Undefined when the rule admits it. */
 export async function refusalOf(rule: AdmissionRule, more: Partial<AdmissionAttributes>): Promise<string | undefined> {
   const answer = await ask(rule, more);
   return typeof answer === "string" ? answer : undefined;

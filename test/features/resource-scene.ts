@@ -25,7 +25,7 @@ export const base64 = (file: string): string => Buffer.from(pem(file)).toString(
 export const messages = (faults: readonly FieldError[] = []): string[] =>
   faults.map(({ field, message }) => `${field}: ${message}`);
 
-/** What a definition makes of a new object: defaulted and prepared, as the registry does it. */
+/** A new object after a definition's defaults and preparation, as in the registry. */
 export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>, object: T): T {
   const defaulted = definition.setDefaults?.(object, context) ?? object;
   return definition.prepareForCreate?.(defaulted, context) ?? defaulted;

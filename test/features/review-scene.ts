@@ -22,7 +22,7 @@ interface Review<T> {
   create(object: T, context: ReviewContext): Promise<ReviewAnswer>;
 }
 
-/** Sends a body as the server would: decoded by the schema, with the group, version and kind of the path. */
+/** Sends a body like the server would: decoded with the schema, with the group, version and kind of the path. */
 export async function send<T>(
   review: Review<T>,
   body: object,

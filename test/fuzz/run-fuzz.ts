@@ -137,8 +137,7 @@ class FuzzRun {
       peak = Math.max(peak, residentMebibytes);
       if (early === 0 && done >= inputs / 10) early = residentMebibytes;
       if (batch % batchesUntilTidy === 0 || done === inputs) {
-        await this.#tidy();
-        await prepare();
+        await this.#betweenBatches(prepare);
       }
       onProgress?.({ inputs: done, residentMebibytes, finds: this.#finds.size });
     }
@@ -183,7 +182,12 @@ class FuzzRun {
   }
 
   #goesOn(): boolean {
-    return this.#isAlive() && this.#options.signal?.aborted !== true;
+    return this.#isAlive() && !this.#isInterrupted();
+  }
+
+  /** Ctrl-C reaches the server as well: that it answers no more is no fault then. */
+  #isInterrupted(): boolean {
+    return this.#options.signal?.aborted === true;
   }
 
   #isAlive(): boolean {
@@ -192,7 +196,7 @@ class FuzzRun {
 
   async #tryOut(index: number, request: FuzzRequest, { isAlone = false } = {}): Promise<void> {
     const found = await this.#faultOf(request, { isAlone });
-    if (found === undefined) return;
+    if (found === undefined || this.#isInterrupted()) return;
     const known = this.#finds.get(keyOf(found.fault, request));
     if (known !== undefined) {
       known.count += 1;
@@ -229,6 +233,16 @@ class FuzzRun {
     }
   }
 
+  async #betweenBatches(prepare: () => Promise<void>): Promise<void> {
+    if (this.#isInterrupted()) return;
+    try {
+      await this.#tidy();
+      await prepare();
+    } catch (error) {
+      if (!this.#isInterrupted()) throw error;
+    }
+  }
+
   async #tidy(): Promise<void> {
     if (!this.#isAlive()) return;
     for (const fault of await this.#objects.faults()) this.#note({ fault, index: -1 });
@@ -236,6 +250,7 @@ class FuzzRun {
   }
 
   #note({ fault, index }: { readonly fault: string; readonly index: number }): void {
+    if (this.#isInterrupted()) return;
     const known = this.#finds.get(fault);
     if (known === undefined) this.#finds.set(fault, { fault, index, count: 1 });
     else known.count += 1;

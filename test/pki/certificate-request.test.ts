@@ -31,7 +31,7 @@ const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: 
 const der = decodeFirstPemBlock(pem)?.bytes ?? Buffer.alloc(0);
 const nothing = encodeElement(0xa0);
 
-/** A request made of these parts; the signature is whatever is given. */
+/** A request with these parts. The signature may be anything. */
 const requestOf = (parts: { spki?: Buffer; attributes?: Buffer; algorithm?: Buffer; signature?: Buffer }): Buffer =>
   encodeSequence(
     infoOf(parts),

@@ -38,7 +38,7 @@ const leaf = encodePem("CERTIFICATE", leafDer);
 const withHeader = (pem: string): string => pem.replace("-----\n", "-----\nComment: hello\n\n");
 const garbage = encodePem("CERTIFICATE", Buffer.from("garbage"));
 
-/** The same value with indefinite lengths all the way down: BER that is not DER. */
+/** The same value with indefinite lengths at every level: BER that is not DER. */
 function indefinite(der: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (const reader = new DerReader(der); !reader.isAtEnd;) {

@@ -201,7 +201,10 @@ describe("loadCertificateAuthority", () => {
     const otherKey = encodePrivateKeyPem(leafKey);
     assert.throws(() => loadCertificateAuthority({ certificate, privateKey: otherKey }), /does not belong/);
     const leaf = encodePem("CERTIFICATE", issue(root, "leaf").der);
-    assert.throws(() => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }), /is not a CA certificate/);
+    assert.throws(
+      () => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }),
+      /is not a CA certificate/,
+    );
   });
 
   it("says nothing of a key that it cannot read", () => {

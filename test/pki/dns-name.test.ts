@@ -74,7 +74,7 @@ describe("dnsNameFault", () => {
     );
     fc.assert(
       fc.property(texts, (text) => {
-        // Last labels that begin with a digit are many; the tests above have them.
+        // Too many last labels start with a digit: the tests above cover them.
         fc.pre(!/(?:^|\.)[0-9][^.]*$/.test(text));
         assert.equal(plain(text) === undefined, host.test(text) && !text.includes("\n"));
       }),

@@ -36,7 +36,7 @@ const maximumProcesses = Math.max(100, mutations / 50);
 const runFile = promisify(execFile);
 const execution = { timeout: 600_000 };
 
-/** Mulberry32: a small generator whose sequence depends on the seed alone. */
+/** Mulberry32: a small generator whose sequence depends only on the seed. */
 function randomIntegers(start: number): (below: number) => number {
   let state = start >>> 0;
   return (below) => {

@@ -18,7 +18,7 @@ const base64url = (value: bigint): string => octetsOf(value).toString("base64url
 const numberOf = (text: string | undefined): bigint =>
   BigInt(`0x${Buffer.from(text ?? "", "base64url").toString("hex")}`);
 
-/** The SubjectPublicKeyInfo of an RSA key of any two numbers. */
+/** The SubjectPublicKeyInfo of an RSA key with the given two numbers. */
 export const rsaPublicKeyInfo = (modulus: bigint, exponent: bigint): Buffer =>
   encodeSequence(
     encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null)),
@@ -27,10 +27,10 @@ export const rsaPublicKeyInfo = (modulus: bigint, exponent: bigint): Buffer =>
     ),
   );
 
-/** A modulus that nobody knows the factors of: odd, of exactly this many bits. */
+/** A modulus with unknown factors: odd, and of exactly this many bits. */
 export const rsaModulus = (bits: number): bigint => (1n << BigInt(bits - 1)) + 1n;
 
-/** An RSA key of 2048 bits with exponent 1: a signature is the padded digest itself, so that everyone can sign. */
+/** An RSA key of 2048 bits with exponent 1: a signature is only the padded digest, so everyone can forge one. */
 export function forgeableRsaKey(): KeyObject {
   const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" });
   return createPrivateKey({ format: "jwk", key: { ...key, e: "AQ", d: "AQ", dp: "AQ", dq: "AQ" } });

@@ -3,7 +3,10 @@ import type { Interval, Operation } from "./operation.ts";
 /** A change that would have had to happen later than it can have. */
 export interface Contradiction {
   readonly change: number;
-  /** The operation that cannot have been sent so late, and the one that cannot have ended so early, where one is to blame. */
+  /**
+   * The operation that cannot have been sent this late, and the one that cannot have ended this early, when one is the
+   * cause.
+   */
   readonly notBefore: Operation | undefined;
   readonly notAfter: Operation | undefined;
 }
@@ -64,7 +67,7 @@ export class ChangeTimes {
     this.happenedNotBefore(state + 1, operation.invokedAt, operation);
   }
 
-  /** Carries every bound on to the changes before and after; the times fit together if there is no contradiction. */
+  /** Propagates every bound to the changes before and after. The times are possible if there is no contradiction. */
   settle(): Contradiction | undefined {
     const [earliest, latest] = [this.#earliest, this.#latest];
     for (let change = 1; change < earliest.length; change++) {
@@ -80,12 +83,12 @@ export class ChangeTimes {
     return undefined;
   }
 
-  /** The first and the last state that could have been there within an interval; needs settled bounds. */
+  /** The first and the last state that are possible within an interval. The bounds must be settled. */
   statesWithin(interval: Interval): StateRange {
     return this.#statesWithin(interval, (change) => this.latest(change));
   }
 
-  /** The same, where every change happened as early as it can have. */
+  /** The same, assuming that every change happened as early as possible. */
   statesWithinAtEarliest(interval: Interval): StateRange {
     return this.#statesWithin(interval, (change) => this.earliest(change));
   }
@@ -107,7 +110,7 @@ export class ChangeTimes {
   }
 }
 
-/** The first of the numbers 0 to count - 1 for which something holds that holds for all after it; count if for none. */
+/** The first of the numbers 0 to count - 1 from which on a condition always holds; count if there is none. */
 function firstWhere(count: number, holds: (number: number) => boolean): number {
   let [low, high] = [0, count];
   while (low < high) {

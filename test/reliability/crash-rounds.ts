@@ -26,10 +26,10 @@ export interface CrashOptions {
 
 export interface CrashReport {
   rounds: number;
-  /** Kills in the middle of a start, besides the one of each round. */
+  /** Kills during a start, in addition to the one kill per round. */
   killsAtStart: number;
   acknowledged: number;
-  /** Writes that were under way when the process was killed. */
+  /** Writes that were in progress when the process was killed. */
   unanswered: number;
   /** Events that the watches saw, over all restarts. */
   events: number;
@@ -97,7 +97,7 @@ interface Scene {
   readonly followers: readonly { readonly reference: ResourceType; readonly follower: WatchFollower }[];
   /** `resource/name@revision` of every acknowledged create and update. */
   readonly acknowledged: Set<string>;
-  /** The highest revision that a client was ever told. */
+  /** The highest revision that any client has received. */
   highestRevision: number;
   readonly report: CrashReport;
 }
@@ -131,7 +131,7 @@ async function runRound(scene: Scene): Promise<void> {
     scene.highestRevision = Math.max(scene.highestRevision, follower.revision);
 }
 
-/** Starts the server; now and then it is killed while it starts, and started again. */
+/** Starts the server. Sometimes kills it during the start and starts it again. */
 async function start({ dataDirectory, flags, random, report }: Scene): Promise<ServerProcess> {
   if (random.next() < 0.2) {
     const afterMilliseconds = random.integer(10, 300);
@@ -149,7 +149,9 @@ async function start({ dataDirectory, flags, random, report }: Scene): Promise<S
   return await startServerProcess(dataDirectory, { flags });
 }
 
-/** Holds what is stored, and what the watches show, to what was acknowledged. Nobody writes meanwhile. */
+/**
+ * Compares the stored objects, and what the watches delivered, with the acknowledged writes. No writes run during it.
+ */
 async function examine(scene: Scene, server: ServerProcess): Promise<void> {
   const { report } = scene;
   const client = clientOf(server);

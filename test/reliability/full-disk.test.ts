@@ -28,7 +28,7 @@ it(
   { skip: !canLimit && "prlimit is not installed" },
   async () => {
     const scratch = mkdtempSync(join(tmpdir(), "signet-full-disk-"));
-    // Files that may not grow fail as a full disk does: EFBIG in place of ENOSPC, at any write.
+    // Files that may not grow fail like on a full disk, at any write: with EFBIG instead of ENOSPC.
     const launcher = ["prlimit", `--fsize=${4 * 2 ** 20}:unlimited`];
     const server = await startServerProcess(join(scratch, "data"), { launcher });
     const client = clientOf(server);

@@ -22,7 +22,7 @@ const configMap = (name: string, bytes: number): ApiObject & { data: Record<stri
   data: { filler: "f".repeat(bytes) },
 });
 
-/** What became of a write: the name, or the refusal. */
+/** The result of a write: the name, or the refusal. */
 const outcomeOf = (write: Promise<unknown>): Promise<"written" | "refused"> =>
   write.then(
     () => "written",
@@ -33,7 +33,7 @@ const outcomeOf = (write: Promise<unknown>): Promise<"written" | "refused"> =>
     },
   );
 
-/** A file system of a few pages: what fills it is the system's own ENOSPC, also for files that are mapped. */
+/** A file system of a few pages. When it is full, the kernel itself answers ENOSPC, also for mapped files. */
 describe("a server on a file system that is full", { concurrency: 1 }, () => {
   let folder = "";
   let disk = "";
@@ -89,9 +89,9 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
           refusals += outcomes.filter((outcome) => outcome === "refused").length;
         }
         assert.ok(refusals >= 16);
-        // The pages that are left go to somebody else's file.
+        // Another file takes the remaining pages.
         assert.throws(() => writeFileSync(join(disk, "ballast"), Buffer.alloc(2 ** 22)), { code: "ENOSPC" });
-        await outcomeOf(resource.create(configMap("one-more", bytes))); // into pages of the store that are free again, or not at all
+        await outcomeOf(resource.create(configMap("one-more", bytes))); // this uses pages of the store that became free, or fails
         assert.equal(server.process.signalCode, null);
         assert.equal(await client.text("/livez"), "ok");
         const { items } = await resource.list();

@@ -8,7 +8,7 @@ import type { Operation } from "./operation.ts";
 import type { RevisionTold } from "./revision-order.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** A ConfigMap with the value of one write. */
+/** A ConfigMap that contains the value of one write. */
 export interface ValueObject extends ApiObject {
   data?: Record<string, string>;
 }
@@ -28,12 +28,12 @@ export interface HistoryClientOptions {
   readonly random: SeededRandom;
 }
 
-/** One client that does one thing after the other to a few objects that others use too, and writes down what came of it. */
+/** One client that does one operation after the other on a few shared objects, and records the results. */
 export class HistoryClient {
   /** By key. */
   readonly operations = new Map<string, Operation[]>();
   readonly revisions: RevisionTold[] = [];
-  /** Answers that no rule of the API allows. */
+  /** Answers that the API's rules do not allow. */
   readonly violations: string[] = [];
   readonly #options: HistoryClientOptions;
   readonly #lastRead = new Map<string, number>();
@@ -182,7 +182,7 @@ export class HistoryClient {
     this.operations.get(key)?.push(operation);
   }
 
-  /** False when no answer came; an answer that none of the codes explains is a violation. */
+  /** False when there was no answer. An answer that no listed code explains is a violation. */
   #unexplained(answer: Answer<unknown>, what: string, codes: readonly number[] = []): boolean {
     if (answer.type === "refused" && !codes.includes(answer.code)) {
       this.violations.push(`${what}: ${answer.code} ${answer.message}`);
@@ -191,7 +191,7 @@ export class HistoryClient {
   }
 }
 
-/** `not sent`: the server did certainly not see it. */
+/** `not sent`: the server has certainly not seen it. */
 type Answer<T> =
   | { readonly type: "object"; readonly object: T }
   | { readonly type: "refused"; readonly code: number; readonly message: string }

@@ -18,7 +18,7 @@ export interface HistoryOptions {
   readonly seconds: number;
   readonly clients: number;
   readonly seed: number;
-  /** Between the end of a fault and the next. Default 1,000. */
+  /** The time between the end of a fault and the next. Default 1,000. */
   readonly faultIntervalMilliseconds?: number;
 }
 
@@ -30,7 +30,7 @@ export interface HistoryReport {
   readonly watches: number;
   /** What no honest store would have done. */
   readonly violations: readonly string[];
-  /** Objects of which the check could not tell whether their history is linearizable. */
+  /** Objects for which the check could not decide whether their history is linearizable. */
   readonly undecided: readonly string[];
 }
 
@@ -100,7 +100,7 @@ export async function runHistory({
   };
 }
 
-/** By the log of a watch that told of every change, from before the first. */
+/** Uses the log of a watch that delivered every change from the start. */
 function verdictOn(
   operations: readonly Operation[],
   { key, followed }: { readonly key: string; readonly followed: readonly WatchFollower[] },
@@ -110,7 +110,10 @@ function verdictOn(
   return checkAgainstLog(operations, { log: complete.events.filter(({ name }) => name === key) });
 }
 
-/** Every watch must have told the same, every write and every version that was read among it, and end where a list is. */
+/**
+ * All watches must have delivered the same events, including every written and every read version, and end with the
+ * state of a list.
+ */
 async function watchFaults(
   followers: readonly WatchFollower[],
   { steady, recorders }: { readonly steady: ApiClient; readonly recorders: readonly HistoryClient[] },
@@ -154,7 +157,7 @@ async function watchFaults(
 
 const isKey = (name: string): boolean => keys.some((key) => key === name);
 
-/** For what must be asked after the faults: a connection may still be one to a process that is gone. */
+/** For requests after the faults: a connection may still lead to a process that is gone. */
 async function retried<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

@@ -10,7 +10,7 @@ import type { SeededRandom } from "./seeded-random.ts";
 /** What a history is made of: something that serves one API in several places, and what may happen to it. */
 export interface HistoryTarget {
   readonly name: string;
-  /** A client with a connection of its own; the n-th is at place n, where the target can tell places apart. */
+  /** A client with its own connection. The n-th client is at place n, if the target can distinguish places. */
   connect(index: number): ApiClient;
   /** One fault; resolves when what it broke has come back. */
   fault(random: SeededRandom): Promise<void>;
@@ -28,7 +28,7 @@ export async function workersTarget(count: number): Promise<HistoryTarget> {
     connect: () => clientOf(server),
     async fault(random) {
       const workers = server.workerIds().sort((one, other) => one - other);
-      // Mostly the oldest, which certainly serves; a younger one may be killed while it starts.
+      // Usually the oldest, which certainly serves. A younger one may be killed during its start.
       const victim = workers[random.next() < 0.8 ? 0 : random.integer(0, workers.length - 1)] ?? 0;
       process.kill(victim, "SIGKILL");
       while (server.workerIds().includes(victim) || listeners(server.url) < count) await delay(20);

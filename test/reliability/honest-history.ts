@@ -2,7 +2,7 @@ import type { Operation } from "./operation.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { FollowedEvent } from "./watch-follower.ts";
 
-/** Operations on one key, and the log of what they changed. */
+/** The operations on one key, and the log of their changes. */
 export interface History {
   readonly operations: readonly Operation[];
   readonly log: readonly FollowedEvent[];
@@ -11,7 +11,7 @@ export interface History {
 interface Request {
   readonly value: string;
   readonly invokedAt: number;
-  /** When the store carries it out; Infinity: never. */
+  /** When the store executes it. Infinity: never. */
   readonly actsAt: number;
   /** Infinity: it gets no answer. */
   readonly returnedAt: number;
@@ -25,7 +25,7 @@ interface HonestHistoryOptions {
 
 const actions = ["read", "read", "create", "create", "update", "update if", "delete"] as const;
 
-/** What clients see of a store that carries out one request after the other, and of which some answers are lost. */
+/** What clients see of a store that executes one request after the other, when some answers are lost. */
 export function honestHistory({ random, clients, requestsEach }: HonestHistoryOptions): History {
   const requests = Array.from({ length: clients }, (_, client) => requestsOf(client, { random, count: requestsEach }));
   const honest = new HonestStore(random);

@@ -9,7 +9,7 @@ import type { SeenEvent } from "./watch-follower.ts";
 const nameOf = ({ metadata }: ApiObject): string => metadata.name ?? "";
 const revisionOf = ({ metadata }: ApiObject | ApiList): number => Number(metadata.resourceVersion);
 
-/** From a list to the next: within it every change after the list must come, once and in order. */
+/** The time from one list to the next. In it, every change after the list must arrive, once and in order. */
 interface Stretch {
   readonly listRevision: number;
   readonly events: SeenEvent[];
@@ -38,13 +38,13 @@ class RecordedResource extends ResourceClient<ApiObject> {
   }
 }
 
-/** An informer with everything that it was given, and what it told its handlers. */
+/** An informer, with everything that it received and everything that it passed to its handlers. */
 export class InformerRecord {
   readonly informer: Informer<ApiObject>;
   /** Told to handlers and impossible: an object that is added twice, goes back, is deleted and was never there. */
   readonly violations: string[] = [];
   readonly #resource: RecordedResource;
-  /** What one who listens to the handlers knows. */
+  /** The state that a listener can derive from the handlers. */
   readonly #known = new Map<string, number>();
 
   constructor(client: ApiClient, { reference, namespace }: { reference: ResourceType; namespace: string }) {
@@ -82,7 +82,7 @@ export class InformerRecord {
     });
   }
 
-  /** What the informer's copy, or its handlers' view, shows otherwise than a fresh list. */
+  /** The differences of the informer's copy, or its handlers' view, from a new list. */
   copyFaults(items: readonly ApiObject[]): string[] {
     const fresh = new Map(items.map((object) => [nameOf(object), revisionOf(object)]));
     const copy = new Map([...this.informer.list()].map((object) => [nameOf(object), revisionOf(object)]));

@@ -8,15 +8,15 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const retryMilliseconds = 20;
 
-/** What an object may hold: the sequence number of a write, or undefined where there is none. */
+/** The possible content of an object: the sequence number of a write, or undefined when the object does not exist. */
 type Content = number | undefined;
 
 interface Slot {
   readonly reference: ResourceType;
   readonly name: string;
-  /** What the last acknowledged write left. */
+  /** The result of the last acknowledged write. */
   acknowledged: Content;
-  /** Writes that were sent after it and never answered: each may have happened or not. */
+  /** Writes that were sent later and never answered. Each may have happened or not. */
   unanswered: Content[];
 }
 
@@ -25,7 +25,7 @@ export interface LedgerWriterOptions {
   readonly namespace: string;
   readonly references: readonly [ResourceType, ...ResourceType[]];
   readonly random: SeededRandom;
-  /** Objects that it has at most. Default 6. */
+  /** The maximum number of its objects. Default 6. */
   readonly slotCount?: number;
 }
 
@@ -37,17 +37,17 @@ export interface AcknowledgedWrite {
 }
 
 /**
- * A client that creates, updates and deletes objects of its own and keeps books on what the server has acknowledged, so
- * that the server can be held to it after a crash.
+ * A client that creates, updates and deletes its own objects, and records which writes the server acknowledged, so that
+ * a test can verify them after a crash.
  */
 export class LedgerWriter {
-  /** Answers that no fault explains: another writer's, a stale read, a bug. */
+  /** Answers that no fault explains: another writer's data, a stale read, a bug. */
   readonly violations: string[] = [];
   /** Since the last `takeAcknowledged`. */
   #acknowledgedWrites: AcknowledgedWrite[] = [];
   acknowledgedCount = 0;
   unansweredCount = 0;
-  /** Answers of 5xx: the server said that it cannot take the write. */
+  /** Answers of 5xx: the server reported that it cannot accept the write. */
   refusedCount = 0;
   readonly #options: LedgerWriterOptions;
   readonly #slots: readonly Slot[];
@@ -74,8 +74,8 @@ export class LedgerWriter {
   }
 
   /**
-   * As `run`, and goes on when an answer does not come: it looks at what is stored now, which returns what is lost, and
-   * takes that for the state. `client` may lose its connection, and some process behind it, but not the whole server.
+   * Like `run`, but continues when an answer does not arrive: it reads the stored state, takes that as the new state,
+   * and returns what was lost. `client` may lose its connection and some process behind it, but not the whole server.
    */
   async runThroughFaults(client: ApiClient, signal: AbortSignal): Promise<string[]> {
     const losses: string[] = [];
@@ -113,8 +113,8 @@ export class LedgerWriter {
   }
 
   /**
-   * Compares the books with what is stored now, by resource and name, and goes on from there. Returns each object that
-   * holds neither the last acknowledged write nor one that was sent after it.
+   * Compares the records with the stored objects, by resource and name, and continues from there. Returns each object
+   * that contains neither the last acknowledged write nor a later one.
    */
   reconcile(stored: ReadonlyMap<string, ApiObject>): string[] {
     const losses: string[] = [];
@@ -132,7 +132,7 @@ export class LedgerWriter {
     return losses;
   }
 
-  /** False when no answer came: the server is gone. */
+  /** False when there was no answer: the server is gone. */
   async #write(client: ApiClient, slot: Slot): Promise<boolean> {
     const { random, namespace } = this.#options;
     const resource = client.resource(slot.reference, namespace);
@@ -175,7 +175,7 @@ const bare = ({ name, reference }: Slot, annotations: Record<string, string>): A
   metadata: { name, annotations },
 });
 
-/** Mostly small; some need several pages of the store. */
+/** Usually small. Some need several pages of the store. */
 const fillerLength = (random: SeededRandom): number =>
   random.next() < 0.05 ? random.integer(5_000, 60_000) : random.integer(0, 300);
 

@@ -15,16 +15,16 @@ export interface CheckOptions {
   readonly maximumGuesses?: number;
 }
 
-/** Far more than any history of a run has needed. */
+/** No history of a run has needed nearly as many. */
 const defaultMaximumGuesses = 5_000;
 
 /**
- * Whether the operations on one key are linearizable in the order in which a watch told all changes of that key: each write
- * must be one of the changes, and the changes must have times at which each lies within the operation that made it, and each
- * answer was true at some time while its operation ran. Since the order is known, the times follow from bounds alone, except
- * where an answer fits several states (`missing`, `exists`, `conflict`): only these are guessed, when the earliest times do not
- * do; after `maximumGuesses` the check gives up. An operation of unknown outcome is among the changes, at any time after it
- * was sent, or never happened.
+ * Whether the operations on one key are linearizable in the order in which a watch delivered all changes of that key.
+ * Each write must be one of the changes. The changes must have times such that each lies within the operation that made
+ * it, and each answer was true at some time while its operation ran. The order is known, so the times follow from
+ * bounds alone, except where an answer fits several states (`missing`, `exists`, `conflict`). Only these are guessed,
+ * when the earliest times do not work; after `maximumGuesses` the check gives up. An operation of unknown outcome is
+ * one of the changes, at any time after it was sent, or never happened.
  */
 export function checkAgainstLog(
   operations: readonly Operation[],
@@ -56,7 +56,7 @@ function placeReads(
   return undefined;
 }
 
-/** Answers that fit more than one state of the object. */
+/** Answers that fit several states of the object. */
 type Ambiguous = Operation & { readonly outcome: "missing" | "exists" | "conflict" };
 
 const isSatisfiedByMany = (operation: Operation): operation is Ambiguous =>
@@ -76,7 +76,7 @@ class Guesses {
     this.#left = maximumGuesses;
   }
 
-  /** `times`: settled; they are narrowed. */
+  /** `times` must be settled; this narrows them. */
   run(times: ChangeTimes): Verdict {
     const narrowed = this.#narrow(times);
     if (narrowed !== undefined) return { type: "violation", fault: narrowed };
@@ -95,7 +95,7 @@ class Guesses {
     return { type: "violation", fault: `no times of the changes explain ${describe(open)}` };
   }
 
-  /** What fits one state only has seen that one; until no more follows from it. */
+  /** An answer that fits only one state has seen that state. Repeats until nothing more follows. */
   #narrow(times: ChangeTimes): string | undefined {
     const certain = new Set<Ambiguous>();
     for (;;) {
@@ -114,7 +114,7 @@ class Guesses {
     }
   }
 
-  /** The states among some that an answer fits, at most so many. */
+  /** The states that an answer fits, at most the given number. */
   #fitting(
     operation: Ambiguous,
     { first, last, atMost = Infinity }: StateRange & { readonly atMost?: number },
@@ -133,7 +133,7 @@ class Guesses {
   }
 }
 
-/** Whether an answer is true of the state that a change has left; undefined: of none yet. */
+/** Whether an answer is true for the state after a change. Undefined: the state before all changes. */
 function isTrueOf(operation: Ambiguous, change: FollowedEvent | undefined): boolean {
   const revision = change === undefined || change.type === "DELETED" ? undefined : change.revision;
   if (operation.outcome === "missing") return revision === undefined;

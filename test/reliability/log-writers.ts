@@ -4,7 +4,9 @@ import type { FollowedEvent } from "./watch-follower.ts";
 
 type Write = Exclude<Operation, { readonly action: "read" }>;
 
-/** Finds who made each change of one key's log: a written value and a deleted object's uid are there once. */
+/**
+ * Finds the operation behind each change in one key's log: each written value and each deleted object's uid is unique.
+ */
 export class LogWriters {
   readonly #log: readonly FollowedEvent[];
   /** Change (from 1) by what names it. */
@@ -24,7 +26,10 @@ export class LogWriters {
     }
   }
 
-  /** Bounds the time of every change by its maker and by when it was told; or says what cannot be. */
+  /**
+   * Bounds the time of every change by the operation that made it and the time when it was delivered. Or explains a
+   * contradiction.
+   */
   place(operations: readonly Operation[], times: ChangeTimes): string | undefined {
     if (this.#ambiguity !== undefined) return this.#ambiguity;
     for (const [index, { seenAt }] of this.#log.entries()) times.happenedNotAfter(index + 1, seenAt);
@@ -64,8 +69,8 @@ export class LogWriters {
   }
 
   /**
-   * Whatever else was deleted, a delete of unknown outcome has: since they differ only in when they were sent, the first
-   * such change may as well be by the one sent first.
+   * A delete of unknown outcome caused each remaining deletion. These deletes differ only in the time when they were
+   * sent, so the first change can be assigned to the one that was sent first.
    */
   #placeUnknown(deletes: readonly Operation[], times: ChangeTimes): string | undefined {
     const bySending = deletes.toSorted((one, other) => one.invokedAt - other.invokedAt).values();

@@ -1,13 +1,13 @@
-/** When a request was sent and when its answer was there, of one clock; Infinity when none came. */
+/** When a request was sent and when its answer arrived, on one clock. Infinity when there was no answer. */
 export interface Interval {
   readonly invokedAt: number;
   readonly returnedAt: number;
 }
 
 /**
- * What one client did to one key, and what came of it. Every write has a value of its own. `revision` is the
- * resourceVersion that the answer told, `uid` that of the object which was deleted. `unknown`: no answer came, or one that
- * does not tell, so that it may have happened at any time since, or never.
+ * What one client did to one key, and the result. Every write has a unique value. `revision` is the resourceVersion in
+ * the answer, `uid` that of the deleted object. `unknown`: there was no answer, or one that does not tell the result,
+ * so it may have happened at any time since, or never.
  */
 export type Operation = Interval &
   (

@@ -25,7 +25,7 @@ let folders = 0;
 const newData = (): string => join(mkdtempSync(join(folder, `${++folders}-`)), "data");
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Starts `signet` as it is, without a flag of the runtime that would help it. */
+/** Starts `signet` without runtime flags that would help it. */
 const signet = (args: readonly string[]): ChildProcess => {
   const child = spawn(process.execPath, [join(root, "src/main.js"), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -43,7 +43,7 @@ async function until<T>(look: () => T | undefined): Promise<T> {
   }
 }
 
-/** Whether anything listens on the debugger's port, 9229, of this machine. */
+/** Whether any process listens on the debugger's port 9229 of this machine. */
 const listensOnDebuggerPort = (): boolean =>
   / (?:0100007F|00000000):240D \d+:\d+ 0A /.test(readFileSync("/proc/net/tcp", "utf8"));
 
@@ -107,7 +107,7 @@ describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
       const child = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
       await delay(milliseconds);
       child.kill("SIGUSR1");
-      // Before Node.js has begun the signal simply ends it.
+      // Before Node.js has started, the signal simply ends the process.
       if (child.stdout) await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
       await until(() => (listensOnDebuggerPort() ? undefined : true));
       if (child.kill("SIGKILL")) await once(child, "exit");
@@ -118,7 +118,7 @@ describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
 describe("a server whose audit file is on a full disk", withoutLimits, () => {
   it("serves, says so, ends at SIGTERM, and writes whole lines once there is room", async () => {
     const path = join(newData(), "..", "audit.log");
-    // Files may not grow over this: as on a full disk, the last write is cut off in the middle of a line.
+    // Files may not grow beyond this: as on a full disk, the last write is cut off in the middle of a line.
     const limit = 512 * 2 ** 20;
     writeFileSync(path, "", { mode: 0o600 });
     truncateSync(path, limit - 2501);

@@ -1,4 +1,4 @@
-/** An answer that told a revision of the whole store: a write's own, or the one that a list shows. */
+/** An answer with a revision of the whole store: a write's own revision, or that of a list. */
 export interface RevisionTold {
   readonly type: "write" | "list";
   readonly invokedAt: number;
@@ -6,7 +6,7 @@ export interface RevisionTold {
   readonly revision: number;
 }
 
-/** What began after another had ended must tell a higher revision; a list may tell the same. */
+/** An operation that started after another one ended must have a higher revision. A list may have the same. */
 export function revisionFaults(told: readonly RevisionTold[]): string[] {
   const byInvocation = told.toSorted((one, other) => one.invokedAt - other.invokedAt);
   const byReturn = told.toSorted((one, other) => one.returnedAt - other.returnedAt);

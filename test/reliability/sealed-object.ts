@@ -5,15 +5,15 @@ const sequenceKey = "reliability/sequence";
 const fillerKey = "reliability/filler";
 const digestKey = "reliability/digest";
 
-/** What one write put into an object; every write of a test has a sequence number of its own. */
+/** The content of one write. Every write of a test has a unique sequence number. */
 export interface Sealed {
   readonly name: string;
   readonly sequence: number;
-  /** Makes objects of many sizes, so that they take one page of the store or several. */
+  /** Varies the size of objects, so that they take one or more pages of the store. */
   readonly fillerLength: number;
 }
 
-/** Annotations that prove that an object is whole: a digest over its name and everything that was written. */
+/** Annotations that prove that an object is complete: a digest over its name and everything that was written. */
 export function seal({ name, sequence, fillerLength }: Sealed): Record<string, string> {
   const filler = String.fromCharCode(97 + (sequence % 26)).repeat(fillerLength);
   return {
@@ -23,7 +23,7 @@ export function seal({ name, sequence, fillerLength }: Sealed): Record<string, s
   };
 }
 
-/** The sequence number of the write that an object shows, "unsealed" for somebody else's object, or "broken". */
+/** The sequence number of the write in an object, "unsealed" for an object of another writer, or "broken". */
 export function sealOf({ metadata }: ApiObject): number | "unsealed" | "broken" {
   const annotations = metadata.annotations ?? {};
   const sequence = annotations[sequenceKey];

@@ -1,4 +1,4 @@
-/** Random numbers that a seed decides, so that a run can be made again (mulberry32). */
+/** Random numbers from a seed, so that a run can be repeated (mulberry32). */
 export class SeededRandom {
   #state: number;
 
@@ -23,7 +23,7 @@ export class SeededRandom {
     return choices[this.integer(0, choices.length - 1)] ?? choices[0];
   }
 
-  /** Independent of what this one gives from now on. */
+  /** Independent of the numbers that this generator returns later. */
   fork(): SeededRandom {
     return new SeededRandom(this.integer(0, 2 ** 32 - 1));
   }

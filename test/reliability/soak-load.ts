@@ -13,15 +13,15 @@ const compactionIntervalMilliseconds = 400;
 export interface SoakLoad {
   readonly seconds: number;
   readonly dataDirectory: string;
-  /** Its connections are cut: a tenth of them at a time, now and then all. */
+  /** The proxy that cuts its connections: a tenth of them at a time, sometimes all. */
   readonly proxy: CuttableProxy;
   readonly random: SeededRandom;
   readonly writers: readonly { readonly writer: LedgerWriter; readonly client: ApiClient }[];
-  /** Called once so much has been written that the server's bounded history (10,000 events) is full, if ever. */
+  /** Called once enough has been written to fill the server's bounded history (10,000 events). */
   readonly onSteady: () => void;
 }
 
-/** Writes for some time while connections are cut and history is forgotten. */
+/** Writes for some time while connections are cut and history is compacted. */
 export async function runSoakLoad({ seconds, dataDirectory, proxy, random, writers, onSteady }: SoakLoad) {
   const stopping = AbortSignal.timeout(seconds * 1000);
   const pause = (milliseconds: number): Promise<void> =>
@@ -35,7 +35,8 @@ export async function runSoakLoad({ seconds, dataDirectory, proxy, random, write
     }
   };
   const compacting = async (): Promise<void> => {
-    // As another process on the same file. What was newest at the last compaction is forgotten, as the server does it.
+    // Compacts like the server does, but from another process on the same file: up to the newest revision at the last
+    // compaction.
     const store = openStore(dataDirectory);
     for (let previous = store.latestRevision(); !stopping.aborted; counts.compactions++) {
       await pause(compactionIntervalMilliseconds);
@@ -59,7 +60,7 @@ export async function runSoakLoad({ seconds, dataDirectory, proxy, random, write
   return counts;
 }
 
-/** Forgets all history up to now. */
+/** Compacts all history up to now. */
 export async function compactEverything(dataDirectory: string): Promise<void> {
   const store = openStore(dataDirectory);
   await store.compact(store.latestRevision());

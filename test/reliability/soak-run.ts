@@ -29,7 +29,7 @@ export interface SoakOptions {
 
 export interface SoakReport {
   readonly writes: number;
-  /** Events that the informers were given, all together. */
+  /** All events that the informers received together. */
   readonly events: number;
   readonly watches: number;
   /** Lists: the first of each informer, and one after each 410. */
@@ -49,9 +49,8 @@ const namespace = "default";
 const { configMaps } = resourceReferences(namesFor("platform"));
 
 /**
- * Informers whose connections are cut follow a collection that others write to while its history is compacted away. After
- * a fifth of the time the server is restarted behind their backs, with nothing left of the history that they know: all
- * of them must list anew.
+ * Informers with unreliable connections follow a collection that other clients write to while its history is compacted.
+ * After a fifth of the time the server is restarted without any history that they know, so all of them must list again.
  */
 export async function runSoak({ seconds, informers, writers, seed, flags = [] }: SoakOptions): Promise<SoakReport> {
   const random = new SeededRandom(seed);
@@ -146,13 +145,13 @@ interface Scene {
 const proxyOf = ({ url }: ServerProcess): Promise<CuttableProxy> => startCuttableProxy(portOf(url));
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** What anyone was told, in the order of revisions: whoever watched at that time must have been told it. */
+/** All delivered events, in revision order: whoever watched at that time must have received them. */
 function everyEvent(told: readonly (readonly SeenEvent[])[]): SeenEvent[] {
   const byRevision = new Map(told.flatMap((events) => events.map((event) => [event.revision, event] as const)));
   return [...byRevision.values()].sort((one, other) => one.revision - other.revision);
 }
 
-/** The informers are cut off, something is written, all history is forgotten, the server starts anew. */
+/** Cuts off the informers, writes, compacts all history and restarts the server. */
 async function restartUnseen(
   scene: Scene,
   { client, reference }: { readonly client: ApiClient; readonly reference: WatchFollower },
@@ -179,7 +178,7 @@ async function openWatches(client: ApiClient): Promise<number> {
   return Number(/^apiserver_longrunning_requests\S* (\d+)/m.exec(metrics)?.[1] ?? 0);
 }
 
-/** Waits until a condition holds, a bounded time: what does not hold then is found by the checks. */
+/** Waits a limited time for a condition. If it still does not hold, the checks will find it. */
 async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 400 && !(await holds()); tries++) await delay(50);
 }

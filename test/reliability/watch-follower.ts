@@ -5,7 +5,7 @@ import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
 
-/** One event as it came, without the object. */
+/** One event as received, without the object. */
 export interface SeenEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly name: string;
@@ -15,7 +15,7 @@ export interface SeenEvent {
 /** An event as a follower saw it. */
 export interface FollowedEvent extends SeenEvent {
   readonly uid: string;
-  /** What the object's data hold as `value`, if it is of a kind that has that. */
+  /** The `value` in the object's data, if its kind has data. */
   readonly value: string | undefined;
   /** By performance.now(). */
   readonly seenAt: number;
@@ -24,8 +24,8 @@ export interface FollowedEvent extends SeenEvent {
 const retryMilliseconds = 20;
 
 /**
- * A strict reader of watches: keeps a copy of a collection by events alone, over every reconnection and restart, and writes
- * down whatever could not have happened in order and exactly once. It lists only at the start and after a 410.
+ * A strict reader of watches. It keeps a copy of a collection from events alone, over every reconnection and restart,
+ * and records every event that is out of order, missing or repeated. It lists only at the start and after a 410.
  */
 export class WatchFollower {
   readonly violations: string[] = [];
@@ -46,7 +46,7 @@ export class WatchFollower {
     this.#namespace = namespace;
   }
 
-  /** Follows a server until `signal` aborts, whatever happens to it; later calls go on where this one was. */
+  /** Follows a server until `signal` aborts, whatever happens to it. Later calls continue where this one stopped. */
   async follow(client: ApiClient, signal: AbortSignal): Promise<void> {
     const resource = client.resource(this.#reference, this.#namespace);
     while (!signal.aborted) {
@@ -68,7 +68,7 @@ export class WatchFollower {
     }
   }
 
-  /** Resolves when everything up to a revision of this collection has come; false after the given time. */
+  /** Resolves when everything up to a revision of this collection has arrived; false after the given time. */
   async reached(revision: number, { withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<boolean> {
     if (this.revision >= revision) return true;
     const waiting = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ export class WatchFollower {
     return this.revision >= revision;
   }
 
-  /** What differs between the copy and a fresh list: nothing, when no event was missed. */
+  /** The differences between the copy and a new list. None, when no event was missed. */
   differencesFrom(items: readonly ApiObject[]): string[] {
     const fresh = new Map(items.map((object) => [object.metadata.name ?? "", versionOf(object)]));
     const names = new Set([...fresh.keys(), ...this.#copy.keys()]);
@@ -131,7 +131,7 @@ export class WatchFollower {
   }
 }
 
-/** Why an event can't be what comes next, if it can't. */
+/** Why an event cannot be the next one. Undefined when it can. */
 function faultOf({
   type,
   revision,
@@ -149,7 +149,7 @@ function faultOf({
   return undefined;
 }
 
-/** Objects that hold other data, or none, have no such value. */
+/** Objects with other data, or without data, have no such value. */
 function valueOf({ data }: ApiObject & { readonly data?: unknown }): string | undefined {
   if (typeof data !== "object" || data === null || !("value" in data)) return undefined;
   return typeof data.value === "string" ? data.value : undefined;

@@ -23,7 +23,7 @@ const configMap = (name: string): ApiObject => ({ apiVersion: "v1", kind: "Confi
 describe("a server of two worker processes", { timeout: 60_000 }, () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
   let server: ServerProcess;
-  /** The system spreads their connections over the workers. */
+  /** The kernel distributes their connections over the workers. */
   let clients: readonly [ApiClient, ApiClient, ApiClient, ApiClient];
 
   before(async () => {

@@ -9,7 +9,7 @@ import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
-/** What the tests look at in an event of audit.k8s.io/v1. */
+/** The tested parts of an event of audit.k8s.io/v1. */
 interface AuditEvent {
   readonly kind: string;
   readonly auditID: string;
@@ -40,7 +40,7 @@ describe("the audit log", () => {
       }),
     );
 
-  /** The events of a request by its own user agent or path, once `count` of them are written. */
+  /** The events of a request, found by its unique user agent or path, once `count` of them are written. */
   const eventsOf = async (wanted: (event: AuditEvent) => boolean, count = 1): Promise<AuditEvent[]> => {
     for (;;) {
       const lines = readFileSync(path, "utf8").split("\n");

@@ -30,7 +30,7 @@ const serving = (name: string, dnsNames: readonly string[]) => ({
   usages: ["digital signature", "server auth"],
 });
 
-/** Who the server takes the holder of a client certificate for. */
+/** The user that the server sees for the holder of a client certificate. */
 async function whoIs(
   server: TestServer,
   clientCertificate: { readonly certificate: string; readonly key: string },
@@ -177,7 +177,7 @@ describe("the CAs of a data directory", () => {
     };
     await refuse({});
     rmSync(dataDirectory, { recursive: true });
-    // A new directory, and the CA of the server named for the signers all the same.
+    // A new directory, but the settings name the server's CA for the signers.
     mkdirSync(dataDirectory);
     openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
     openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-client-ca" });

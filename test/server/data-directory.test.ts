@@ -26,7 +26,7 @@ const someoneElse = 65_534;
 
 interface Started {
   readonly process: ChildProcess;
-  /** "ready", or what it said on standard error when it ended, with its exit code. */
+  /** "ready", or the text on standard error and the exit code when it exited. */
   readonly outcome: Promise<"ready" | { readonly code: number | null; readonly said: string }>;
 }
 

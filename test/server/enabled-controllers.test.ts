@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { controllerNames } from "../../src/machinery/api/controller-names.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { certificateSettings } from "../../src/features/certificates/settings.ts";
 import { controllerFlags } from "../../src/server/controller-flags.ts";
 import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { controllerList } from "../../src/server/controller-list.ts";
 import { enabledControllers } from "../../src/server/enabled-controllers.ts";
+import { runningSigners } from "../../src/features/certificates/signers/running-signers.ts";
 import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
 import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
@@ -18,13 +20,20 @@ const everyOneBut = (...off: readonly string[]): string[] => controllerNames.fil
 
 describe("--controllers", () => {
   it("speaks of the loops that there are", () => {
+    const options = resolveFlags(controllerFlags, { commandLine: {}, file: {} });
     const list = controllerList({
-      options: resolveFlags(controllerFlags, { commandLine: {}, file: {} }),
+      options,
+      certificates: certificateSettings(options),
       names,
       definitions: [],
       caCertificates: "PEM",
       issueSecretToken: () => "",
-      authorityFor: () => undefined,
+      signers: runningSigners({
+        names,
+        authorityFor: () => undefined,
+        configured: () => [],
+        maximumLifetimeSeconds: 3600,
+      }),
       policy: () => ({ rules: [] }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
     });
@@ -73,7 +82,8 @@ describe("--controllers", () => {
       const scene = new CertificateScene(server.client);
       await scene.request({ name: "theirs", signerName: names.signers.apiserverClient, commonName: "alice" });
       await scene.approve("theirs");
-      // The other loops run: the joining machine's request is approved after the first one was there to sign.
+      // The other controllers run: the joining machine's request is approved after the first one could have been
+      // signed.
       await scene.request({
         name: "node",
         signerName: names.signers.apiserverClientNodeAgent,

@@ -14,7 +14,7 @@ interface Asked {
   readonly attributes: AdmissionAttributes;
 }
 
-/** A line for a question, in the order of what a rule decides on. */
+/** One line for a question, in the order of an admission rule's attributes. */
 function lineOf({ phase, attributes }: Asked): string {
   const { operation, group, resource, subresource, namespace, name, object, oldObject, isDryRun, user } = attributes;
   const target = [group, resource, ...(subresource === "" ? [] : [subresource])].join("/");
@@ -36,15 +36,15 @@ interface Served {
   readonly subresource: string;
   readonly kind: string;
   readonly group: string;
-  /** Of the body: a subresource may have a kind of another group. */
+  /** The API version of the body: a subresource's kind may be in another group. */
   readonly apiVersion: string;
   readonly isNamespaced: boolean;
   readonly verbs: readonly string[];
-  /** Where its objects are. */
+  /** The path of its objects. */
   readonly collection: string;
 }
 
-/** What discovery says that is served: what it does not name cannot be written. */
+/** The served resources according to discovery: nothing else can be written. */
 async function servedResources(api: InProcess): Promise<Served[]> {
   const { groups } = await api.json<{ groups: { versions: { groupVersion: string }[] }[] }>("/apis");
   const roots = ["v1", ...groups.flatMap(({ versions }) => versions.map(({ groupVersion }) => groupVersion))];
@@ -70,7 +70,7 @@ async function servedResources(api: InProcess): Promise<Served[]> {
   return lists.flat();
 }
 
-/** Reviews and created subresources need these fields to be answered. */
+/** Reviews and create subresources need these fields for an answer. */
 const reviewFields: Readonly<Record<string, object>> = {
   TokenReview: { spec: { token: "none" } },
   TokenRequest: { spec: { audiences: [] } },
@@ -109,7 +109,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
     let api: InProcess;
     let served: Served[];
     before(async () => {
-      // No loops: every question that is recorded is about what the test sends.
+      // No controllers: every recorded question comes from the test's own requests.
       server = await startTestServer({ profile, admission: [recorder], settings: { controllers: false } });
       api = new InProcess(server);
       served = await servedResources(api);
@@ -118,7 +118,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
     });
     after(() => server.stop());
 
-    /** The questions that a request asks, each phase's; it must succeed. */
+    /** The questions in each phase of a request, which must succeed. */
     async function questionsOf(target: string, sent: SentRequest, status: readonly number[] = [200, 201, 202]) {
       asked.length = 0;
       const answer = await api.send(target, sent);
@@ -133,7 +133,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
     ): string[] => {
       const target = [group, resource, ...(subresource === "" ? [] : [subresource])].join("/");
       const objects = { CREATE: " object", UPDATE: " object oldObject", DELETE: " oldObject" }[operation];
-      // The path of a Namespace carries its name as the namespace too.
+      // The path of a Namespace also contains its name as the namespace.
       const namespace = resource === "namespaces" ? name : isNamespaced ? "default" : "";
       const line = `${operation} ${target} ${namespace}/${name}${objects}${isDry ? " dry" : ""} by admin`;
       return [`admit ${line}`, `validate ${line}`];
@@ -174,7 +174,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
           const body = { apiVersion, kind: kind.kind, metadata: { name: "sample", labels: { applied: "yes" } } };
           const sent = { method: "PATCH", headers: { "content-type": applyType }, body };
           assert.deepEqual(await questionsOf(`${item}?fieldManager=t`, sent), question(kind, "UPDATE"), "apply");
-          // An apply of what is not there creates it.
+          // An apply of a missing object creates it.
           const applied = { ...sent, body: bodyOf(kind, "applied") };
           const target = `${collection}/applied?fieldManager=t`;
           const dry = await questionsOf(`${target}&dryRun=All`, applied);
@@ -182,7 +182,7 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
           assert.deepEqual(await questionsOf(target, applied), question(kind, "CREATE", { name: "applied" }));
         }
         if (may("update")) {
-          // A PUT of what is not there creates it, or is a 404 and asks about nothing.
+          // A PUT of a missing object creates it, or is a 404 without any question.
           const put = { method: "PUT", body: bodyOf(kind, "put") };
           const questions = await questionsOf(`${collection}/put`, put, [201, 404, 422]);
           const { status } = await api.send(`${collection}/put`);

@@ -27,13 +27,13 @@ interface Answer {
 const secrets = "/api/v1/namespaces/default/secrets";
 const asAdministrator = (): Field => ["authorization", `Bearer ${server.adminToken}`];
 
-/** The status code of a list of Secrets, which the administrator may and nobody else; 0 when there was no answer. */
+/** The status code of a list of Secrets, which only the administrator may read. 0 when there was no answer. */
 async function overHttp2(...fields: readonly Field[]): Promise<number> {
   const body = await sendRawHttp2(server.port, { path: secrets, fields: [asAdministrator(), ...fields] });
   return body === "" ? 0 : ((JSON.parse(body) as Answer).code ?? 200);
 }
 
-/** The same over HTTP/1.1, with lines as they are given. */
+/** The same over HTTP/1.1, with the given raw lines. */
 async function overHttp1(...lines: readonly string[]): Promise<number> {
   const options = { host: "127.0.0.1", port: server.port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] };
   const socket = connect(options);

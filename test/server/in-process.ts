@@ -4,13 +4,13 @@ import type { TestServer } from "../test-server.ts";
 export interface SentRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes and text are sent as they are, everything else as JSON. */
+  /** Bytes and text are sent unchanged, everything else as JSON. */
   readonly body?: unknown;
-  /** Default: the administrator's; "" for none. */
+  /** Default: the administrator's token. Empty: no token. */
   readonly token?: string;
 }
 
-/** Sends requests through a whole server's chain, without a connection. */
+/** Sends requests through a complete server's chain, without a connection. */
 export class InProcess {
   readonly #server: TestServer;
 
@@ -47,7 +47,7 @@ export class InProcess {
     return JSON.parse(String(body)) as T;
   }
 
-  /** Begins to read a watch: `events` grows as they come. */
+  /** Starts to read a watch. `events` grows as they arrive. */
   async watch(target: string, sent?: SentRequest): Promise<Reader> {
     const { status, body } = await this.send(target, sent);
     if (status !== 200 || typeof body === "string" || Buffer.isBuffer(body)) {
@@ -57,7 +57,7 @@ export class InProcess {
   }
 }
 
-/** What tests look at in bodies. */
+/** The parts of bodies that tests use. */
 export interface Answer {
   readonly kind: string;
   readonly code: number;
@@ -89,11 +89,11 @@ export interface WatchEvent {
 
 type Start = (sink: { write(bytes: Uint8Array): void; bufferedBytes(): number; end(): void }) => () => void;
 
-/** Someone who reads a watch. */
+/** A reader of a watch. */
 export class Reader {
   readonly frames: Buffer[] = [];
   isEnded = false;
-  /** What it pretends not to have read. */
+  /** How many bytes it pretends not to have read. */
   unreadBytes = 0;
   readonly stop: () => void;
 
@@ -105,7 +105,7 @@ export class Reader {
     });
   }
 
-  /** Of a watch in JSON. */
+  /** For a watch in JSON. */
   get events(): WatchEvent[] {
     return Buffer.concat(this.frames)
       .toString()
@@ -114,7 +114,7 @@ export class Reader {
       .map((line) => JSON.parse(line) as WatchEvent);
   }
 
-  /** Waits, turn by turn of the event loop, until so many events have come; fails after 5,000 turns. */
+  /** Waits, one event loop turn at a time, until so many events have arrived. Fails after 5,000 turns. */
   async until(count: number): Promise<this> {
     for (let turn = 0; turn < 5000 && this.frames.length < count && !this.isEnded; turn += 1) {
       await new Promise((resolve) => setImmediate(resolve));

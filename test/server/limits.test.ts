@@ -22,7 +22,7 @@ describe("a large answer", () => {
 
   it("is compressed for who takes gzip, in every representation, and is the same then", async () => {
     const { metadata } = await api.json(collection);
-    // Controllers write meanwhile: the list of one version stays the same.
+    // Controllers write in the meantime, but the list of one version stays the same.
     const list = `${collection}?resourceVersion=${metadata.resourceVersion}&resourceVersionMatch=Exact`;
     for (const accept of ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]) {
       const plain = await api.send(list, { headers: { accept } });
@@ -77,7 +77,7 @@ describe("a server that is busy", () => {
   });
   after(() => server.stop());
 
-  /** A review's body that is only sent when `finish` is called: until then the request has its turn. */
+  /** A review whose body is sent only when `finish` is called. Until then, the request occupies a slot. */
   const review = (name: string, bytes: Promise<Buffer>): Promise<HttpResponse> =>
     server.handler({
       method: "POST",
@@ -99,7 +99,7 @@ describe("a server that is busy", () => {
         return status;
       });
     const running = told("first", review("greedy", held.promise));
-    // Each begins in a turn of its own, so that the order of arrival is this one.
+    // Each starts in a separate event loop turn, so that this is the order of arrival.
     const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
     await nextTurn();
     const waiting = told("greedy", review("greedy", body));
@@ -112,7 +112,7 @@ describe("a server that is busy", () => {
     const other = told("modest", review("modest", body));
     await nextTurn();
     assert.deepEqual(order, []);
-    // An administrator has no need to wait.
+    // An administrator never waits.
     assert.equal((await api.json(collection)).kind, "ConfigMapList");
     held.resolve(Buffer.from("{}"));
     assert.deepEqual(await Promise.all([running, waiting, other]), [201, 201, 201]);

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-/** The leases of a namespace of a test's own: no controller writes them. */
+/** The leases of a namespace that only this test uses: no controller writes them. */
 async function newNamespace(name: string): Promise<string> {
   await api.json("/api/v1/namespaces", { method: "POST", body: { metadata: { name } } });
   return `/apis/coordination.platform.io/v1/namespaces/${name}/leases`;
@@ -119,7 +119,7 @@ describe("a list in pages", () => {
 });
 
 describe("a bookmark", () => {
-  // Nobody writes but the test.
+  // Only the test writes.
   let quiet: TestServer;
   let own: InProcess;
   const leases = (namespace: string): string => `/apis/coordination.platform.io/v1/namespaces/${namespace}/leases`;

@@ -141,7 +141,7 @@ describe("server-side apply", () => {
     assert.deepEqual(forced.data, { a: "2", b: "1" });
     const left = await apply(target("shared"), "first", configuration("shared", {}));
     assert.deepEqual(left.data, { a: "2" });
-    // Who owns nothing is not listed; the first still owns what it says.
+    // Managers without fields are not listed. The first one still owns its fields.
     assert.ok(owners(left).includes("second Apply"));
   });
 

@@ -1,4 +1,4 @@
-import { describedReviews } from "../described-reviews.ts";
+import { describedReviews } from "../../src/server/described-reviews.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
@@ -20,7 +20,7 @@ import { InProcess } from "./in-process.ts";
 import type { Answer } from "./in-process.ts";
 
 const protobuf = "application/vnd.kubernetes.protobuf";
-/** `metav1.WatchEvent`, as far as it is on the wire. */
+/** `metav1.WatchEvent`: its fields on the wire. */
 const watchEvent = object({
   goType: "v1.WatchEvent",
   description: "An event of a watch.",

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 
-/** A field of a request as it goes over the wire: every character is an octet. */
+/** A raw field of a request: every character is an octet. */
 export type Field = readonly [name: string, value: string];
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -10,8 +10,8 @@ const endStream = 0x1;
 const endHeaders = 0x4;
 
 /**
- * Sends one GET in HTTP/2 frames of our own (RFC 9113, RFC 7541 section 6.2.2): clients refuse to send malformed fields.
- * Answers the body, or "" when the server resets the stream or the connection without one.
+ * Sends one GET in hand-made HTTP/2 frames (RFC 9113, RFC 7541 section 6.2.2), because clients refuse to send malformed
+ * fields. Returns the body, or "" when the server resets the stream or the connection without one.
  */
 export async function sendRawHttp2(
   port: number,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Restarts } from "../../src/server/workers/restarts.ts";
 
-/** Restarts of something that fails so many times and then serves; resolves with the waits before each try. */
+/** Restarts something that fails the given number of times and then serves. Resolves with the wait before each try. */
 async function waitsUntilServed(failures: number): Promise<{ readonly waits: number[]; readonly told: number[] }> {
   const waits: number[] = [];
   const told: number[] = [];

@@ -12,7 +12,7 @@ const rbac = `${names.group("rbac.authorization")}/v1`;
 let server: TestServer;
 let api: InProcess;
 before(async () => {
-  // Without loops a namespace that is deleted stays: it is being terminated.
+  // Without controllers, a deleted namespace keeps terminating.
   server = await startTestServer({ settings: { controllers: false } });
   api = new InProcess(server);
 });
@@ -68,7 +68,7 @@ describe("a role of very many names", () => {
       kind: "RoleBinding",
       metadata: { name: "writer" },
       roleRef: { apiGroup: names.group("rbac.authorization"), kind: "Role", name: "writer" },
-      // Somebody who is named again and again holds the role once.
+      // A user who is named several times holds the role once.
       subjects: Array.from({ length: 5000 }, () => ({ kind: "User", name: "ann" })),
     });
     const resourceNames = Array.from({ length: 100_000 }, (_, index) => `n${index}`);

@@ -20,6 +20,7 @@ import type { Impersonate } from "./credentials/impersonation.ts";
 import { parseTokenFile } from "./credentials/static-token-file.ts";
 import { bindingEscalation } from "./escalation/binding-escalation.ts";
 import { roleEscalation } from "./escalation/role-escalation.ts";
+import type { SignerGrants } from "./policy/controller-policy.ts";
 import { reconcilePolicy } from "./policy/reconcile-policy.ts";
 import { aggregateRules } from "./rbac/aggregate-rules.ts";
 import { clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
@@ -85,7 +86,7 @@ export interface ConnectedAccess {
   readonly impersonate: Impersonate;
   readonly isAnonymousAllowed: boolean;
   /** Brings the default roles and bindings back to what they should be. */
-  prepare(client: ApiClient): Promise<void>;
+  prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
 }
 
 /** Throws UsageError for a file that can't be used. */
@@ -115,7 +116,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
         : parseSettingsFile("token-auth-file", settings.tokenFile, parseTokenFile),
     impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
     isAnonymousAllowed: isAnonymousAllowed(connection),
-    prepare: (client) => reconcilePolicy({ names, stores, client }),
+    prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
   };
 }
 
@@ -132,6 +133,12 @@ export const accessReviews = (
   }),
   subjectAccessReviews: subjectAccessReviews(names, { authorize }),
 });
+
+/** The CAs of client certificates and front proxies that the settings name: no signer of requests may be one of them. */
+export const clientAuthorityFiles = ({ clientAuthorityFile, frontProxy: proxy }: AccessSettings): Certificate[] => [
+  ...(clientAuthorityFile === undefined ? [] : readCertificates("client-ca-file", clientAuthorityFile)),
+  ...(proxy.authorityFile === undefined ? [] : readCertificates("requestheader-client-ca-file", proxy.authorityFile)),
+];
 
 function clientRoots({ settings, clientAuthorities }: AccessConnection): () => readonly Certificate[] {
   const file = settings.clientAuthorityFile;

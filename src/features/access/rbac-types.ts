@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 
-/** Upstream's `rbac/v1` kinds as authorizers, the escalation guard and the default policy see them. */
+/** Upstream's `rbac/v1` kinds, as the authorizer, the escalation check and the default policy use them. */
 export interface PolicyRule {
   verbs: string[] | null;
   apiGroups?: string[];
@@ -31,7 +31,7 @@ export interface ClusterRole extends Role {
   aggregationRule?: AggregationRule;
 }
 
-export interface AggregationRule {
+interface AggregationRule {
   clusterRoleSelectors?: LabelSelectorObject[];
 }
 
@@ -41,7 +41,7 @@ export interface LabelSelectorObject {
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
-/** A RoleBinding, or a ClusterRoleBinding (then its metadata has no namespace). */
+/** A RoleBinding, or a ClusterRoleBinding (its metadata has no namespace). */
 export interface RoleBinding extends ApiObject {
   subjects?: Subject[];
   roleRef: RoleRef;

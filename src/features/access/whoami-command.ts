@@ -16,7 +16,7 @@ interface SelfSubjectReview extends ApiObject {
   };
 }
 
-/** `signet whoami`: what the server knows of the caller. */
+/** `signet whoami`: shows how the server identifies the caller. */
 export const whoami = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("whoami")))
     .description("show who the server says you are")

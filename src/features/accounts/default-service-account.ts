@@ -14,10 +14,13 @@ export const defaultServiceAccount: Controller = {
     const accounts = informers.of(serviceAccountResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const namespace = namespaces.get(name);
-      if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
-      if (accounts.get(`${name}/${accountName}`) !== undefined) return;
+      if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
+        return "nothing to do: the namespace is gone or being deleted";
+      }
+      if (accounts.get(`${name}/${accountName}`) !== undefined) return "nothing to do: the account exists";
       const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: accountName } };
       await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
+      return "created the account";
     });
     namespaces.addHandler({
       onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

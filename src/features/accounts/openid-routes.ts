@@ -2,8 +2,8 @@ import type { DiscoveryDocument, DiscoveryDocuments } from "./tokens/discovery-d
 import type { PathRoute, PathRoutes } from "../../machinery/http/path-routes.ts";
 
 /**
- * Where relying parties find the issuer's keys. The documents are asked for on each request: keys may change while the
- * server runs.
+ * The documents where relying parties find the issuer's keys. They are read on each request, because keys may change
+ * while the server runs.
  */
 export function openIdRoutes(documents: () => DiscoveryDocuments): PathRoutes {
   const { configuration, keys } = documents();

@@ -3,7 +3,7 @@ import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
 
-/** Keeps a ConfigMap with the server's CA in every namespace, as it should be: created, restored, corrected. */
+/** Keeps a ConfigMap with the server's CA in every namespace: creates, restores and corrects it. */
 export function rootCaPublisher({ caCertificates }: { readonly caCertificates: string }): Controller {
   return {
     name: "root-ca-cert-publisher",
@@ -22,12 +22,18 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
       };
       const queue = controllerQueue(this.name, context, async (name) => {
         const namespace = namespaces.get(name);
-        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
+        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
+          return "nothing to do: the namespace is gone or being deleted";
+        }
         const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
         const inNamespace = client.resource(configMapResource(names), name);
-        if (current === undefined) await ignoring([409], inNamespace.create(wanted));
-        else if (!isAsWanted(current, caCertificates))
-          await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        if (current === undefined) {
+          await ignoring([409], inNamespace.create(wanted));
+          return "created the ConfigMap";
+        }
+        if (isAsWanted(current, caCertificates)) return "nothing to do: the ConfigMap is current";
+        await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        return "corrected the ConfigMap";
       });
       namespaces.addHandler({
         onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

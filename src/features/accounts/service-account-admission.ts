@@ -17,9 +17,9 @@ interface ServiceAccountObject {
 export interface ServiceAccountRuleOptions {
   readonly names: Names;
   readonly podReferences: PodReferences;
-  /** Puts a few random letters after a prefix. */
+  /** Appends a few random letters to a prefix. */
   generateName(prefix: string): string;
-  /** As every acknowledged write left it. */
+  /** With every acknowledged write applied. */
   findServiceAccount(
     namespace: string,
     name: string,
@@ -27,10 +27,10 @@ export interface ServiceAccountRuleOptions {
 }
 
 /**
- * A Pod runs as a service account that exists, `default` when it names none, takes its secrets for pulling images from
- * there, and where the account is annotated so it uses no other secrets than those the account lists. Its containers find a
- * token of the account, unless the Pod or else the account says that they must not. Pods that mirror a node's own files name
- * no account at all (upstream: ServiceAccount).
+ * Makes sure that a Pod runs as an existing service account; the default is `default`. The Pod takes its image pull
+ * secrets from the account. If the account's annotation demands it, the Pod may use only secrets that the account
+ * lists. Its containers get a token of the account, unless the Pod, or else the account, disables that. Mirror Pods of
+ * a node's own files must not name an account (upstream: ServiceAccount).
  */
 export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
   const { names, podReferences, findServiceAccount } = options;
@@ -99,7 +99,7 @@ interface SecretsCheck {
   readonly references: readonly Reference[];
 }
 
-/** Every Secret that the Pod gets must be in the account's lists: those for pulling images in a list of their own. */
+/** Every Secret of the Pod must be in the account's lists. Image pull secrets have their own list. */
 function checkSecrets(attributes: AdmissionAttributes, { pod, account, references }: SecretsCheck): void {
   const accountName = account.metadata.name ?? "";
   const listed = new Set((account.secrets ?? []).map(({ name = "" }) => name));
@@ -131,12 +131,12 @@ const containerWords = {
 function useOf({ spec }: PodObject, { path }: Reference): string {
   const found = /^spec\.(initContainers|containers|ephemeralContainers)\[(\d+)\]\.(env|envFrom)\[(\d+)\]/.exec(path);
   if (found === null) return "volume with";
-  const field = found[1] as keyof typeof containerWords; // as the pattern says
+  const field = found[1] as keyof typeof containerWords; // the pattern guarantees it
   const container = spec[field]?.[Number(found[2])];
   const source = found[3] === "env" ? `envVar ${container?.env?.[Number(found[4])]?.name ?? ""}` : "envFrom";
   return `${containerWords[field]} ${container?.name ?? ""} with ${source} referencing`;
 }
 
-/** The words that Go's `strconv.ParseBool` takes for true. */
+/** The texts that Go's `strconv.ParseBool` treats as true. */
 const isTrue = (text: string | undefined): boolean =>
   text !== undefined && ["1", "t", "T", "true", "TRUE", "True"].includes(text);

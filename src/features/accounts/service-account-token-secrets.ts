@@ -7,13 +7,13 @@ import { serviceAccountResource } from "./resources.ts";
 
 export interface TokenSecretsOptions {
   readonly caCertificates: string;
-  /** Signs a token without an end for an account, bound to the secret that will hold it. */
+  /** Signs a token without expiration for an account, bound to the secret that will contain it. */
   issueToken(account: ServiceAccount, secret: Secret): string;
 }
 
 /**
- * Fills secrets of the type service-account-token with a token, the namespace and the CA, and removes those whose
- * account is gone or is another one of the same name (upstream: the tokens controller).
+ * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
+ * is gone or was replaced by another one with the same name (upstream: the tokens controller).
  */
 export function serviceAccountTokenSecrets({ caCertificates, issueToken }: TokenSecretsOptions): Controller {
   return {
@@ -28,20 +28,24 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
 
       const queue = controllerQueue(this.name, context, async (key) => {
         const secret = secrets.get(key);
-        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) return;
+        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) {
+          return "nothing to do: the secret is gone, being deleted, or not of this type";
+        }
         const namespace = secret.metadata.namespace ?? "";
         const account = await findAccount(secret, namespace);
         const inNamespace = client.resource(secretResource(names), namespace);
         if (account === undefined) {
           const { uid = "", resourceVersion = "" } = secret.metadata;
           await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
-          return;
+          return "removed the secret: its account is gone";
         }
         const filled = fill(secret, account, namespace);
-        if (filled !== undefined) await inNamespace.update(filled);
+        if (filled === undefined) return "nothing to do: the secret is filled";
+        await inNamespace.update(filled);
+        return "filled the secret";
       });
 
-      /** The account as it is on the server where the local copy does not have it: it may just have been created. */
+      /** Reads the account from the server when it is not in the cache: it may have just been created. */
       async function findAccount(secret: Secret, namespace: string): Promise<ServiceAccount | undefined> {
         const { [nameKey]: name = "", [uidKey]: uid } = secret.metadata.annotations ?? {};
         const account =

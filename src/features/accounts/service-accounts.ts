@@ -59,7 +59,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
     prepareForCreate: keepNamesOfSecrets,
     prepareForUpdate: keepNamesOfSecrets,
     warningsOnCreate: ({ metadata }) => deprecation(enforceMountableSecrets, metadata.annotations),
-    // Whoever keeps the annotation has been warned.
+    // An update that keeps the annotation was already warned about.
     warningsOnUpdate: ({ metadata }, previous) =>
       Object.hasOwn(previous.metadata.annotations ?? {}, enforceMountableSecrets)
         ? []
@@ -70,7 +70,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
   });
 }
 
-/** Only the name of a secret is kept: the rest of a reference could not be relied on. */
+/** Keeps only the secret's name: the rest of a reference would not be reliable. */
 const keepNamesOfSecrets = (account: ServiceAccount): ServiceAccount =>
   account.secrets === undefined
     ? account

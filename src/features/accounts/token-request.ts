@@ -30,9 +30,9 @@ interface BoundObjects {
 
 export interface TokenRequestOptions {
   readonly apiAudiences: readonly string[];
-  /** Longer lifetimes are shortened to it, with a warning; absent: none are. */
+  /** Longer lifetimes are shortened to this, with a warning. Absent: there is no limit. */
   readonly maxTokenExpirationSeconds?: number;
-  /** Gives the tokens that node agents mount into Pods a year, because old clients never read them again. */
+  /** Extends to a year the tokens that node agents mount into Pods, because old clients never read the file again. */
   readonly isExpirationExtended: boolean;
   findServiceAccount(namespace: string, name: string): FoundObject | undefined;
   findPod(
@@ -53,7 +53,7 @@ export interface TokenRequestOptions {
 
 const minimumSeconds = 600;
 const maximumSeconds = 2 ** 32;
-/** The lifetime that node agents ask for, and nobody else does by chance. */
+/** The exact lifetime that node agents request. No other client requests it by accident. */
 const mountedTokenSeconds = 3607;
 const extendedSeconds = 365 * 24 * 60 * 60;
 
@@ -110,7 +110,7 @@ export function answerTokenRequest(names: Names, options: TokenRequestOptions): 
   return async (object: ApiObject, context) => create(object as TokenRequest, context);
 }
 
-/** What the body says of the account must be what the path says. */
+/** The account in the body must be the one in the path. */
 function metadataFaults(
   { metadata }: TokenRequest,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -147,7 +147,7 @@ interface BindingContext {
   readonly options: TokenRequestOptions;
 }
 
-/** The object that a token is to be bound to, with the uid that it has now. */
+/** The object that a token will be bound to, with its current uid. */
 function findBoundObject(reference: BoundObjectReference, context: BindingContext): BoundObjects {
   const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
   const { group, version } = groupVersionOf(apiVersion);
@@ -191,7 +191,7 @@ function look(
   return { claim: pod, bound: { pod, ...(node !== undefined && { node }) } };
 }
 
-/** The node of a Pod; one that is not registered is named without a uid. */
+/** The node of a Pod. A node that is not registered is named without a uid. */
 function nodeClaim(name: string, { findNode }: TokenRequestOptions): ObjectClaim {
   const uid = findNode(name)?.uid;
   return { name, ...(uid !== undefined && { uid }) };

@@ -19,18 +19,18 @@ import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects } from ".
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
 
-/** Everything about service account tokens that the settings and the data directory decide. */
+/** All token services that depend on the settings and the data directory. */
 export interface TokenServices {
   readonly apiAudiences: readonly string[];
   readonly issueToken: IssueToken;
   /** For Secrets of the type service-account-token. */
   readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
-  /** The `kid` of the key that issues, and those of all that verify. */
+  /** The `kid` of the key that signs new tokens, and of all keys that verify tokens. */
   readonly signingKeyId: string;
   readonly verificationKeyIds: readonly string[];
-  /** In the order in which they are asked. */
+  /** In the order in which they are tried. */
   readonly verifiers: readonly VerifyToken[];
-  /** The documents for relying parties; `keysUrl` is where they find the keys. */
+  /** The documents for relying parties. `keysUrl` is where they find the keys. */
   discovery(keysUrl: string): DiscoveryDocuments;
 }
 
@@ -41,7 +41,7 @@ export interface TokenServicesOptions {
   readonly objects: TokenObjects;
 }
 
-/** The issuer of a server that was given none (upstream's conventional in-cluster name). */
+/** The default issuer (upstream's conventional in-cluster name). */
 const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 

@@ -1,9 +1,11 @@
-import type { Names } from "../../machinery/api/names.ts";
-import type { ControllerOptions } from "../../server/controller-flags.ts";
+import type { CertificateSettings } from "./settings.ts";
 import { certificateInventory } from "./inventory/certificate-inventory.ts";
 import { certificateRecordCleaner } from "./inventory/certificate-record-cleaner.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { csrApproving } from "./requests/csr-approving.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { missingSigner } from "./signers/missing-signer.ts";
+import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
@@ -11,26 +13,26 @@ import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
 import { isDecidedByPolicy } from "./policy/decide-approval.ts";
 import type { ServerIdentity } from "./signers/server-identity.ts";
-import type { AuthorityFor } from "./authorities/signing-authorities.ts";
+import type { RunningSigners } from "./signers/running-signers.ts";
 
 const policyIntervalMilliseconds = 10_000;
 const bundleIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
-  readonly options: ControllerOptions;
+  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
   readonly names: Names;
+  /** Whether `csrsigning` is switched on. */
+  readonly isSigning: boolean;
   readonly policy: (() => ApprovalPolicy) | undefined;
-  readonly authorityFor: AuthorityFor;
+  readonly signers: RunningSigners;
   /** How clients know the API server. Throws while it is not known. */
   readonly server: () => ServerIdentity;
 }
 
 /** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { options, names, policy, authorityFor, server } = given;
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
-  const maximumLifetimeSeconds = Math.floor(options["cluster-signing-duration"] / 1000);
+  const { settings, names, isSigning, policy, signers, server } = given;
   return [
     csrApproving({
       isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),
@@ -41,21 +43,24 @@ export function certificateControllers(given: CertificateControllersOptions): Co
           csrPolicyApproving({
             policy,
             serverNames: () => server().names,
-            maximumLifetimeSeconds,
+            lifetimeOf: (signerName) => signers.lifetimeOf(signerName),
             intervalMilliseconds: policyIntervalMilliseconds,
           }),
         ]),
-    csrSigning({ authorityFor, server, maximumLifetimeSeconds }),
+    csrSigning({ findSigner: (signerName) => signers.find(signerName), server }),
     csrCleaner,
+    unsignedRequestReporter({
+      missingSigner: (signerName) => missingSigner(signerName, { names, signers, isSigning }),
+    }),
     certificateInventory,
     certificateRecordCleaner({
-      retentionMilliseconds: options["issued-certificate-retention"],
+      retentionMilliseconds: settings.recordRetentionMilliseconds,
       intervalMilliseconds: recordIntervalMilliseconds,
     }),
     trustBundlePublisher({
-      signerNames: [apiserverClient, apiserverClientNodeAgent, nodeAgentServing],
-      anchorsFor: (signerName) => authorityFor(signerName)?.anchors ?? [],
-      overlapMilliseconds: options["cluster-signing-duration"],
+      signerNames: () => signers.names(),
+      anchorsFor: (signerName) => signers.find(signerName)?.authority.anchors ?? [],
+      overlapMilliseconds: (signerName) => signers.lifetimeOf(signerName).maximumSeconds * 1000,
       intervalMilliseconds: bundleIntervalMilliseconds,
     }),
   ];

@@ -8,6 +8,7 @@ import { issuedCertificates } from "./inventory/issued-certificates.ts";
 import { certificateApproval } from "./requests/certificate-approval.ts";
 import { certificateSigning } from "./requests/certificate-signing.ts";
 import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
+import { certificateFlags } from "./settings.ts";
 import { certificateSubjectRestriction } from "./requests/certificate-subject-restriction.ts";
 
 export { certificateControllers } from "./certificate-controllers.ts";
@@ -16,7 +17,7 @@ export { certificateControllers } from "./certificate-controllers.ts";
 export const certificatesFeature = {
   name: "certificates",
   kinds: [kind(certificateSigningRequests), kind(clusterTrustBundles), kind(issuedCertificates)],
-  flags: {},
+  flags: certificateFlags,
 } as const satisfies Feature;
 
 export interface ConnectedCertificates {

@@ -76,7 +76,7 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
     faults.push(...configKeyFaults(key).map((fault) => invalidValue(`binaryData[${key}]`, key, fault)));
     size += Buffer.byteLength(value, "base64");
   }
-  // The size is a fault of the whole object, which has no field.
+  // The size is a fault of the whole object, so there is no field to name.
   if (size > maximumBytes) faults.push(tooLong("", maximumBytes));
   return faults;
 }

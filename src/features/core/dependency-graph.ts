@@ -1,13 +1,13 @@
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 
-/** An object that is stored, and the resource it is of. */
+/** A stored object and its resource. */
 export interface GraphNode {
   readonly resource: ResourceType;
   readonly object: ApiObject;
 }
 
-/** Who owns whom, by uid. */
+/** The owners and dependents of objects, by uid. */
 export class DependencyGraph {
   readonly #nodes = new Map<string, GraphNode>();
   readonly #dependents = new Map<string, Set<string>>();

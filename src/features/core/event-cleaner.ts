@@ -4,12 +4,12 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { eventResource } from "./resources.ts";
 
 const keptMilliseconds = 3_600_000;
-/** How long after its creation an event may claim to have been seen. */
+/** The maximum time between an event's creation and the last time that it claims to have been seen. */
 const longestSeriesMilliseconds = 24 * keptMilliseconds;
 
 /**
- * When an event is to be removed, in milliseconds since the epoch: an hour after it was last seen (upstream:
- * `--event-ttl`). The times in it are the reporter's words, and its clock may be years ahead.
+ * When to delete an event, in milliseconds since the epoch: one hour after it was last seen (upstream: `--event-ttl`).
+ * The reporter wrote the event's times, and its clock may be years ahead.
  */
 export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): number {
   const created = Date.parse(metadata.creationTimestamp ?? "") || 0;
@@ -17,7 +17,7 @@ export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): nu
   return Math.min(Math.max(created, ...seen), created + longestSeriesMilliseconds) + keptMilliseconds;
 }
 
-/** Removes events whose time has come: nobody else does. */
+/** Deletes expired events. */
 export const eventCleaner: Controller = {
   name: "eventcleaner",
   start(context) {
@@ -25,13 +25,17 @@ export const eventCleaner: Controller = {
     const events = informers.of(eventResource(names));
     const queue = controllerQueue(this.name, context, async (key) => {
       const event = events.get(key);
-      if (event === undefined) return;
+      if (event === undefined) return "nothing to do: the event is gone";
       const wait = eventRemovalTime(event) - clock.now();
-      if (wait > 0) return queue.addAfter(key, Math.min(wait, keptMilliseconds));
+      if (wait > 0) {
+        queue.addAfter(key, Math.min(wait, keptMilliseconds));
+        return `waits: its time comes in ${Math.ceil(wait / 1000)} s`;
+      }
       const { namespace = "", name = "", uid = "" } = event.metadata;
       await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
+      return "removed the event: its time has come";
     });
-    // What a later update says is read when the time has come.
+    // An update may extend the time: check it again when the time has come.
     events.addHandler({
       onAdd: ({ metadata }: Event) => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`),
     });

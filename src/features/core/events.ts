@@ -11,7 +11,10 @@ import type { Event } from "./event-schema.ts";
 import { nameDescription } from "../../machinery/registry/columns.ts";
 import { ageOf } from "../../machinery/registry/human-duration.ts";
 
-/** What controllers and node agents tell people of what they did. `kubectl describe` shows an object's events. */
+/**
+ * Reports from controllers and node agents about their work, for people. `kubectl describe` shows the events of an
+ * object.
+ */
 export const events = (names: Names): ResourceDefinition<Event> =>
   defineResource({
     ...eventResource(names),
@@ -108,7 +111,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     ],
   });
 
-/** When an event was last seen, in milliseconds since the epoch; when it was created if it does not say. */
+/** When an event was last seen, in milliseconds since the epoch. If the event does not say: when it was created. */
 function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }: Event): number {
   const seen = series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? metadata.creationTimestamp;
   return Date.parse(seen ?? "") || 0;
@@ -116,7 +119,7 @@ function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 
-/** Upstream's rules for `v1` events: those with an eventTime must say who reports them. */
+/** Upstream's rules for `v1` events: an event with an eventTime must name its reporter. */
 function validateEvent(
   event: Event,
   { context, names }: { readonly context: HookContext; readonly names: Names },

@@ -2,8 +2,8 @@ import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 
 /**
- * Whether an update touches nothing but what the garbage collector works on: owner references and finalizers (upstream:
- * `rbac.IsOnlyMutatingGCFields`). An update that changes nothing is one too.
+ * Whether an update changes only the fields that the garbage collector writes: owner references and finalizers
+ * (upstream: `rbac.IsOnlyMutatingGCFields`). Also true for an update that changes nothing.
  */
 export function isOnlyGarbageCollectionChange(next: ApiObject, previous: ApiObject): boolean {
   const { ownerReferences, finalizers, selfLink, managedFields } = previous.metadata;

@@ -11,8 +11,9 @@ const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
 
 /**
- * Deletes objects whose owners are all gone, and does the work of the deletion policies: `orphan` cuts the dependents
- * loose first, `foregroundDeletion` waits until those that block their owner are gone (upstream: the garbage collector).
+ * Deletes objects whose owners are all gone, and implements the deletion policies. `orphan` first removes the owner
+ * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
+ * garbage collector).
  */
 export function garbageCollector({ resources }: { readonly resources: readonly ResourceType[] }): Controller {
   return {
@@ -22,39 +23,41 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       const graph = new DependencyGraph();
       const queue = controllerQueue(this.name, context, async (uid) => {
         const node = graph.get(uid);
-        if (node === undefined) return;
+        if (node === undefined) return "nothing to do: the object is gone";
         const { deletionTimestamp, finalizers = [] } = node.object.metadata;
-        if (deletionTimestamp === undefined) await collect(node);
-        else if (finalizers.includes(orphanFinalizer)) await orphanDependents(node);
-        else if (finalizers.includes(foregroundFinalizer)) await finishForeground(node);
+        if (deletionTimestamp === undefined) return collect(node);
+        if (finalizers.includes(orphanFinalizer)) return orphanDependents(node);
+        if (finalizers.includes(foregroundFinalizer)) return finishForeground(node);
+        return "nothing to do: others delete the object";
       });
 
       const clientOf = ({ resource, object }: GraphNode): ResourceClient<ApiObject> =>
         client.resource(resource, object.metadata.namespace ?? "");
 
       /** Deletes an object without a living owner; with one, drops the references to those that are gone. */
-      async function collect(node: GraphNode): Promise<void> {
+      async function collect(node: GraphNode): Promise<string> {
         const owners = ownersOf(node.object);
-        if (owners.length === 0) return;
+        if (owners.length === 0) return "nothing to do: the object has no owner";
         const states = await Promise.all(owners.map((owner) => stateOf(owner, node)));
         const { uid = "", resourceVersion = "", name = "" } = node.object.metadata;
         const kept = owners.filter((_, index) => states[index] === "alive");
-        if (kept.length === owners.length) return;
+        if (kept.length === owners.length) return "nothing to do: all owners are alive";
         if (kept.length > 0) {
           await ignoring([404], clientOf(node).patch(name, { metadata: { resourceVersion, ownerReferences: kept } }));
-          return;
+          return "dropped the references to owners that are gone";
         }
         const isAwaited = states.includes("awaits its dependents");
         const hasDependents = graph.dependentsOf(uid).length > 0;
         const propagationPolicy = isAwaited && hasDependents ? "Foreground" : "Background";
         await ignoring([404, 409], clientOf(node).delete(name, { uid, propagationPolicy }));
+        return "deleted the object: its owners are gone";
       }
 
       type OwnerState = "alive" | "gone" | "awaits its dependents";
 
       async function stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
         const resource = resources.find((type) => owner.kind === type.kind && owner.apiVersion === apiVersionOf(type));
-        // An owner of a kind that is not served here can't be looked up: nothing is deleted on a guess.
+        // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;
         if (resource.scope === "Namespaced" && namespace === "") return "alive";
@@ -69,7 +72,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         return isForeground === true ? "awaits its dependents" : "alive";
       }
 
-      async function orphanDependents(node: GraphNode): Promise<void> {
+      async function orphanDependents(node: GraphNode): Promise<string> {
         const { uid = "" } = node.object.metadata;
         await Promise.all(
           graph.dependentsOf(uid).map((dependent) => {
@@ -79,16 +82,19 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
           }),
         );
         await removeFinalizer(node, orphanFinalizer);
+        return "orphaned the dependents";
       }
 
-      async function finishForeground(node: GraphNode): Promise<void> {
+      async function finishForeground(node: GraphNode): Promise<string> {
         const { uid = "" } = node.object.metadata;
         const dependents = graph.dependentsOf(uid);
         for (const dependent of dependents) queue.add(dependent.object.metadata.uid ?? "");
         const isBlocked = dependents.some(({ object }) =>
           ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
         );
-        if (!isBlocked) await removeFinalizer(node, foregroundFinalizer);
+        if (isBlocked) return "waits for dependents that block the deletion";
+        await removeFinalizer(node, foregroundFinalizer);
+        return "finished the deletion: no dependent blocks it";
       }
 
       async function removeFinalizer(node: GraphNode, finalizer: string): Promise<void> {
@@ -100,7 +106,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       for (const resource of resources) {
         const put = (object: ApiObject): void => {
           const { uid = "", deletionTimestamp } = object.metadata;
-          // Most objects have no owner and stay: the graph need not know them.
+          // Most objects have no owner and are not being deleted: the graph need not contain them.
           if (ownersOf(object).length === 0 && deletionTimestamp === undefined) return graph.remove(uid);
           graph.put({ resource, object });
           queue.add(uid);
@@ -108,7 +114,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         informers.of(resource).addHandler({
           onAdd: put,
           onUpdate(object, previous) {
-            // The name may have been given to another object between two looks.
+            // Between two look-ups, another object may have got the same name.
             if (previous.metadata.uid !== object.metadata.uid) forget(previous);
             put(object);
           },

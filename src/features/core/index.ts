@@ -2,3 +2,4 @@ export { namespaceResource, configMapResource, secretResource, eventResource, le
 export type { ConfigMap } from "./config-maps.ts";
 export { isOnlyGarbageCollectionChange } from "./garbage-collection-change.ts";
 export type { Secret } from "./secrets.ts";
+export type { Event } from "./event-schema.ts";

@@ -102,7 +102,7 @@ function validate({ spec }: Lease): FieldError[] {
   ];
 }
 
-/** The one strategy that Kubernetes defines, or a name with a domain. */
+/** The only strategy that Kubernetes defines, or a name with a domain. */
 function validateStrategy(strategy: string): FieldError[] {
   const field = "spec.strategy.strategy";
   if (strategy.includes("/")) return qualifiedNameFaults(strategy).map((fault) => invalidValue(field, strategy, fault));

@@ -9,13 +9,13 @@ interface NamespaceState {
 
 export interface NamespaceLifecycleOptions {
   readonly names: Names;
-  /** As every acknowledged write left it. */
+  /** With every acknowledged write applied. */
   findNamespace(name: string): NamespaceState | undefined | Promise<NamespaceState | undefined>;
 }
 
 /**
- * Nothing is created in a namespace that does not exist or is being deleted, and the namespaces that the server lives on
- * cannot be deleted (upstream: NamespaceLifecycle).
+ * Refuses to create objects in a namespace that does not exist or is being deleted, and to delete the namespaces that
+ * the server needs (upstream: NamespaceLifecycle).
  */
 export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleOptions): AdmissionRule {
   const protectedNamespaces = new Set(["default", names.namespaces.system, names.namespaces.public]);
@@ -32,7 +32,7 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
         }
         return undefined;
       }
-      // Deleting is always possible, and a review must not tell which namespaces there are.
+      // Deleting is always allowed. A review must not reveal which namespaces exist.
       if (namespace === "" || operation === "DELETE" || group === reviews) return undefined;
       const found = findNamespace(namespace);
       const state = found instanceof Promise ? await found : found;

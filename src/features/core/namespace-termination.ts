@@ -5,10 +5,10 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceResource } from "./resources.ts";
 
 const finalizer = "kubernetes";
-/** Objects with finalizers of their own end when those are done: looked at again after this time. */
+/** Objects with finalizers take time to go away: check again after this time. */
 const retryMilliseconds = 1000;
 
-/** Empties a namespace that is being deleted, then removes its finalizer so that it goes. */
+/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];
@@ -20,15 +20,21 @@ export function namespaceTermination(options: {
       const namespaces = informers.of(namespaceResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const namespace = namespaces.get(name);
-        if (namespace?.metadata.deletionTimestamp === undefined) return;
-        if (!namespace.spec?.finalizers?.includes(finalizer)) return;
+        if (namespace?.metadata.deletionTimestamp === undefined)
+          return "nothing to do: the namespace is not being deleted";
+        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
         const remaining = await Promise.all(options.contents.map((resource) => empty(resource, name)));
-        if (remaining.some((isNotEmpty) => isNotEmpty)) return queue.addAfter(name, retryMilliseconds);
+        const remainingKinds = options.contents.filter((_, index) => remaining[index]).map(({ plural }) => plural);
+        if (remainingKinds.length > 0) {
+          queue.addAfter(name, retryMilliseconds);
+          return `waits: objects with finalizers remain: ${remainingKinds.join(", ")}`;
+        }
         const finalized: Namespace = {
           ...namespace,
           spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
         };
         await ignoring([404], client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }));
+        return "emptied the namespace and removed its finalizer";
       });
 
       /** Deletes what is there and says whether something remains. */

@@ -16,7 +16,7 @@ import { atomicList, mapList, named, object, string } from "../../machinery/sche
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 
-/** Held by every namespace until the controller has emptied it. The name is the same in both profiles. */
+/** The finalizer of every namespace, until the controller has emptied it. Its name is the same in both profiles. */
 const contentFinalizer = "kubernetes";
 
 const namespaceCondition = struct(
@@ -91,7 +91,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     validateName: validateDnsLabelName,
     setDefaults: withNameLabel,
     prepareForCreate: (namespace) => ({
-      // A name made from generateName was not known when defaults were set.
+      // A name from generateName was not known yet when defaults were set.
       ...withNameLabel(namespace),
       spec: { finalizers: withContentFinalizer(namespace.spec.finalizers ?? []) },
       status: { phase: "Active" },

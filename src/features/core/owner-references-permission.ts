@@ -11,14 +11,14 @@ interface OwnerResource {
 
 export interface OwnerReferencesPermissionOptions {
   readonly authorize: Authorize;
-  /** The resource that serves a kind, where one does. */
+  /** The resource that serves a kind, if there is one. */
   findResource(kind: { readonly apiVersion: string; readonly kind: string }): OwnerResource | undefined;
 }
 
 /**
- * An owner reference can have the object deleted, and `blockOwnerDeletion` can hold up the owner's deletion. So changing
- * references needs the permission to delete the object, and blocking an owner the one to set its finalizers (upstream:
- * OwnerReferencesPermissionEnforcement).
+ * An owner reference can cause the deletion of its object, and `blockOwnerDeletion` can delay the owner's deletion. So
+ * changing references requires permission to delete the object, and blocking an owner requires permission to set its
+ * finalizers (upstream: OwnerReferencesPermissionEnforcement).
  */
 export function ownerReferencesPermission(options: OwnerReferencesPermissionOptions): AdmissionRule {
   return {
@@ -26,7 +26,7 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
     async validate(attributes) {
       const { object, oldObject } = attributes;
       if (object === undefined) return;
-      // A node agent sets the owner of Pods that it has made itself through their status.
+      // Through their status, a node agent sets the owner of Pods that it has created itself.
       if (attributes.resource === "pods" && attributes.subresource === "status") return;
       const next = object.metadata.ownerReferences ?? [];
       const previous = oldObject?.metadata.ownerReferences ?? [];
@@ -42,7 +42,7 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
   };
 }
 
-/** One object has few owners that must wait for it; each costs a question to the authorizers. */
+/** An object has only a few owners that it blocks, and each one costs an authorization check. */
 const maximumBlocking = 100;
 
 function distinctOwners(attributes: AdmissionAttributes, references: readonly OwnerReference[]): OwnerReference[] {
@@ -55,7 +55,7 @@ function distinctOwners(attributes: AdmissionAttributes, references: readonly Ow
 
 const isBlocking = ({ blockOwnerDeletion }: OwnerReference): boolean => blockOwnerDeletion === true;
 
-/** As upstream prints a reason and an error that is not there. */
+/** Upstream's format for a reason and a missing error. */
 const reasonOf = ({ reason, evaluationError }: Decision): string => `${reason}, ${evaluationError ?? "<nil>"}`;
 
 async function checkDelete(

@@ -3,7 +3,7 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { Secret } from "./secrets.ts";
 
-/** What the type of a secret asks of its data and annotations. Other types ask for nothing. */
+/** What a secret's type requires of its data and annotations. Other types require nothing. */
 export function validateSecretType(secret: Secret, names: Names): FieldError[] {
   const { type, data = {}, metadata } = secret;
   const missing = (key: string): FieldError[] => (Object.hasOwn(data, key) ? [] : [required(`data[${key}]`, "")]);

@@ -18,6 +18,7 @@ export const controllerNames = [
   "serviceaccount-token",
   "tokencleaner",
   "trust-bundle-publisher",
+  "unsigned-request-reporter",
 ] as const;
 
 export type ControllerName = (typeof controllerNames)[number];

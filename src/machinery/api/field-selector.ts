@@ -1,6 +1,6 @@
 import { badRequest } from "./api-error.ts";
 
-export interface FieldTerm {
+interface FieldTerm {
   readonly field: string;
   readonly operator: "=" | "!=";
   readonly value: string;

@@ -34,7 +34,7 @@ export interface HttpRequest {
 }
 
 /** A whole body, or one that is written over time (a watch). */
-export type ResponseBody = Buffer | string | StreamBody;
+type ResponseBody = Buffer | string | StreamBody;
 
 export interface HttpResponse {
   readonly status: number;

@@ -3,6 +3,7 @@ import { andThen } from "../api/eventually.ts";
 import type { Eventually } from "../api/eventually.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { refused } from "./credential.ts";
@@ -40,11 +41,12 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       if (isRefused || !isAnonymousAllowed) throw unauthorized();
       return anonymousUser;
     }
-    return andThen(outcomeOf(credential, request), (answer) =>
-      answer.outcome === "authenticated"
+    return andThen(outcomeOf(credential, request), (answer) => {
+      if (answer.outcome !== "notMine") currentTrace()?.note(explanation(credential, answer));
+      return answer.outcome === "authenticated"
         ? withAuthenticatedGroup(answer.user)
-        : ask(request, { first: first + 1, isRefused: isRefused || answer.outcome === "refused" }),
-    );
+        : ask(request, { first: first + 1, isRefused: isRefused || answer.outcome === "refused" });
+    });
   };
   const start: Search = { first: 0, isRefused: false };
   return (request) => ask(request, start);
@@ -55,3 +57,7 @@ interface Search {
   readonly first: number;
   readonly isRefused: boolean;
 }
+
+/** What the trace of a request says of a credential: never the credential itself. */
+const explanation = ({ name }: Credential, answer: CredentialOutcome): string =>
+  answer.outcome === "refused" ? `${name} refused: ${answer.message}` : name;

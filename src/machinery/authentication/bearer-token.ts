@@ -12,7 +12,7 @@ const extraSpaceWarning =
  * The token of an Authorization header (RFC 6750 section 2.1): the word after `Bearer`, in any case, as it is. Other schemes,
  * and `Bearer` without a word, carry no token (upstream: `bearertoken.Authenticator`). Of several headers the first counts.
  */
-export function bearerTokenOf(headers: Headers): string | undefined {
+function bearerTokenOf(headers: Headers): string | undefined {
   const header = firstHeaderValue(headers, "authorization");
   if (header === "") return undefined;
   const [scheme = "", token] = header.trim().split(" ", 2);

@@ -1,9 +1,10 @@
 import { hash, randomBytes } from "node:crypto";
 
 /**
- * Makes a digest under a key that lives and dies with what it was made for. Tables of tokens are looked up by it: how long
- * a look-up takes tells nothing of how much of a token was right, and a dump of the table is of no use. The digests never
- * leave the process, so a hash with the key in front (of fixed length) does what an HMAC would, at a third of its cost.
+ * Creates a digest function with a random key that exists only in this process. Tables of tokens are indexed by the
+ * digest. So the time of a look-up does not reveal how much of a token was right, and a memory dump of the table is
+ * useless. The digests never leave the process: a hash with a key prefix of fixed length is as safe here as an HMAC, at
+ * a third of the cost.
  */
 export function tokenDigest(): (token: string) => string {
   const key = randomBytes(32).toString("base64");

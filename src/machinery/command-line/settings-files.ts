@@ -1,32 +1,36 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 
-/** Reads a file that a flag names. Throws UsageError. */
-export function readSettingsFile(flag: string, file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
-  }
-}
+/** What is read again while requests wait. */
+const largestFollowedBytes = 2 ** 20;
+/** A hundred thousand lines of tokens, or certificates. */
+const largestSettingsBytes = 16 * 2 ** 20;
 
-const largestFollowedBytes = 1024 * 1024;
+/** Reads a file that a flag names. Throws UsageError for what is not a regular file of at most 16 MiB. */
+export const readSettingsFile = (flag: string, file: string): string =>
+  readRegularFile(flag, file, { largestBytes: largestSettingsBytes });
+
+/** Reads a small file that a flag names, such as one that is read again whenever it changes: as above, of at most 1 MiB. */
+export const readFollowedFile = (flag: string, file: string): string =>
+  readRegularFile(flag, file, { largestBytes: largestFollowedBytes });
 
 /**
  * Reads a file that a flag names and that is read again while the server runs. It may have been replaced by something
  * that never ends, such as a pipe or a device. Throws UsageError unless it is a regular file of at most 1 MiB.
  */
-export function readFollowedFile(flag: string, file: string): string {
+function readRegularFile(flag: string, file: string, { largestBytes }: { readonly largestBytes: number }): string {
   let descriptor: number | undefined;
   try {
     // Do not block: opening a pipe waits for its writer.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) throw new UsageError(`--${flag}: ${file} is not a regular file`);
-    if (stats.size > largestFollowedBytes) throw new UsageError(`--${flag}: ${file} is larger than 1 MiB`);
+    if (stats.size > largestBytes) {
+      throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB`);
+    }
     const buffer = Buffer.alloc(stats.size);
     return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));
   } catch (cause) {

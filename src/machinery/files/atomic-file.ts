@@ -9,11 +9,7 @@ import { UnusableFile } from "./unusable-file.ts";
  * and hard links of an existing file do not matter: it is replaced, not written to. A symbolic link is replaced too,
  * and its target stays unchanged. Throws UnusableFile when the name is, or links to, something other than a file.
  */
-export function writeFileAtomically(
-  file: string,
-  contents: string | Uint8Array,
-  { mode }: { readonly mode: number },
-): void {
+function writeFileAtomically(file: string, contents: string | Uint8Array, { mode }: { readonly mode: number }): void {
   checkReplaceable(file);
   const temporary = join(
     dirname(file),

@@ -2,6 +2,7 @@ import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
+import { bounded, requestUri } from "./request-uri.ts";
 
 export interface AuditOptions {
   readonly clock: Clock;
@@ -59,25 +60,6 @@ const isStream = ({ response: { body } }: AnsweredRequest): boolean => typeof bo
 
 /** Upstream's limit. */
 const longestUserAgent = 1024;
-const longestUri = 4096;
-
-const bounded = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length)}...TRUNCATED`;
-
-/** The API's query parameters. */
-const knownParameters: ReadonlySet<string> = new Set(
-  (
-    "allowWatchBookmarks continue dryRun fieldManager fieldSelector fieldValidation force gracePeriodSeconds " +
-    "ignoreStoreReadErrorWithClusterBreakingPotential includeObject labelSelector limit orphanDependents pretty " +
-    "propagationPolicy resourceVersion resourceVersionMatch sendInitialEvents timeout timeoutSeconds verbose watch"
-  ).split(" "),
-);
-
-function requestUri({ path, query }: HttpRequest): string {
-  if (query === "") return bounded(path, longestUri);
-  const known = query.split("&").filter((parameter) => knownParameters.has(parameter.split("=", 1)[0] ?? ""));
-  return bounded(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
-}
 
 const auditUser = ({ username, uid, groups, extra }: UserInfo): object => ({ username, uid, groups, extra });
 

@@ -69,7 +69,7 @@ export interface ListenerLog {
 /** After its connection was closed, an idle session gets this long to close its side. */
 const closingSeconds = 5;
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
   /**

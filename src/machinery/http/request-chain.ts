@@ -7,6 +7,7 @@ import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http
 import type { ResourceRequestInfo } from "../api/request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { attributesOf } from "./authorization-check.ts";
 import type { FairQueue } from "./fairness.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
@@ -14,9 +15,10 @@ import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestInfo } from "./parse-request-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import { requestUri } from "./request-uri.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
-import { addWarnings } from "./warning-header.ts";
+import { addWarnings } from "./warnings.ts";
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
@@ -72,40 +74,52 @@ export interface AnsweredRequest {
  * rejects.
  */
 export function createRequestChain(options: ChainOptions): Handler {
-  return async (request) => {
+  const answer = async (request: HttpRequest, trace?: RequestTrace): Promise<HttpResponse> => {
     const lifecycle = new Lifecycle(request);
     let response: HttpResponse;
     let queue: FairQueue | undefined;
     try {
+      trace?.begin("parse");
       refuseMalformedHeaders(request.headers);
       const info = requestInfo(request.method, request.path, request.query);
       lifecycle.info = info;
+      trace?.begin("authenticate");
       const authenticating = options.authenticate(request);
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
       lifecycle.authenticatedUser = authenticatedUser;
+      trace?.note(authenticatedUser.username);
 
       const nextQueue = queueFor(options, info, authenticatedUser);
       const turn = nextQueue?.enter(authenticatedUser.username);
       queue = nextQueue;
       if (turn !== undefined) {
+        trace?.begin("queue");
         await turn;
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
       }
 
+      trace?.begin("impersonate");
       const impersonating = options.impersonate(request, authenticatedUser);
       const user = impersonating instanceof Promise ? await impersonating : impersonating;
       lifecycle.user = user;
+      if (user !== authenticatedUser) trace?.decided(user.username);
 
+      trace?.begin("authorize");
       const attributes = attributesOf(info, user, request.query);
       const deciding = options.authorize(attributes);
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
+      trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
       if (decision.decision !== "allow") throw accessDenied(attributes, decision.reason);
 
+      trace?.begin("handle");
       const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
       response = answering instanceof Promise ? await answering : answering;
-      if (isCompressible(response)) response = await compressed(request, response);
+      if (isCompressible(response)) {
+        trace?.begin("compress");
+        response = await compressed(request, response);
+      }
     } catch (error) {
       response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
     }
@@ -116,7 +130,19 @@ export function createRequestChain(options: ChainOptions): Handler {
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
     options.onAnswered?.(lifecycle.answered(response));
+    trace?.publish({
+      auditId: lifecycle.auditId,
+      method: request.method,
+      uri: requestUri(request),
+      user: caller?.username,
+      status: response.status,
+    });
     return options.onStreamEnded === undefined ? response : withEnd(response, lifecycle, options.onStreamEnded);
+  };
+  return (request) => {
+    if (!requestChannel.hasSubscribers) return answer(request);
+    const trace = new RequestTrace();
+    return trace.run(() => answer(request, trace));
   };
 }
 

@@ -5,6 +5,7 @@ import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
 import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
 import { toYaml } from "./yaml.ts";
@@ -36,6 +37,7 @@ export function textResponse(
 
 /** Encodes a failure as a Status in a format that the request accepts, else in JSON. Never throws. */
 export function errorResponse(error: ApiError, request: HttpRequest): HttpResponse {
+  currentTrace()?.refused(error);
   try {
     return statusResponse(error, request);
   } catch {

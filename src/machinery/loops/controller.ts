@@ -4,8 +4,9 @@ import type { InformerSet } from "./informer-set.ts";
 import type { ControllerName } from "../api/controller-names.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
-import { WorkQueue } from "./work-queue.ts";
 import type { Schedule } from "../api/schedule.ts";
+import { explained } from "../tracing/loop-trace.ts";
+import { WorkQueue } from "./work-queue.ts";
 import type { WorkQueueOptions } from "./work-queue.ts";
 
 /** The context of every controller. Controllers talk to the server only through the client. */
@@ -42,16 +43,19 @@ export interface Controller {
   start(context: ControllerContext): StartedController;
 }
 
-/** The queue of a controller. Logs failures, except conflicts: they are normal and are retried silently. */
+/**
+ * The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. `reconcile`
+ * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
+ */
 export function controllerQueue(
   name: ControllerName,
   { log, schedule }: ControllerContext,
-  reconcile: (key: string) => Promise<void>,
+  reconcile: (key: string) => Promise<string>,
   options: Pick<WorkQueueOptions, "concurrency"> = {},
 ): WorkQueue {
   return new WorkQueue({
     ...options,
-    reconcile,
+    reconcile: explained(name, reconcile),
     schedule,
     onError: (key, error) => {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;

@@ -1,12 +1,12 @@
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
+import { systemSchedule } from "../api/schedule.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer-set.ts";
 import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { Lease } from "./leader-election.ts";
 import { runControllers } from "./run-controllers.ts";
-import { systemSchedule } from "../api/schedule.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 
 export interface ElectedControllersOptions {

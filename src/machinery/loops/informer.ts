@@ -19,7 +19,7 @@ export interface InformerOptions {
 }
 
 /** `namespace/name`, or only the name of a cluster-scoped object. */
-export const objectKey = ({ metadata }: ApiObject): string =>
+const objectKey = ({ metadata }: ApiObject): string =>
   metadata.namespace === undefined ? (metadata.name ?? "") : `${metadata.namespace}/${metadata.name ?? ""}`;
 
 /**

@@ -1,9 +1,9 @@
 import { ApiError } from "../api/api-error.ts";
 import type { Clock } from "../api/clock.ts";
+import type { Schedule } from "../api/schedule.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ControllerLog } from "./controller.ts";
-import type { Schedule } from "../api/schedule.ts";
 
 /** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
 export interface Lease extends ApiObject {

@@ -1,6 +1,7 @@
 import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
@@ -37,13 +38,18 @@ export async function admit<T extends ApiObject>(
   target: AdmissionTarget,
   subject: AdmissionSubject<T>,
 ): Promise<T | undefined> {
+  const trace = currentTrace();
+  trace?.begin("mutating admission");
   let attributes = attributesOf(target, subject);
   for (const rule of target.admission) {
     if (rule.admit === undefined) continue;
+    // The last one named is the one that refused.
+    trace?.decided(rule.name);
     const object = await rule.admit(attributes);
     // A deletion has no object.
     if (attributes.object !== undefined && object !== undefined) attributes = { ...attributes, object };
   }
+  trace?.decided("allowed");
   return attributes.object as T | undefined; // rules keep the kind
 }
 
@@ -55,10 +61,15 @@ export async function validateAdmission<T extends ApiObject>(
   target: AdmissionTarget,
   subject: AdmissionSubject<T>,
 ): Promise<Admitted> {
+  const trace = currentTrace();
+  trace?.begin("validating admission");
   const attributes = attributesOf(target, subject);
   for (const rule of target.admission) {
-    if (rule.validate !== undefined) await rule.validate(attributes);
+    if (rule.validate === undefined) continue;
+    trace?.decided(rule.name);
+    await rule.validate(attributes);
   }
+  trace?.decided("allowed");
   return new AdmittedWrite(subject.caller);
 }
 

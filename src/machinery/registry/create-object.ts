@@ -4,6 +4,7 @@ import { timestamp } from "../api/clock.ts";
 import { firstFaults } from "../api/first-faults.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
@@ -80,6 +81,7 @@ export async function createTracked<T extends ApiObject>(
     { when: "after admission", warn: caller.warn },
   );
 
+  currentTrace()?.begin("validation");
   const now = clock.now();
   const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };
   const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };

@@ -43,8 +43,9 @@ export async function deleteObject<T extends ApiObject>(
   await registry.catchUp(caller);
   let previous = registry.cache.get(key);
   const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
-  await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
+    // At each attempt: meanwhile another object may have taken the name.
+    await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });

@@ -18,7 +18,7 @@ export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
 }
 
-export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
+type PropagationPolicy = "Foreground" | "Background" | "Orphan";
 
 /** The options as the client sent them. */
 interface SentOptions {

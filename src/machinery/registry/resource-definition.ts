@@ -81,7 +81,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly resetFields?: readonly (readonly string[])[];
 }
 
-export interface DefaultsContext {
+interface DefaultsContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -97,7 +97,7 @@ export interface DeleteContext extends HookContext {
   readonly gracePeriodSeconds?: number;
 }
 
-export type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;
+type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;
 
 /** A view of the same object with its own update rules: get, update and patch. */
 export interface UpdateSubresource<T extends ApiObject> {

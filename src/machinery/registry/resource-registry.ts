@@ -10,6 +10,7 @@ import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
 import { compileKind } from "./compile-kind.ts";
 import type { CompiledKind } from "./compile-kind.ts";
@@ -54,7 +55,7 @@ export interface Asker {
 export const maximumWriteAttempts = 256;
 
 /** The same as etcd's. */
-export const defaultObjectBytes = 1.5 * 1024 * 1024;
+const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
  * The objects of one resource: its definition, its location in the store and its cached copy in memory. Each verb is a
@@ -167,6 +168,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   async #catchUpWith(latest: number | Promise<number>, asker: Asker | undefined): Promise<void> {
     const signal = asker?.signal;
+    currentTrace()?.begin("catch up");
     try {
       await this.cache.waitFor(await latest, signal);
     } catch (error) {
@@ -216,8 +218,12 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    */
   async write(admitted: Admitted, request: Omit<WriteRequest, "signal">): Promise<WriteResult> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
+    const trace = currentTrace();
+    trace?.begin("store");
     try {
-      return await this.store.write({ ...request, signal: admitted.signal });
+      const result = await this.store.write({ ...request, signal: admitted.signal });
+      trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
+      return result;
     } catch (error) {
       if (error instanceof WriteAbandoned) throw requestOver();
       if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);

@@ -4,6 +4,7 @@ import { invalidValue } from "../api/field-error.ts";
 import { firstFaults } from "../api/first-faults.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
+import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
@@ -145,6 +146,7 @@ async function nextVersion<T extends ApiObject>(
     warn: caller.warn,
   });
 
+  currentTrace()?.begin("validation");
   checkVersion(registry, { wanted: mutated, previous });
   const placed = inRequestNamespace(mutated, { scope: definition.scope, namespace });
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };

@@ -22,7 +22,7 @@ export interface DescribedResource {
   readonly subresources?: Readonly<Record<string, DescribedSubresource>>;
 }
 
-export type DescribedSubresource =
+type DescribedSubresource =
   | { readonly type: "update"; readonly verbs?: readonly ("get" | "update" | "patch")[] }
   | {
       readonly type: "create";

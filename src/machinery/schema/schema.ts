@@ -53,7 +53,7 @@ export interface ArraySchema<T = unknown> {
   readonly [typed]?: T;
 }
 
-export interface PatchMerge {
+interface PatchMerge {
   readonly mergeKey?: string;
   /**
    * Tells clients to send `$retainKeys` with an entry whose fields exclude each other, such as the sources of a volume.

@@ -1,6 +1,5 @@
-import { backoffMilliseconds } from "../../agent/backoff.ts";
-import type { Backoff } from "../../agent/backoff.ts";
-import type { Sleep } from "../../agent/sleep.ts";
+import { backoffMilliseconds } from "../../machinery/loops/repetition.ts";
+import type { Backoff, Sleep } from "../../machinery/loops/repetition.ts";
 
 export interface RestartsOptions {
   /** Resolves when what was started serves. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import { sleep } from "../../agent/sleep.ts";
+import { sleep } from "../../machinery/loops/repetition.ts";
 import { Restarts } from "./restarts.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 

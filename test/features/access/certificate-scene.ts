@@ -18,7 +18,10 @@ export const newAuthority = (commonName: string): CertificateAuthority =>
     notAfter: startOf2026 + 5 * oneHour,
   });
 
-/** A client certificate of alice (groups dev and ops), valid for two hours around the start of 2026, as bent by a test. */
+/**
+ * A client certificate of alice (groups dev and ops), valid for two hours around the start of 2026. A test may change
+ * any part.
+ */
 export function newCertificate(
   authority: CertificateAuthority,
   bent: Partial<CertificateTemplate> = {},

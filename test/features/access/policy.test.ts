@@ -9,6 +9,7 @@ import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile.ts";
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
+import { wellKnownSignerGrants } from "../../../src/features/certificates/signers/signer-grants.ts";
 
 const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
 const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
@@ -115,7 +116,7 @@ describe("an aggregated role", () => {
 
 for (const names of [platformNames, kubernetesNames]) {
   describe(`the default policy of profile ${names.profile}`, () => {
-    const policy = bootstrapPolicy(names);
+    const policy = bootstrapPolicy(names, wellKnownSignerGrants(names));
     const clusterRoles = new Map(policy.clusterRoles.map((one) => [one.metadata.name ?? "", one]));
     for (const [name, one] of clusterRoles) {
       const rules = aggregateRules(one, policy.clusterRoles);

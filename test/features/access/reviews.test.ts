@@ -62,7 +62,7 @@ const refused = (field: string, message: string) => ({
   message: `.authorization.platform.io "" is invalid: ${field}: ${message}`,
 });
 
-/** The three access reviews over one authorizer; `asked` holds what it was asked. */
+/** The three access reviews with one authorizer. `asked` records its inputs. */
 function accessReviews(decision: Decision = { decision: "noOpinion", reason: "" }) {
   const asked: AuthorizationAttributes[] = [];
   const options = {

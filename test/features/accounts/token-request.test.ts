@@ -9,7 +9,7 @@ import { answer, send } from "../review-scene.ts";
 const group = "authentication.platform.io";
 const at = { namespace: "ns", name: "bob" };
 
-/** Requests tokens of `ns/bob`; `issued` holds what the issuer was asked for. */
+/** Requests tokens of `ns/bob`. `issued` records the inputs of the issuer. */
 function requests(overrides: Partial<TokenRequestOptions> = {}) {
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });

@@ -17,7 +17,7 @@ import type {
 export const issuer = "https://signet.test";
 export const apiAudience = "https://api.test";
 
-/** A clock that stands still until it is told otherwise. */
+/** A clock that stands still until a test moves it. */
 export class TestClock {
   milliseconds = Date.parse("2026-01-01T00:00:00Z");
   now(): number {
@@ -28,7 +28,7 @@ export class TestClock {
   }
 }
 
-/** The objects that tokens name, as a test puts them there. Keys are `namespace/name`. */
+/** The objects that tokens name, as a test defines them. Keys are `namespace/name`. */
 export class TestObjects implements TokenObjects {
   readonly serviceAccounts = new Map<string, FoundObject>();
   readonly pods = new Map<string, FoundPod>();
@@ -57,7 +57,7 @@ export interface Scene {
   readonly verify: VerifyTokenInMemory;
 }
 
-/** A server with the account `ns/bob` (uid `bob-uid`), and what it issues and verifies tokens with. */
+/** A server with the account `ns/bob` (uid `bob-uid`), its token issuer and its verifiers. */
 export function scene(
   overrides: Partial<ServiceAccountTokenOptions> = {},
   pem: string = generateSigningKeyPem(),
@@ -95,7 +95,7 @@ const ecPem = (namedCurve: string): string =>
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** The payload of a good token for bob, to be bent by a test. */
+/** The payload of a valid token for bob. A test may change it. */
 export const goodClaims = (nowMilliseconds: number): Record<string, unknown> => {
   const now = Math.floor(nowMilliseconds / 1000);
   return {
@@ -110,7 +110,7 @@ export const goodClaims = (nowMilliseconds: number): Record<string, unknown> => 
   };
 };
 
-/** Signs any header and payload with a P-256 key, as an attacker with the key, or a careless issuer, could. */
+/** Signs any header and payload with a P-256 key, like an attacker with the key or a careless issuer. */
 export function forge(
   pem: string,
   {

@@ -11,3 +11,13 @@ it("the cache of verified tokens drops the least recently used beyond its bound"
   assert.deepEqual(asked, ["a", "b", "c", "b"]);
   assert.equal(cache.size, 2);
 });
+
+it("the cache of verified tokens keeps no more than so many characters of tokens, however long each is", () => {
+  const cache = new VerifiedTokenCache<string>({ clock: new TestClock(), maximumCharacters: 10 });
+  const asked: string[] = [];
+  const get = (token: string): void => void cache.get(token, () => (asked.push(token), token));
+  for (const token of ["aaaa", "bbbb", "cccc", "bbbb", "aaaa"]) get(token);
+  assert.deepEqual(asked, ["aaaa", "bbbb", "cccc", "aaaa"]);
+  get("far too long to be kept");
+  assert.equal(cache.size, 2);
+});

@@ -8,6 +8,7 @@ import type { ClientRequest, ClientResponse, Transport } from "../../../src/mach
 import { signedRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
+import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
 import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
 import type { ServerIdentity } from "../../../src/features/certificates/signers/server-identity.ts";
@@ -71,6 +72,10 @@ describe("csrsigning, whatever fails", () => {
   let server: TestServer;
   let scene: CertificateScene;
   const authority = rootSigningAuthority(newAuthority("signer"));
+  const signers = runningSigners({
+    ...{ names, authorityFor: () => authority, configured: () => [] },
+    maximumLifetimeSeconds: 3600,
+  });
   before(async () => {
     server = await startTestServer({ settings: { controllers: false } });
     scene = new CertificateScene(server.client);
@@ -84,10 +89,7 @@ describe("csrsigning, whatever fails", () => {
     const client = new ApiClient(transport);
     const waits: number[] = [];
     const running = runControllers(
-      [
-        csrSigning({ authorityFor: () => authority, server: () => unknownServer, maximumLifetimeSeconds: 3600 }),
-        certificateInventory,
-      ],
+      [csrSigning({ findSigner: signers.find, server: () => unknownServer }), certificateInventory],
       {
         names,
         client,
@@ -203,7 +205,6 @@ describe("csrsigning, whatever fails", () => {
 
   it("fails a request whose certificate ended before it was handed out, and does not sign again", async () => {
     await approved("late");
-    let now = Date.now();
     const { promise, resolve } = Promise.withResolvers<void>();
     const next = way();
     const first = start({
@@ -216,7 +217,8 @@ describe("csrsigning, whatever fails", () => {
     });
     await promise;
     await first.stop();
-    now += 3_600_000;
+    // After the signature: the certificate's hour began at most now.
+    const now = Date.now() + 3_600_000;
     const second = start(way(), () => now);
     const failed = await scene.settled("late", (request) => conditionOf(request, "Failed") !== undefined);
     await second.stop();

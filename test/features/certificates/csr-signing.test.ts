@@ -103,6 +103,32 @@ describe("csr-signing", () => {
     assert.equal(failed.status.certificate, undefined);
   });
 
+  it("fails a request whose certificate has no room in its record or in the request, and does not try again", async () => {
+    const nameOf = (index: number): string => `a${String(index).padStart(6, "0")}.${"x".repeat(30)}.example.com`;
+    for (const [name, length, records] of [
+      ["too-large-for-its-record", 14_000, 0],
+      ["too-large-for-its-request", 10_000, 1],
+    ] as const) {
+      const dnsNames = Array.from({ length }, (_, index) => nameOf(index));
+      const { metadata } = await scene.request({
+        name,
+        signerName: apiserverClient,
+        commonName: "w",
+        names: { dnsNames },
+      });
+      await scene.approve(name);
+      const request = await scene.settled(name, (one) => conditionOf(one, "Failed") !== undefined);
+      const failed = conditionOf(request, "Failed");
+      assert.equal(failed?.reason, "CertificateTooLarge");
+      assert.match(failed.message ?? "", /^the certificate has no room beside the request: .* take .* bytes/);
+      assert.equal(request.status.certificate, undefined);
+      const recorded = await server.client
+        .resource(scene.references.issuedCertificates)
+        .list({ fieldSelector: `spec.requestUid=${metadata.uid}` });
+      assert.equal(recorded.items.length, records, name);
+    }
+  });
+
   it("leaves the requests of custom signers to their signers", async () => {
     await scene.request({ name: "custom", signerName: "example.com/custom", commonName: "alice" });
     await scene.approve("custom");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { after, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
@@ -15,11 +15,62 @@ import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts"
 import { generatePrivateKey, type KeyType } from "../../../src/pki/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { wellKnownSigners } from "../../../src/features/certificates/signers/signers.ts";
+import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { configuredSignerRules } from "../../../src/features/certificates/signers/configured-signer.ts";
+import { parseSignerConfiguration } from "../../../src/features/certificates/signers/parse-signer-configuration.ts";
+import { wellKnownSigners } from "../../../src/features/certificates/signers/well-known-signers.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 
+/** The signers of the example file, as `--signer-config` reads them. */
+const exampleFile = resolve(import.meta.dirname, "../../../examples/signers.yaml");
+const parsed = parseSignerConfiguration(readFileSync(exampleFile, "utf8"), exampleFile);
+assert.ok(parsed.isValid);
+const configuredSigners = parsed.signers.map((specification) => ({
+  ...configuredSignerRules(specification),
+  name: specification.name,
+  lifetime: specification.lifetime,
+}));
+const ownSigners = wellKnownSigners.map((signer) => ({
+  violations: signer.violations,
+  name: signer.nameIn(platformNames),
+  lifetime: { maximumSeconds: 86_400, defaultSeconds: 86_400 },
+}));
+
+interface AcceptableRequest {
+  readonly subject: Parameters<typeof createCertificateRequestPem>[0]["subject"];
+  readonly subjectAltNames: SubjectAltNames;
+  readonly usages: readonly string[];
+  readonly usage: "clientAuth" | "serverAuth";
+  /** Default: every one. */
+  readonly keys?: readonly KeyType[];
+}
+
 /** A request that each signer takes. A new signer adds its own here, and everything below runs over it. */
-const acceptableRequests = new Map([
+const acceptableRequests = new Map<string, AcceptableRequest>([
+  [
+    "example.com/services",
+    {
+      subject: { commonName: "shop.services.example.com", organizations: ["Example"] },
+      subjectAltNames: {
+        ...noSubjectAltNames,
+        dnsNames: ["shop.services.example.com", "eu.shop.services.example.com"],
+        ipAddresses: ["10.20.3.4"],
+      },
+      usages: ["server auth", "digital signature"],
+      usage: "serverAuth",
+      keys: ["ECDSA P-256", "Ed25519"],
+    },
+  ],
+  [
+    "example.com/workloads",
+    {
+      subject: {},
+      subjectAltNames: { ...noSubjectAltNames, uris: ["spiffe://example.com/ns/shop/sa/web"] },
+      usages: ["client auth", "digital signature"],
+      usage: "clientAuth",
+      keys: ["ECDSA P-256"],
+    },
+  ],
   [
     platformNames.signers.apiserverClient,
     {
@@ -55,7 +106,7 @@ const acceptableRequests = new Map([
       usage: "serverAuth",
     },
   ],
-] as const);
+]);
 
 const authorityKeys: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "RSA 2048", "Ed25519"];
 const requestKeys: readonly KeyType[] = ["ECDSA P-256", "RSA 2048", "Ed25519"];
@@ -74,13 +125,14 @@ const authorities = authorityKeys.map((keyType) => ({
 }));
 const privateKeys = requestKeys.map((keyType) => ({ keyType, privateKey: generatePrivateKey(keyType) }));
 
-for (const signer of wellKnownSigners(platformNames)) {
+for (const signer of [...ownSigners, ...configuredSigners]) {
   describe(`the signer ${signer.name}`, () => {
     const acceptable = acceptableRequests.get(signer.name);
     assert.ok(acceptable, "has an acceptable request in this suite");
 
     for (const { keyType: authorityKey, authority } of authorities) {
       for (const { keyType, privateKey } of privateKeys) {
+        if (acceptable.keys?.includes(keyType) === false) continue;
         it(`issues what every reader accepts for a ${keyType} key under a ${authorityKey} CA`, () => {
           const request = parseCertificateRequestPem(createCertificateRequestPem({ privateKey, ...acceptable }));
           assert.deepEqual(signer.violations(request, acceptable.usages), []);
@@ -89,7 +141,7 @@ for (const signer of wellKnownSigners(platformNames)) {
             usages: acceptable.usages,
             expirationSeconds: 3600,
             authority,
-            maximumLifetimeSeconds: 86_400,
+            maximumLifetimeSeconds: signer.lifetime.maximumSeconds,
             now,
           });
 
@@ -105,6 +157,13 @@ for (const signer of wellKnownSigners(platformNames)) {
             requiredUsage: acceptable.usage,
           });
           assert.equal(answer.isValid, true);
+
+          // What was issued, read again, still keeps the signer's rules, and never outlives what it gives.
+          assert.deepEqual(
+            signer.violations({ ...request, ...parseCertificate(certificate.der) }, acceptable.usages),
+            [],
+          );
+          assert.ok(certificate.notAfter - now <= signer.lifetime.maximumSeconds * 1000);
 
           const byNode = new X509Certificate(pem);
           assert.ok(byNode.verify(new X509Certificate(authority.certificate.der).publicKey));
@@ -135,6 +194,7 @@ for (const signer of wellKnownSigners(platformNames)) {
       );
       assert.notDeepEqual(signer.violations(request, ["code signing"]), []);
       assert.notDeepEqual(signer.violations(request, []), []);
+      assert.notDeepEqual(signer.violations(request, [...acceptable.usages, "any"]), []);
     });
   });
 }

@@ -12,7 +12,7 @@ import {
 const label = /^a lowercase RFC 1123 label must consist/;
 const subdomain = /^a lowercase RFC 1123 subdomain must consist/;
 
-/** Names with the faults that they have; an empty list: none. */
+/** Names and their faults. An empty list means that the name is valid. */
 const table: Readonly<Record<string, readonly (readonly [string, (name: string) => string[], readonly RegExp[]])[]>> = {
   "a DNS label": [
     ["a", dnsLabelFaults, []],

@@ -16,7 +16,7 @@ const owner: OwnerReference = { apiVersion: "v1", kind: "ConfigMap", name: "own"
 const faultsOf = (meta: ObjectMeta): string[] =>
   validateObjectMeta(meta, rules).map(({ field, message }) => `${field}: ${message.slice(0, 60)}`);
 
-/** New metadata, besides what is valid, with the beginnings of its faults. */
+/** Changes to valid new metadata, with the beginnings of the resulting faults. */
 const table: readonly (readonly [string, ObjectMeta, readonly string[]])[] = [
   ["nothing wrong", {}, []],
   ["no name", { name: "" }, ["metadata.name: Required value: name or generateName is required"]],

@@ -49,7 +49,7 @@ describe("a file that is written", () => {
   it("is closed to others although a file that was there before was open to them", () => {
     writeFileSync(file, "theirs");
     chmodSync(file, 0o666);
-    const held = openSync(file, "r"); // whoever has it open reads the old file
+    const held = openSync(file, "r"); // a program that has the file open reads the old contents
     writePrivateFile(file, "secret");
     assert.equal(modeOf(file), 0o600);
     assert.equal(readFileSync(held, "utf8"), "theirs");

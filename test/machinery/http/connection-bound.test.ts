@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { addressKey, ConnectionBound } from "../../../src/machinery/http/connection-bound.ts";
 import { connectionLimit } from "../../../src/server/open-file-limit.ts";
 
-/** A connection as far as the bound looks at it. */
+/** The part of a connection that the limit uses. */
 const connectionOf = (remoteAddress: string): Socket => {
   const socket = new Socket();
   Object.defineProperty(socket, "remoteAddress", { value: remoteAddress });

@@ -42,7 +42,10 @@ const text = (body: string, status = 200): HttpResponse => ({
   body,
 });
 
-/** Answers what it was sent; `/hang` answers never, `/body` its length, `/peer` the client certificate's subject. */
+/**
+ * Echoes the request. `/hang` never answers, `/body` answers the body's length, `/peer` the client certificate's
+ * subject.
+ */
 const echo: Handler = async (request) => {
   try {
     if (request.path === "/hang") await once(request.signal, "abort");
@@ -137,7 +140,7 @@ async function openTls(port: number, options: ConnectionOptions = {}): Promise<T
   return socket;
 }
 
-/** Sends bytes as they are and returns everything that comes until the server closes. */
+/** Sends raw bytes and returns everything that arrives until the server closes the connection. */
 async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = await openTls(port);
   let received = "";

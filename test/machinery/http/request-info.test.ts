@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
 
-/** The words of an info that matter here, as one line. */
+/** The relevant words of an info, in one line. */
 function told(method: string, path: string, query = ""): string {
   const info = requestInfo(method, path, query);
   if (info.kind === "path") return `path ${info.verb} ${info.path}`;

@@ -6,7 +6,7 @@ import { LeaderElection } from "../../../src/machinery/loops/leader-election.ts"
 import type { LeaderElectionOptions } from "../../../src/machinery/loops/leader-election.ts";
 import type { Lease } from "../../../src/features/core/leases.ts";
 
-/** A server with one lease, and a time that only the test moves. */
+/** A server with one lease, and a clock that only the test moves. */
 class Scene {
   lease: Lease | undefined;
   isDown = false;
@@ -34,7 +34,7 @@ class Scene {
   candidate(identity: string, more: Partial<LeaderElectionOptions> = {}) {
     const events: string[] = [];
     const election = new LeaderElection({
-      // The three of its methods that an election calls.
+      // The three methods that an election calls.
       leases: this.#leases as unknown as ResourceClient<Lease>,
       leaseName: "loops",
       identity,
@@ -97,7 +97,7 @@ describe("a leader election", () => {
 
   it("takes the lease of a holder that is silent for its duration, by its own clock", async () => {
     const scene = new Scene();
-    // The holder's clock is hours ahead: its times must not count.
+    // The holder's clock is hours ahead: its times must not matter.
     scene.lease = {
       apiVersion: "",
       kind: "Lease",

@@ -30,7 +30,7 @@ const toySchema = object({
 
 export type Toy = Infer<typeof toySchema>;
 
-/** A kind with a bit of everything: `color` belongs to the object, `state` to the subresource of that name. */
+/** A kind that uses many features: `color` belongs to the object, `state` to the subresource of that name. */
 export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   group: "toys.example.com",
   version: "v1",

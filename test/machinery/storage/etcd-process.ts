@@ -9,9 +9,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GrpcChannel } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
 import type { TlsFiles } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
+import { endsWithParent } from "../../../bench/ends-with-parent.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 
-/** Nothing outlives a test that breaks off. */
+/** Nothing outlives a test that breaks off (see endsWithParent); where the system does not see to that, its exit does. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
@@ -19,7 +20,7 @@ process.once("exit", () => {
 
 const version = spawnSync("etcd", ["--version"], { encoding: "utf8" }).stdout;
 
-/** For `describe` and `it`: false, or the line that says why etcd's tests are left out. */
+/** For `describe` and `it`: false, or why etcd's tests are skipped. */
 export const skipsEtcd: string | false = version === null ? "etcd is not installed (Debian: etcd-server)" : false;
 
 export interface EtcdOptions {
@@ -34,7 +35,7 @@ export interface EtcdOptions {
 export interface EtcdMember {
   readonly url: string;
   readonly name: string;
-  /** Of the process that runs now. */
+  /** For the running process. */
   process(): ChildProcess;
   signal(signal: NodeJS.Signals): void;
   /** Resolves when the process is gone. */
@@ -70,31 +71,29 @@ export async function startEtcd({
   const members = Array.from({ length: size }, (_, index): EtcdMember => {
     const url = `${scheme}://127.0.0.1:${ports[index]}`;
     const start = (): ChildProcess => {
-      const child = spawn(
-        "etcd",
-        flagsOf({
-          name: `m${index}`,
-          "data-dir": file(`m${index}`),
-          "initial-cluster": initialCluster,
-          "listen-client-urls": url,
-          "advertise-client-urls": url,
-          "listen-peer-urls": peerUrl(index),
-          "initial-advertise-peer-urls": peerUrl(index),
-          "heartbeat-interval": heartbeatMilliseconds,
-          "election-timeout": heartbeatMilliseconds * 10,
-          // A request body may be 3 MiB: etcd's own bound of 1.5 MiB is below that.
-          "max-request-bytes": 8 * 2 ** 20,
-          logger: "zap",
-          "log-level": "fatal",
-          ...(isTls && {
-            "cert-file": file("server.crt"),
-            "key-file": file("server.key"),
-            "client-cert-auth": "true",
-            "trusted-ca-file": file("ca.crt"),
-          }),
+      const flags = flagsOf({
+        name: `m${index}`,
+        "data-dir": file(`m${index}`),
+        "initial-cluster": initialCluster,
+        "listen-client-urls": url,
+        "advertise-client-urls": url,
+        "listen-peer-urls": peerUrl(index),
+        "initial-advertise-peer-urls": peerUrl(index),
+        "heartbeat-interval": heartbeatMilliseconds,
+        "election-timeout": heartbeatMilliseconds * 10,
+        // A request body may be 3 MiB: etcd's own bound of 1.5 MiB is below that.
+        "max-request-bytes": 8 * 2 ** 20,
+        logger: "zap",
+        "log-level": "fatal",
+        ...(isTls && {
+          "cert-file": file("server.crt"),
+          "key-file": file("server.key"),
+          "client-cert-auth": "true",
+          "trusted-ca-file": file("ca.crt"),
         }),
-        { stdio: "ignore" },
-      );
+      });
+      const [program = "etcd", ...words] = [...endsWithParent, "etcd", ...flags];
+      const child = spawn(program, words, { stdio: "ignore" });
       running.add(child);
       child.once("exit", () => running.delete(child));
       return child;
@@ -152,7 +151,7 @@ export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void
   }
 }
 
-/** Ports that nobody listens on now. */
+/** Ports on which no process listens now. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));

@@ -8,7 +8,7 @@ import type { OpenedStore } from "./store-contract.ts";
 const openOn = (etcd: EtcdCluster): EtcdStore =>
   new EtcdStore({ servers: etcd.urls, tls: () => etcd.tls, prefix: "/signet", profile: "platform" });
 
-/** Revisions begin anew only in a new etcd. */
+/** Only a new etcd starts its revisions from the beginning. */
 async function openFresh(options: { readonly isTls: boolean }): Promise<OpenedStore> {
   const etcd = await startEtcd(options);
   const store = openOn(etcd);

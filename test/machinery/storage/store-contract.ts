@@ -17,7 +17,7 @@ export interface OpenedStore {
 const ALL = { start: "/", end: "0" };
 const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** Writes whatever the key holds now. Returns the revision. */
+/** Writes, whatever the key's current value. Returns the revision. */
 export async function put(store: Store, key: string, value: string | undefined): Promise<number> {
   const { entries } = await store.range({ start: key, end: `${key}\u0000` });
   const expectedRevision = entries[0]?.modRevision ?? 0;
@@ -26,7 +26,7 @@ export async function put(store: Store, key: string, value: string | undefined):
   return result.revision;
 }
 
-/** Resolves with the first `count` changes, or rejects with why the watch ended. */
+/** Resolves with the first `count` changes, or rejects with the reason why the watch ended. */
 export function takeChanges(store: Store, request: { afterRevision: number; count: number }): Promise<Change[]> {
   return new Promise((resolve, reject) => {
     const taken: Change[] = [];
@@ -385,7 +385,7 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
       return;
     }
     case "writeTogether": {
-      // All expect the state before: of several writes of one key exactly one wins.
+      // All expect the previous state: of several writes of one key, exactly one succeeds.
       const requests = action.writes.map(({ key: written, value }) => ({
         key: written,
         value: bytes(value),

@@ -1,6 +1,6 @@
 import type { Change, Entry } from "../../../src/machinery/storage/store.ts";
 
-/** The simplest thing that keeps the contract: every change ever made. */
+/** The simplest implementation of the contract: it keeps every change ever made. */
 export class StoreModel {
   readonly changes: Change[] = [];
   latestRevision = 1;

@@ -10,7 +10,7 @@ export type CertificateAnswer =
   { readonly isTrusted: true; readonly leaf: Certificate } | { readonly isTrusted: false; readonly reason: string };
 
 export interface CertificateVerifierOptions {
-  /** Read on each verification, so that a CA file may be read again. */
+  /** Called for each verification, so that a CA file can be reloaded. */
   readonly roots: () => readonly Certificate[];
   readonly clock: Clock;
 }
@@ -25,15 +25,14 @@ interface Known {
   readonly until: number;
 }
 
-/** What a client sends besides its own certificate. */
+/** Everything that a client sends in addition to its own certificate. */
 const maximumIntermediates = 8;
 const refusalKeptMilliseconds = 10_000;
 
 /**
- * Checks what a client presented on its connection: its chain up to one of the roots, every certificate's validity, the
- * usage for client authentication, and that it is no CA. Nothing relies on what TLS found out, so a resumed session is
- * checked like a new one. The answer is kept for the connection as long as every certificate of the chain is valid and
- * the roots are the same.
+ * Verifies the certificate of a connection's client: its chain to one of the roots, the validity of every certificate,
+ * the usage for client authentication, and that it is not a CA certificate. It does not rely on TLS's own result. The
+ * answer is cached per connection as long as every certificate of the chain is valid and the roots are unchanged.
  */
 export function createCertificateVerifier({ roots, clock }: CertificateVerifierOptions) {
   const known = new WeakMap<readonly X509Certificate[], Known>();

@@ -12,8 +12,8 @@ export interface ClientCertificateOptions extends CertificateVerifierOptions {
 }
 
 /**
- * Authenticates by a client certificate: the common name is the user, the organizations are the groups (upstream:
- * `x509.CommonNameUserConversion`). One without a common name is nobody's.
+ * Authenticates a client certificate: the common name is the user, the organizations are the groups (upstream:
+ * `x509.CommonNameUserConversion`). A certificate without a common name identifies nobody.
  */
 export function clientCertificate(options: ClientCertificateOptions): Credential {
   const verify = createCertificateVerifier(options);

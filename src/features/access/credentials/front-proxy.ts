@@ -8,7 +8,7 @@ import type { IdentityHeaders } from "../../../machinery/authentication/identity
 import { notMine, refused } from "../../../machinery/authentication/credential.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
-/** The headers that a front proxy tells its users in (`--requestheader-*-headers`); names in lower case. */
+/** The headers in which a front proxy sends its users (`--requestheader-*-headers`), in lower case. */
 export interface FrontProxyHeaders {
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
@@ -20,7 +20,7 @@ export interface FrontProxyOptions extends CertificateVerifierOptions {
   readonly headers: FrontProxyHeaders;
   /** Common names of proxies; empty allows every certificate of the roots. */
   readonly allowedNames: readonly string[];
-  /** A proxy that names no user is refused; else it is as if it were none: the next credential counts. */
+  /** When true, a proxy that names no user is refused. When false, the next credential is tried. */
   readonly isUserRequired: boolean;
 }
 

@@ -16,8 +16,8 @@ import type { IdentityHeaders } from "../../../machinery/authentication/identity
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /**
- * Answers who a request is made as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError for
- * group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
+ * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError
+ * for a group, uid or extra without a user, and a 403 for the first part that the caller may not impersonate.
  */
 export type Impersonate = (headers: Headers, caller: UserInfo) => UserInfo | Promise<UserInfo>;
 
@@ -38,8 +38,8 @@ export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: Us
   users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
 
 /**
- * Upstream: `filters.WithImpersonation`. Each part is a permission of its own: verb `impersonate`. Callers who may only act
- * for others are refused with a 403 when they name nobody: the header that did may have been lost on its way.
+ * Upstream: `filters.WithImpersonation`. Each part requires its own permission with the verb `impersonate`. Callers who
+ * may only act for others get a 403 when they name no user: the header with the user may have been lost on the way.
  */
 export function createImpersonation(
   names: Names,
@@ -77,7 +77,7 @@ interface RequestedUser {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Of a repeated user or uid the first counts. */
+/** For a repeated user or uid, the first one counts. */
 const requestedUser = (headers: Headers): RequestedUser => ({
   username: firstHeaderValue(headers, "impersonate-user"),
   uid: firstHeaderValue(headers, "impersonate-uid"),
@@ -135,7 +135,7 @@ function* permissionsFor(requested: RequestedUser, permissions: Permissions): Ge
   if (requested.uid !== "") yield permission({ group: authenticationGroup, resource: "uids", name: requested.uid });
 }
 
-/** The account of a service account's user name; anything that no account could have is a plain user. */
+/** The account for a service account's user name. A name that no account can have is an ordinary user. */
 function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
   const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");

@@ -2,9 +2,9 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 
 /**
- * Reads a token file: one `token,user,uid[,"group1,group2"]` a line, as CSV (upstream: `tokenfile.NewCSV`). Blank lines and
- * lines that begin with `#` are passed over. Throws an Error that names the line for one with fewer columns, without a
- * token or a user, or with a token that was there before; it never quotes the line.
+ * Reads a token file: CSV with one `token,user,uid[,"group1,group2"]` per line (upstream: `tokenfile.NewCSV`). Skips
+ * blank lines and lines that start with `#`. Throws an Error that names the line when it has too few columns, no token,
+ * no user, or a repeated token. The message never quotes the line.
  */
 export function parseTokenFile(csv: string): (token: string) => UserInfo | undefined {
   const digest = tokenDigest();
@@ -34,11 +34,11 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
   return (token) => users.get(digest(token));
 }
 
-/** The columns of one line (RFC 4180 section 2; fields hold no line breaks). Undefined when quotes do not match. */
+/** The columns of one line (RFC 4180 section 2, without line breaks in fields). Undefined when quotes do not match. */
 function csvColumns(line: string): string[] | undefined {
   const columns: string[] = [];
   const column = /\s*"((?:[^"]|"")*)"\s*,|([^",]*),/y;
-  const text = `${line},`; // so that every column ends in a comma
+  const text = `${line},`; // makes every column end with a comma
   while (column.lastIndex < text.length) {
     const match = column.exec(text);
     if (match === null) return undefined;

@@ -7,13 +7,13 @@ import { changesOnlyGarbageCollection, escalationOf, isMaster, mayDoAnyway } fro
 import type { EscalationOptions } from "./escalation.ts";
 
 export interface BindingEscalationOptions extends EscalationOptions {
-  /** The rules of the role that a binding in a namespace names; undefined when there is none. */
+  /** The rules of the role that a binding in a namespace names. Undefined when the role does not exist. */
   rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined;
 }
 
 /**
- * Nobody binds a role with more rights than they hold (upstream: the policybased storage of bindings), unless they may
- * `bind` that role. A role that does not exist is a 404 for them: they cannot be found to hold its rules.
+ * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
+ * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared.
  */
 export function bindingEscalation(names: Names, options: BindingEscalationOptions): AdmissionRule {
   const group = names.group("rbac.authorization");
@@ -25,7 +25,7 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
         attributes.group === group && (resource === "rolebindings" || resource === "clusterrolebindings");
       if (!isBinding || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
       if (changesOnlyGarbageCollection(attributes)) return;
-      const { roleRef } = object as RoleBinding; // by group and resource it is one: the schema has decoded it
+      const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
       if (await mayDoAnyway(options, attributes, bind)) return;
       const rules = options.rulesOfRole(roleRef, namespace);

@@ -6,22 +6,22 @@ import type { PolicyRule } from "../rbac-types.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
-/** What the guard asks of the authorization in force. */
+/** What the escalation check needs from the server's authorization. */
 export interface EscalationOptions {
   readonly authorize: Authorize;
-  /** The rules that a user has in a namespace ("" is the cluster), and what could not be found out. */
+  /** A user's rules in a namespace ("" is the cluster), and what could not be evaluated. */
   rulesFor(
     user: UserInfo,
     namespace: string,
   ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
-  /** The part of `wanted` that `held` does not cover, and whether there was too much to compare it all. */
+  /** The part of `wanted` that `held` does not cover, and whether the comparison was too large to finish. */
   compareRules(
     held: readonly PolicyRule[],
     wanted: readonly PolicyRule[],
   ): { readonly uncovered: readonly PolicyRule[]; readonly isCutShort: boolean };
 }
 
-/** Everything: what one must hold to write an aggregation rule, which may gather anything. */
+/** All permissions. They are required to write an aggregation rule, because it may collect any rules. */
 export const fullAuthority: readonly PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
@@ -29,7 +29,9 @@ export const fullAuthority: readonly PolicyRule[] = [
 
 export const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
 
-/** Whether the user holds a verb (`escalate`, `bind`) that lifts the limit, on a role of the request's namespace. */
+/**
+ * Whether the user has a verb (`escalate`, `bind`) that lifts the restriction, for a role in the request's namespace.
+ */
 export async function mayDoAnyway(
   { authorize }: EscalationOptions,
   attributes: AdmissionAttributes,
@@ -50,7 +52,10 @@ export async function mayDoAnyway(
   return decision.decision === "allow";
 }
 
-/** The refusal of rules that their author does not hold, or undefined (upstream: `validation.ConfirmNoEscalation`). */
+/**
+ * The error when the author does not hold the rules of a role. Undefined when they do (upstream:
+ * `validation.ConfirmNoEscalation`).
+ */
 export function escalationOf(
   options: EscalationOptions,
   attributes: AdmissionAttributes,
@@ -79,7 +84,7 @@ export function escalationOf(
   );
 }
 
-/** What a message shows of a list, and of a text. */
+/** How much of a list and of a text a message shows. */
 const maximumShown = 50;
 const maximumShownLength = 300;
 
@@ -108,7 +113,7 @@ function ruleText(rule: PolicyRule): string {
   return `{${shown.join(", ")}}`;
 }
 
-/** A change of nothing but what garbage collection needs to remove an object is never an escalation. */
+/** A change of only the fields that garbage collection needs is never an escalation. */
 export function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
   if (object === undefined || oldObject === undefined) return false;
   const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {

@@ -6,8 +6,9 @@ import { changesOnlyGarbageCollection, escalationOf, fullAuthority, isMaster, ma
 import type { EscalationOptions } from "./escalation.ts";
 
 /**
- * Nobody writes a role with more rights than they hold in its namespace, not even its labels (upstream: the policybased
- * storage of roles): unless they may `escalate` that role. Aggregated roles may gather anything, so they need every right.
+ * Users may not write a role with more permissions than they hold in its namespace, not even change its labels
+ * (upstream: the policybased storage of roles), unless they have the verb `escalate` for that role. An aggregated role
+ * may collect any rules, so writing one requires all permissions.
  */
 export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
   const group = names.group("rbac.authorization");
@@ -28,7 +29,7 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
   };
 }
 
-/** By group and resource it is one: the schema has decoded it. */
+/** The group and resource guarantee the type: the schema decoded it. */
 const asRole = (object: ApiObject): Role => object as Role;
 
 const hasAggregationRule = (object: ApiObject): boolean =>

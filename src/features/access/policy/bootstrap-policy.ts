@@ -6,10 +6,11 @@ import {
   serviceAccountsGroup,
   unauthenticatedGroup,
 } from "../../../machinery/api/user-info.ts";
+import type { SignerGrants } from "./controller-policy.ts";
 import { controllerPolicy } from "./controller-policy.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
-/** What a server has from its first start on, and gets back at each. */
+/** The objects that a server creates at its first start and restores at every later start. */
 export interface BootstrapPolicy {
   readonly clusterRoles: readonly ClusterRole[];
   readonly clusterRoleBindings: readonly RoleBinding[];
@@ -26,8 +27,11 @@ const openIdPaths = [
   "/openid/v1/jwks/",
 ];
 
-/** The default roles and bindings (upstream: `bootstrappolicy`), as far as this server has the resources they speak of. */
-export function bootstrapPolicy(names: Names): BootstrapPolicy {
+/**
+ * The default roles and bindings (upstream: `bootstrappolicy`), as far as this server has the resources they speak of.
+ * `signers`: those that there are approvers of, and that the controllers work for.
+ */
+export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] = []): BootstrapPolicy {
   const { clusterRole, aggregatedRole, clusterRoleBinding, group, rule, paths } = rbacBuilder(names);
   const certificates = names.group("certificates");
   const authentication = names.group("authentication");
@@ -38,10 +42,11 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     [names.subdomainKey("rbac.authorization", `aggregate-to-${role}`)]: "true",
   });
   const csr = "certificatesigningrequests";
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing, legacyUnknown } = names.signers;
   const certificateRole = (suffix: string): string => `system:certificates.${groupDomainOf(certificates)}:${suffix}`;
-  const approver = (suffix: string, signer: string): ClusterRole =>
-    clusterRole(certificateRole(suffix), [rule(["approve"], [certificates], ["signers"], [signer])]);
+  const approver = ({ name }: SignerGrants): ClusterRole =>
+    clusterRole(certificateRole(`${roleWordOf(name)}-approver`), [
+      rule(["approve"], [certificates], ["signers"], [name]),
+    ]);
 
   const clusterRoles = [
     clusterRole("cluster-admin", [rule(["*"], ["*"], ["*"]), paths(["*"], ["*"])]),
@@ -114,10 +119,7 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     clusterRole(certificateRole(`${csr}:selfnodeclient`), [
       rule(["create"], [certificates], [`${csr}/selfnodeclient`]),
     ]),
-    approver(`${roleWordOf(apiserverClient)}-approver`, apiserverClient),
-    approver(`${roleWordOf(apiserverClientNodeAgent)}-approver`, apiserverClientNodeAgent),
-    approver(`${roleWordOf(nodeAgentServing)}-approver`, nodeAgentServing),
-    approver("legacy-unknown-approver", legacyUnknown),
+    ...signers.filter(({ hasApproverRole }) => hasApproverRole).map(approver),
     clusterRole("system:certificate-auditor", [
       rule(read, [names.group("signet")], ["issuedcertificates"]),
       rule(read, [certificates], [csr, "clustertrustbundles"]),
@@ -137,15 +139,15 @@ export function bootstrapPolicy(names: Names): BootstrapPolicy {
     clusterRoleBinding("system:node", "system:node", []),
   ];
 
-  const controllers = controllerPolicy(names);
+  const controllers = controllerPolicy(names, signers);
   return {
     clusterRoles: [...clusterRoles, controllers.clusterRole],
     clusterRoleBindings: [...clusterRoleBindings, controllers.clusterRoleBinding],
   };
 }
 
-/** `k8s.io` of `certificates.k8s.io`. */
+/** Returns `k8s.io` for `certificates.k8s.io`. */
 const groupDomainOf = (group: string): string => group.slice(group.indexOf(".") + 1);
 
-/** `kube-apiserver-client` of `kubernetes.io/kube-apiserver-client`. */
+/** `signer-name` of `example.com/signer-name`. */
 const roleWordOf = (signer: string): string => signer.slice(signer.indexOf("/") + 1);

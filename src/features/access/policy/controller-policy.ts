@@ -1,20 +1,37 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import type { ClusterRole, PolicyRule, RoleBinding } from "../rbac-types.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
+
+/** What the default roles say of a signer. */
+export interface SignerGrants {
+  readonly name: string;
+  /** Whether there is a default role of those who may approve its requests. */
+  readonly hasApproverRole: boolean;
+  /** What the controllers do for it. */
+  readonly controllerVerbs: readonly ("approve" | "sign" | "attest")[];
+}
 
 /** The user that the controllers work as, and of the role of the same name. */
 export const controllerManagerUsername = (names: Names): string =>
   `system:${names.namespaces.system.replace(/-system$/, "")}-controller-manager`;
 
 /**
- * What the controllers may do, all of them together: they share one identity (upstream has one a controller). The garbage
- * collector and the namespace controller must remove any object; every other right is as narrow as its work.
+ * The permissions of all controllers together: they share one identity (upstream has one per controller). The garbage
+ * collector and the namespace controller must be able to delete any object. Every other permission is as narrow as the
+ * work needs.
  */
-export function controllerPolicy(names: Names): { clusterRole: ClusterRole; clusterRoleBinding: RoleBinding } {
+export function controllerPolicy(
+  names: Names,
+  signers: readonly SignerGrants[],
+): { clusterRole: ClusterRole; clusterRoleBinding: RoleBinding } {
   const { clusterRole, clusterRoleBinding, rule, user } = rbacBuilder(names);
   const certificates = names.group("certificates");
   const rbacGroup = names.group("rbac.authorization");
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing, legacyUnknown } = names.signers;
+  const forSigners = (verb: SignerGrants["controllerVerbs"][number]): PolicyRule[] => {
+    const signerNames = signers.filter(({ controllerVerbs }) => controllerVerbs.includes(verb)).map(({ name }) => name);
+    // Without names a rule would be about every signer.
+    return signerNames.length === 0 ? [] : [rule([verb], [certificates], ["signers"], signerNames)];
+  };
   const csr = "certificatesigningrequests";
   const username = controllerManagerUsername(names);
 
@@ -24,21 +41,18 @@ export function controllerPolicy(names: Names): { clusterRole: ClusterRole; clus
     rule(["update"], [""], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
     rule(["create"], [""], ["serviceaccounts", "configmaps", "secrets"]),
-    // approval, signing and cleaning of certificate requests; an approval policy may speak of every signer whose CA is here
+    // approval, signing and cleaning of certificate requests; an approval policy may name every signer whose CA is here
     rule(["update", "patch"], [certificates], [`${csr}/approval`, `${csr}/status`]),
     rule(["create"], [names.group("authorization")], ["subjectaccessreviews"]),
-    rule(["approve"], [certificates], ["signers"], [apiserverClient, apiserverClientNodeAgent, nodeAgentServing]),
-    rule(
-      ["sign"],
-      [certificates],
-      ["signers"],
-      [apiserverClient, apiserverClientNodeAgent, nodeAgentServing, legacyUnknown],
-    ),
+    ...forSigners("approve"),
+    ...forSigners("sign"),
     // the inventory of issued certificates
     rule(["create"], [names.group("signet")], ["issuedcertificates"]),
+    // events on requests that nobody signs
+    rule(["create"], [""], ["events"]),
     // trust bundles of the signers
     rule(["create"], [certificates], ["clustertrustbundles"]),
-    rule(["attest"], [certificates], ["signers"], [apiserverClient, apiserverClientNodeAgent, nodeAgentServing]),
+    ...forSigners("attest"),
     // aggregation copies rules that the controller does not hold
     rule(["escalate"], [rbacGroup], ["clusterroles"]),
     // leader election

@@ -1,7 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ClusterRole, PolicyRule, RoleBinding, Subject } from "../rbac-types.ts";
 
-/** Short words to write the default policy in. */
+/** Short functions for writing the default policy. */
 export function rbacBuilder(names: Names) {
   const group = names.group("rbac.authorization");
   const apiVersion = `${group}/v1`;
@@ -19,7 +19,7 @@ export function rbacBuilder(names: Names) {
       rules,
     }),
 
-    /** A role that consists of those with these labels. */
+    /** A role that aggregates the roles with these labels. */
     aggregatedRole: (
       name: string,
       matchLabels: readonly Record<string, string>[],

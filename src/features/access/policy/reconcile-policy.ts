@@ -1,6 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
+import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { reconcileBinding, reconcileRole } from "./reconcile.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
@@ -14,10 +15,13 @@ export interface PolicyKeeper {
 }
 
 /** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
-export async function reconcilePolicy({ names, stores, client }: PolicyKeeper): Promise<void> {
+export async function reconcilePolicy(
+  { names, stores, client }: PolicyKeeper,
+  signers: readonly SignerGrants[],
+): Promise<void> {
   const roles = client.resource(clusterRoleResource(names));
   const bindings = client.resource(clusterRoleBindingResource(names));
-  const policy = bootstrapPolicy(names);
+  const policy = bootstrapPolicy(names, signers);
 
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;

@@ -4,14 +4,14 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, LabelSelectorObject, Role, RoleBinding, Subject } from "../rbac-types.ts";
 import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
-/** An object that the server keeps unless its annotation says that it must not. */
+/** An object that the server restores, unless the object's annotation forbids it. */
 const isKept = (names: Names, { metadata }: ApiObject): boolean =>
   metadata.annotations?.[names.subdomainKey("rbac.authorization", "autoupdate")] !== "false";
 
 /**
- * The existing role with what the wanted one has more, or undefined when nothing is missing or its annotation forbids it
- * (upstream: `reconciliation.ReconcileRoleOptions`). Rules are added, never taken away: what an administrator has added
- * stays. Labels and annotations that are there keep their values.
+ * Adds the missing rules of the wanted role to the existing one. Undefined when nothing is missing or the annotation
+ * forbids it (upstream: `reconciliation.ReconcileRoleOptions`). Never removes rules, so an administrator's additions
+ * stay. Existing labels and annotations keep their values.
  */
 export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted: T, names: Names): T | undefined {
   if (!isKept(names, existing)) return undefined;
@@ -19,7 +19,7 @@ export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted:
   const next: T = {
     ...existing,
     metadata: withMissingKeys(existing, wanted),
-    // Rules of an aggregated role are its controller's.
+    // The aggregation controller writes the rules of an aggregated role.
     ...(!isAggregated(wanted) && {
       rules: [...(existing.rules ?? []), ...uncoveredRules(existing.rules ?? [], wanted.rules ?? [])],
     }),
@@ -31,8 +31,8 @@ export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted:
 }
 
 /**
- * The existing binding with the subjects that are missing; undefined when none is. A binding's role cannot be changed, so
- * one of another role is answered as `replace`: it must be deleted and made anew.
+ * Adds missing subjects to the existing binding. Undefined when none are missing. The role of a binding cannot be
+ * changed: for a binding of another role the answer is `replace`, which means delete and create.
  */
 export function reconcileBinding(
   existing: RoleBinding,
@@ -74,5 +74,5 @@ const selectorsOf = (role: Role | ClusterRole): LabelSelectorObject[] =>
 const missingSelectors = (existing: Role, wanted: Role): LabelSelectorObject[] =>
   selectorsOf(wanted).filter((one) => !selectorsOf(existing).some((other) => isDeepStrictEqual(one, other)));
 
-/** `null` and no rules are the same. */
+/** `null` and an empty list are equal. */
 const withRules = (role: Role): Role => ({ ...role, rules: role.rules ?? [] });

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterRole, LabelSelectorObject, PolicyRule } from "../rbac-types.ts";
 
 /**
- * The rules of an aggregated role: those of every other role that one of its selectors selects, selector by selector, by
- * name within each, each rule once (upstream: the clusterroleaggregation controller). Undefined: the role has no
- * aggregation rule, or has these rules already.
+ * Computes the rules of an aggregated role: those of every other role that matches one of its selectors, selector by
+ * selector, sorted by name within each, without duplicates (upstream: the clusterroleaggregation controller). Undefined
+ * when the role has no aggregation rule or already has these rules.
  */
 export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): PolicyRule[] | undefined {
   if (role.aggregationRule === undefined) return undefined;
@@ -32,7 +32,9 @@ const compareNames = (one: string, other: string): number => (one < other ? -1 :
 const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
   JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);
 
-/** Whether a structured selector selects labels; an empty one selects everything (upstream: `LabelSelectorAsSelector`). */
+/**
+ * Whether a structured selector matches labels. An empty one matches everything (upstream: `LabelSelectorAsSelector`).
+ */
 function selects(
   { matchLabels = {}, matchExpressions = [] }: LabelSelectorObject,
   labels: Record<string, string>,

@@ -3,13 +3,13 @@ import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 
-/** A binding that names a user, and the subject that does. */
+/** A binding for a user, with the subject that names the user. */
 export interface Grant {
   readonly binding: RoleBinding;
   readonly subject: Subject;
 }
 
-/** Finds bindings by their subjects. It is made anew, part by part and on demand, when a binding has changed. */
+/** Finds bindings by their subjects. Rebuilt on demand, part by part, after a binding has changed. */
 export class BindingIndex {
   readonly #objects: RbacObjects;
   #generation = -1;
@@ -31,7 +31,7 @@ export class BindingIndex {
     let index = this.#namespaces.get(namespace);
     if (index === undefined) {
       const bindings = this.#objects.listRoleBindings(namespace);
-      // Requests name any namespace that they like: those without bindings are not kept.
+      // Requests can name any namespace: do not store those without bindings.
       if (bindings.length === 0) return [];
       index = new SubjectIndex(bindings);
       this.#namespaces.set(namespace, index);
@@ -48,7 +48,10 @@ export class BindingIndex {
   }
 }
 
-/** Of all bindings that give a role to a subject, the first: the others give nothing more, and anybody can write thousands. */
+/**
+ * Keeps only the first binding of a role to a subject. The others grant nothing more, and anyone with write access can
+ * create thousands.
+ */
 type GrantByRole = Map<string, Grant>;
 
 class SubjectIndex {
@@ -87,6 +90,6 @@ function addTo(index: Map<string, GrantByRole>, key: string, grant: Grant): void
   if (!grants.has(role)) grants.set(role, grant);
 }
 
-/** Tells the roles of bindings apart. A Role is one of the binding's namespace. */
+/** The unique key of a binding's role. A Role belongs to the binding's namespace. */
 export const roleKeyOf = ({ roleRef: { kind, name }, metadata: { namespace = "" } }: RoleBinding): string =>
   kind === "ClusterRole" ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;

@@ -41,7 +41,7 @@ const roleRef = object({
 
 type Subject = Infer<typeof subject>;
 
-/** What RoleBinding and ClusterRoleBinding have alike. */
+/** The common part of RoleBinding and ClusterRoleBinding. */
 export interface Binding extends ApiObject {
   subjects?: Subject[];
   roleRef: Infer<typeof roleRef>;
@@ -60,7 +60,7 @@ export const bindingFields = {
   },
 } as const;
 
-/** The group of roles, users and groups may be left out. */
+/** The group may be left out for roles, users and groups. */
 export function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
   const { roleRef: role, subjects } = binding;
   return {
@@ -81,7 +81,7 @@ export interface BindingRules {
   readonly isNamespaced: boolean;
 }
 
-/** Every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
+/** Returns every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
 export function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = binding.roleRef;
   const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
@@ -95,7 +95,7 @@ export function validateBinding(binding: Binding, rules: BindingRules): FieldErr
   ];
 }
 
-/** Besides the binding itself: its role may not change, or whoever may edit subjects could give away any role. */
+/** The role of a binding must not change: otherwise a user who may edit subjects could grant any role. */
 export function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = next.roleRef;
   const old = previous.roleRef;

@@ -1,10 +1,10 @@
-/** Look-ups that one comparison of rules may take: about a tenth of a second. */
+/** How many look-ups one comparison of rules may take: about a tenth of a second. */
 const maximumSteps = 1_500_000;
 
-/** Ends a comparison that takes too much. */
+/** Stops a comparison that takes too much work. */
 export class TooMuchWork extends Error {}
 
-/** Counts what a comparison looks at. */
+/** Counts the look-ups of a comparison. */
 export class ComparisonWork {
   #steps = 0;
 
@@ -12,7 +12,7 @@ export class ComparisonWork {
     return this.#steps;
   }
 
-  /** Counts before the work is done. Throws TooMuchWork when the bound is reached. */
+  /** Call it before the work. Throws TooMuchWork when the limit is reached. */
   spend(steps: number): void {
     if (this.#steps + steps > maximumSteps) throw new TooMuchWork();
     this.#steps += steps;

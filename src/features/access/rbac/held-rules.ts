@@ -2,7 +2,7 @@ import type { PolicyRule } from "../rbac-types.ts";
 import type { ComparisonWork } from "./comparison-work.ts";
 import { PathPatterns } from "./path-patterns.ts";
 
-/** A permission but for the names of objects. */
+/** A permission, without names of objects. */
 export interface Permission {
   readonly verb: string;
   readonly group: string;
@@ -12,15 +12,21 @@ export interface Permission {
 /** The names for which a permission is not held. */
 export type MissingNames = readonly string[] | "none" | "every";
 
-/** The names for which a permission is held, as lists of several rules; `every`: a rule names no objects. */
+/**
+ * The names for which a permission is held, as the lists of several rules. `every`: some rule does not restrict names.
+ */
 type HeldNames = (readonly string[])[] | "every";
 
-/** A rule's lists multiply to this many permissions for each entry at most, or it is kept as it is. */
+/**
+ * A rule is indexed only if its lists multiply to at most this many permissions per entry. Otherwise it is kept
+ * unchanged.
+ */
 const permissionsPerEntry = 4;
 
 /**
- * The rules that somebody holds, indexed: a permission is looked up by verb, group and resource instead of in every rule.
- * Rules whose lists multiply to far more than they hold are kept beside the index, so that making it takes linear time.
+ * An index of the rules that a user holds: finds a permission by verb, group and resource without reading every rule.
+ * Rules whose lists multiply to far more permissions than they have entries stay outside the index, so building it
+ * takes linear time.
  */
 export class HeldRules {
   readonly #work: ComparisonWork;
@@ -47,8 +53,8 @@ export class HeldRules {
   }
 
   /**
-   * Tells for which of these names a permission is not held; where there are no names, whether it is held for `every` one. One
-   * look-up serves one wanted rule: it remembers which names a list of a held rule leaves out.
+   * Returns the names for which a permission is not held. Without names: whether it is held for `every` name. Use one
+   * look-up per wanted rule: it remembers which names a held rule's list leaves out.
    */
   namesLookUp(names: readonly string[]): (permission: Permission) => MissingNames {
     const leftOut = new Map<ReadonlySet<string>, readonly string[]>();
@@ -72,7 +78,7 @@ export class HeldRules {
     };
   }
 
-  /** Whether a single held rule allows everything that a rule does (upstream: `ruleCovers`). */
+  /** Whether a single held rule allows everything that a rule allows (upstream: `ruleCovers`). */
   hasRuleAbove(rule: PolicyRule): boolean {
     return this.#rules.some((held) => this.#coversWhole(held, rule));
   }
@@ -127,7 +133,7 @@ export class HeldRules {
     else known.push(names);
   }
 
-  /** The names of every rule that gives a permission. */
+  /** The names in every rule that grants a permission. */
   #candidates({ verb, group, resource }: Permission): ReadonlySet<string>[] | "every" {
     const found: ReadonlySet<string>[] = [];
     for (const heldVerb of orAll(verb)) {
@@ -173,7 +179,7 @@ export class HeldRules {
   }
 }
 
-/** A rule whose lists are looked up one by one. */
+/** A rule whose lists are searched one by one. */
 class WideRule {
   readonly names: readonly string[];
   readonly paths = new PathPatterns();
@@ -204,12 +210,12 @@ class WideRule {
 
 const orAll = (value: string): readonly string[] => (value === "*" ? ["*"] : [value, "*"]);
 
-/** What covers a resource: itself, everything, and for a subresource those of that name of everything. */
+/** The resources that cover a resource: itself, `*`, and for a subresource `*` with that subresource. */
 function resourcePatterns(resource: string): readonly string[] {
   const slash = resource.indexOf("/");
   return slash < 0 ? orAll(resource) : [...orAll(resource), `*${resource.slice(slash)}`];
 }
 
-/** The lengths tell where a part ends, whatever characters clients put into it. */
+/** The lengths mark where a part ends, whatever characters clients use in it. */
 const keyOf = ({ verb, group, resource }: Permission): string =>
   `${verb.length} ${group.length} ${verb}${group}${resource}`;

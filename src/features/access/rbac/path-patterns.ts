@@ -1,8 +1,8 @@
-/** Paths and prefixes (`/healthz/*`), so that finding one that covers a path takes logarithmic time. */
+/** Paths and prefixes (`/healthz/*`). Finding one that covers a path takes logarithmic time. */
 export class PathPatterns {
   readonly #exact = new Set<string>();
   readonly #added: string[] = [];
-  /** Sorted, none of them the beginning of another; undefined until somebody asks. */
+  /** Sorted; none is a prefix of another. Undefined until first used. */
   #prefixes: string[] | undefined;
 
   add(pattern: string): void {
@@ -15,13 +15,13 @@ export class PathPatterns {
   covers(path: string): boolean {
     if (this.#exact.has(path)) return true;
     this.#prefixes ??= shortest(this.#added);
-    // Between a prefix of the path and the path itself only what begins with that prefix is sorted, and nothing else does.
+    // Only texts that start with a prefix are sorted between it and the path, and no other entry starts with it.
     const before = this.#prefixes[lastNotAbove(this.#prefixes, path)];
     return before !== undefined && path.startsWith(before);
   }
 }
 
-/** All stars at the end. A loop: a pattern for it would try every star of a text of stars. */
+/** Removes all stars at the end. A loop, because a pattern would take quadratic time on a text of stars. */
 function withoutStars(pattern: string): string {
   let end = pattern.length;
   while (pattern[end - 1] === "*") end -= 1;

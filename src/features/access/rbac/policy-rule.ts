@@ -40,7 +40,7 @@ export const policyRule = object({
 
 export type PolicyRule = Infer<typeof policyRule>;
 
-/** Every fault of a rule (upstream: `ValidatePolicyRule`). */
+/** Returns every fault of a rule (upstream: `ValidatePolicyRule`). */
 export function validatePolicyRule(
   rule: PolicyRule,
   { field, isNamespaced }: { readonly field: string; readonly isNamespaced: boolean },
@@ -68,6 +68,6 @@ export function validatePolicyRule(
   return faults;
 }
 
-/** A role without rules is stored with null, whether it was sent an empty list or nothing. */
+/** A role without rules is stored with null, whether the client sent an empty list or nothing. */
 export const withNullForNoRules = <T extends { rules: PolicyRule[] | null }>(role: T): T =>
   role.rules?.length === 0 ? { ...role, rules: null } : role;

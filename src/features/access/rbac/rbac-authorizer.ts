@@ -5,8 +5,9 @@ import { ruleAllows } from "./rule-matching.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
 
 /**
- * Role based access control (upstream: `rbac.RBACAuthorizer`): rights add up, nothing denies. The first grant that allows
- * ends the search; roles that are missing are told in the reason, because they may explain the lack of a right.
+ * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
+ * ends at the first grant that allows the request. The reason names missing roles, because they may explain why a
+ * permission is missing.
  */
 export function rbac(resolver: RuleResolver): AuthorizerInMemory {
   return (attributes) => {
@@ -27,7 +28,7 @@ const isAllowedByOne = (
   attributes: AuthorizationAttributes,
 ): boolean => rules.some((rule) => ruleAllows(rule, attributes));
 
-export const aggregated = (errors: readonly string[]): string =>
+const aggregated = (errors: readonly string[]): string =>
   errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]`;
 
 function reasonOf({ binding, subject }: Grant): Decision["reason"] {

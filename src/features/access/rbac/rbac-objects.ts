@@ -1,8 +1,10 @@
 import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
 
-/** Roles and bindings in memory. */
+/** Cached roles and bindings. */
 export interface RbacObjects {
-  /** Grows with every change of a binding: who is bound to which role holds while it lasts. */
+  /**
+   * Grows with every change of a binding. Results about who is bound to which role are valid while it stays the same.
+   */
   generation(): number;
   listClusterRoleBindings(): readonly RoleBinding[];
   listRoleBindings(namespace: string): readonly RoleBinding[];

@@ -31,7 +31,7 @@ const roleSchema = object({
 
 export type Role = Infer<typeof roleSchema>;
 
-/** RBAC's kinds allow any name that a path can carry, and check a generateName as if it were the name. */
+/** RBAC's kinds allow any name that is valid in a path, and validate a generateName like a name. */
 export const validateRbacName: ValidateName = (name) => validatePathSegmentName(name, { isPrefix: false });
 
 export const roles = (names: Names): ResourceDefinition<Role> =>

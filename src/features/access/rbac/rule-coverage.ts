@@ -2,24 +2,28 @@ import type { PolicyRule } from "../rbac-types.ts";
 import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
 import { HeldRules } from "./held-rules.ts";
 
-/** How the rules that somebody wants to give compare with those that they hold. */
+/** Compares the rules that a user wants to grant with those that the user holds. */
 export interface RuleComparison {
-  /** What is not held, as permissions that are joined again where only their verbs differ. */
+  /** The permissions that the user does not hold. Those that differ only in their verbs are joined. */
   readonly uncovered: readonly PolicyRule[];
-  /** Comparing took more than is allowed to one request: what was not looked at is in `uncovered` as whole rules. */
+  /**
+   * True when the comparison exceeded the limit of one request. `uncovered` then contains the remaining rules as a
+   * whole.
+   */
   readonly isCutShort: boolean;
-  /** How much was looked at: linear in both lists of rules, and never much above the bound. */
+  /** How much was compared: linear in both lists of rules, and never much above the limit. */
   readonly steps: number;
 }
 
-/** Missing permissions that are told apart. */
+/** How many missing permissions are listed separately. */
 const maximumMissing = 1000;
-/** Rules whose lists multiply to more permissions are compared as a whole before they are taken apart. */
+/** Rules whose lists multiply to more permissions are first compared as a whole. */
 const manyPermissions = 1000;
 
 /**
- * The permissions of `wanted` that no rule of `held` covers (upstream: `validation.Covers` and `CompactRules`). Clients write
- * both lists, and lists within rules multiply: the work is bounded, and past the bound the rest counts as not held.
+ * Returns the permissions of `wanted` that no rule of `held` covers (upstream: `validation.Covers` and `CompactRules`).
+ * Clients write both lists, and the lists inside rules multiply. So the work is limited, and everything beyond the
+ * limit counts as not held.
  */
 export function compareRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): RuleComparison {
   const work = new ComparisonWork();
@@ -71,7 +75,7 @@ function addMissing(
   }
 }
 
-/** Joins rules that differ in their verbs only, in order of first appearance. */
+/** Joins rules that differ only in their verbs, in order of first appearance. */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: Set<string> }>();
   for (const { verbs, ...rest } of rules) {

@@ -1,7 +1,7 @@
 import type { PathAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import type { PolicyRule } from "../rbac-types.ts";
 
-/** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names match exactly and by case. */
+/** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names must match exactly, including case. */
 export const ruleAllows = (rule: PolicyRule, attributes: ResourceAttributes | PathAttributes): boolean =>
   includesOrAll(rule.verbs, attributes.verb) &&
   (attributes.kind === "path"
@@ -10,10 +10,10 @@ export const ruleAllows = (rule: PolicyRule, attributes: ResourceAttributes | Pa
       matchesResource(rule.resources, attributes) &&
       matchesName(rule.resourceNames, attributes.name));
 
-export const includesOrAll = (list: readonly string[] | null | undefined, value: string): boolean =>
+const includesOrAll = (list: readonly string[] | null | undefined, value: string): boolean =>
   list !== null && list !== undefined && (list.includes("*") || list.includes(value));
 
-/** `*`, the resource with its subresource, or `*` with the subresource; `resource/*` is no pattern. */
+/** Matches `*`, the resource with its subresource, or `*` with the subresource. `resource/*` is not a pattern. */
 function matchesResource(
   resources: readonly string[] | undefined,
   { resource, subresource }: Pick<ResourceAttributes, "resource" | "subresource">,
@@ -27,6 +27,6 @@ function matchesResource(
 const matchesName = (names: readonly string[] | undefined, name: string): boolean =>
   names === undefined || names.length === 0 || names.includes(name);
 
-/** A `*` at the end stands for any rest. */
+/** A `*` at the end matches any rest. */
 export const matchesPath = (pattern: string, path: string): boolean =>
   pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")));

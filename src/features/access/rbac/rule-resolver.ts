@@ -7,11 +7,11 @@ import type { RbacObjects } from "./rbac-objects.ts";
 
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
-  /** Roles that bindings name and that do not exist. */
+  /** Roles that bindings name but that do not exist. */
   readonly errors: readonly string[];
 }
 
-/** Tells which rules a user has (upstream: `validation.DefaultRuleResolver`). */
+/** Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). */
 export class RuleResolver {
   readonly #names: Names;
   readonly #objects: RbacObjects;
@@ -23,13 +23,13 @@ export class RuleResolver {
     this.#index = new BindingIndex(objects);
   }
 
-  /** Cluster-wide grants first, then the namespace's; "" asks for the cluster-wide ones only. */
+  /** Cluster-wide grants first, then the namespace's. "" returns only the cluster-wide ones. */
   grants(user: UserInfo, namespace: string): Grant[] {
     const cluster = this.#index.clusterGrants(user);
     return namespace === "" ? cluster : cluster.concat(this.#index.namespaceGrants(user, namespace));
   }
 
-  /** The rules of a role, or undefined when there is none of that name. */
+  /** The rules of a role. Undefined when the role does not exist. */
   rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined {
     const role =
       roleRef.kind === "ClusterRole"
@@ -38,7 +38,7 @@ export class RuleResolver {
     return role === undefined ? undefined : (role.rules ?? []);
   }
 
-  /** Every rule that a user has in a namespace, each role's once. */
+  /** Every rule of a user in a namespace. Each role counts once. */
   rulesFor(user: UserInfo, namespace: string): ResolvedRules {
     const rules: (readonly PolicyRule[])[] = [];
     const errors = new Set<string>();

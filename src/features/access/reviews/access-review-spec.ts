@@ -92,14 +92,14 @@ const requestFields = {
   },
 } as const;
 
-/** What a caller asks about itself. */
+/** A question of callers about themselves. */
 export const selfAccessReviewSpec = object({
   goType: "v1.SelfSubjectAccessReviewSpec",
   description: "The request that is asked about: exactly one of the two.",
   fields: requestFields,
 });
 
-/** What is asked about somebody. */
+/** A question about any user. */
 export const accessReviewSpec = object({
   goType: "v1.SubjectAccessReviewSpec",
   description: "The request that is asked about, exactly one of the two, and who would make it.",
@@ -117,7 +117,7 @@ export type SelectorAttributes = NonNullable<ResourceAttributesSpec["fieldSelect
 export type AccessRequest = Infer<typeof selfAccessReviewSpec>;
 export type AccessReviewSpec = Infer<typeof accessReviewSpec>;
 
-/** The request as authorizers see it. */
+/** The request in the form that authorizers take. */
 export function attributesOf(request: AccessRequest, user: UserInfo): AuthorizationAttributes {
   const { resourceAttributes: resource, nonResourceAttributes: path } = request;
   if (resource === undefined) return { kind: "path", user, verb: path?.verb ?? "", path: path?.path ?? "" };

@@ -9,13 +9,13 @@ import type {
   SelectorAttributes,
 } from "./access-review-spec.ts";
 
-/** Every fault of what is asked about (upstream: `ValidateSelfSubjectAccessReviewSpec`). */
+/** Returns every fault of a question about the caller (upstream: `ValidateSelfSubjectAccessReviewSpec`). */
 export const validateAccessRequest = (spec: AccessRequest): FieldError[] => [
   ...validateOneKind(spec),
   ...validateResourceAttributes(spec.resourceAttributes),
 ];
 
-/** Every fault of what is asked about somebody (upstream: `ValidateSubjectAccessReviewSpec`). */
+/** Returns every fault of a question about any user (upstream: `ValidateSubjectAccessReviewSpec`). */
 export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] => [
   ...validateOneKind(spec),
   ...((spec.user ?? "") === "" && (spec.groups ?? []).length === 0
@@ -24,7 +24,7 @@ export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] =
   ...validateResourceAttributes(spec.resourceAttributes),
 ];
 
-/** A review is not stored: nothing may be said about it. managedFields are the server's own. */
+/** A review is not stored, so its metadata must be empty. managedFields are the server's own. */
 export function validateEmptyMetadata(
   { managedFields: _fields, ...metadata }: ObjectMeta,
   detail: string,
@@ -32,7 +32,7 @@ export function validateEmptyMetadata(
   return Object.keys(metadata).length === 0 ? [] : [invalidValue("metadata", metadata, detail)];
 }
 
-/** Attributes of a path as Go prints the internal struct. */
+/** Formats the attributes of a path like Go prints the internal struct. */
 export const shownPathAttributes = ({ path = "", verb = "" }: NonNullable<AccessRequest["nonResourceAttributes"]>) => ({
   Path: path,
   Verb: verb,
@@ -99,7 +99,7 @@ const validateLabelRequirement: ValidateRequirement = (requirement, field) => [
   ),
 ];
 
-/** Operators that are not known are let pass: newer clients may know them. They are not evaluated. */
+/** Unknown operators are allowed, because newer clients may know them. They are not evaluated. */
 function validateValues({ operator, values = [] }: Requirement, field: string): FieldError[] {
   if ((operator === "In" || operator === "NotIn") && values.length === 0) {
     return [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
@@ -112,7 +112,7 @@ function validateValues({ operator, values = [] }: Requirement, field: string): 
 
 const knownOperators = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
 
-/** Which selectors were left out of account because an operator is unknown (upstream: `BuildEvaluationError`). */
+/** Which selectors were ignored because of an unknown operator (upstream: `BuildEvaluationError`). */
 export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
   return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
     const requirements = attributes?.[key]?.requirements ?? [];

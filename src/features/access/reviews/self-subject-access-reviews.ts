@@ -55,7 +55,7 @@ export function selfSubjectAccessReviews(
         ...validateAccessRequest(spec),
         ...validateEmptyMetadata(metadata, "must be empty"),
       ]);
-      // Upstream names no kind in the refusal of an access review.
+      // Upstream's error for an access review names no kind.
       if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
     },

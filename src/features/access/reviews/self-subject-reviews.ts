@@ -31,7 +31,7 @@ const selfSubjectReviewSchema = object({
 
 export type SelfSubjectReview = Infer<typeof selfSubjectReviewSchema>;
 
-/** Nothing of the request's body is in the answer. */
+/** The answer contains nothing of the request's body. */
 export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectReview> =>
   defineReview({
     group: names.group("authentication"),

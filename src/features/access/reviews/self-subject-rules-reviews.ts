@@ -97,7 +97,7 @@ const selfSubjectRulesReviewSchema = object({
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 
 export interface RulesReviewOptions {
-  /** The rules that a user has in a namespace, those of the cluster included. */
+  /** A user's rules in a namespace, including cluster-wide ones. */
   rulesFor(
     user: UserInfo,
     namespace: string,
@@ -128,7 +128,7 @@ export const selfSubjectRulesReviews = (
         incomplete: errors.length > 0,
         ...(errors.length > 0 && { evaluationError: errors.join(", ") }),
       };
-      // Upstream answers a new object: neither metadata nor spec of the request are in it.
+      // Like upstream, return a new object: it contains neither the metadata nor the spec of the request.
       return { object: { apiVersion, kind, metadata: {}, spec: {}, status } };
     },
   });

@@ -36,7 +36,7 @@ const subjectAccessReviewSchema = object({
 
 export type SubjectAccessReview = Infer<typeof subjectAccessReviewSchema>;
 
-/** The groups of a service account are not implied: who asks must name them. */
+/** The groups of a service account are not added: the caller must list them. */
 export function subjectAccessReviews(
   names: Names,
   { authorize }: { readonly authorize: Authorize },

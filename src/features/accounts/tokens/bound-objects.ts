@@ -1,15 +1,18 @@
 import type { TokenClaims, ObjectClaim } from "./token-claims.ts";
 import type { FoundObject, TokenObjects } from "./token-objects.ts";
 
-/** How far clocks may be apart, and how long a deleted object still counts (upstream: go-jose's default leeway). */
+/**
+ * The allowed difference between clocks, and how long a deleted object still counts (upstream: go-jose's default
+ * leeway).
+ */
 export const leewaySeconds = 60;
 
 const invalidated = "service account token has been invalidated";
 
 /**
- * Why the objects that a token is bound to make it void now, or undefined (upstream: `serviceaccount.validator`): each
- * must exist under the uid of the claim, and not be in deletion for longer than the leeway. Of a Pod's token only the
- * Pod is checked, not its node. Runs on every use of a token.
+ * Says why a token is void because of the objects that it is bound to, or returns undefined (upstream:
+ * `serviceaccount.validator`). Each object must exist with the uid in the claim, and must not be in deletion for longer
+ * than the leeway. For a Pod's token, only the Pod is checked, not its node. Runs on every use of a token.
  */
 export function boundObjectFault(claims: TokenClaims, objects: TokenObjects, now: number): string | undefined {
   const { namespace, serviceAccount, secret, pod, node } = claims;

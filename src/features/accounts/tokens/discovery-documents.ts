@@ -1,9 +1,9 @@
 import type { VerificationKey } from "./token-key.ts";
 
-/** A document that relying parties read without credentials, and keep for `maxAgeSeconds`. */
+/** A document that relying parties read without credentials and cache for `maxAgeSeconds`. */
 export interface DiscoveryDocument {
   readonly contentType: string;
-  /** For `cache-control`. A new key must be published this long before a token is signed with it. */
+  /** For `cache-control`. A new key must be published at least this long before it signs a token. */
   readonly cacheControl: string;
   readonly body: string;
 }
@@ -17,14 +17,14 @@ export interface DiscoveryDocuments {
 
 export interface DiscoveryOptions {
   readonly issuer: string;
-  /** Where relying parties find the keys, a whole URL. */
+  /** The complete URL where relying parties find the keys. */
   readonly keysUrl: string;
   readonly keys: readonly VerificationKey[];
 }
 
 const cacheControl = "public, max-age=3600";
 
-/** Makes both documents once; they change only with the keys. Only public members of keys are in them. */
+/** Creates both documents once: they change only with the keys. They contain only public members of keys. */
 export function discoveryDocuments({ issuer, keysUrl, keys }: DiscoveryOptions): DiscoveryDocuments {
   const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted();
   return {

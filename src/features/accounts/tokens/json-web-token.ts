@@ -1,26 +1,25 @@
-import { decodeBase64url } from "./base64url.ts";
 import type { SigningKey, VerificationKey } from "./token-key.ts";
 
-/** A longer text is no token of ours: nothing of it is decoded. */
+/** A longer text cannot be our token: it is refused without decoding. */
 const maximumTokenCharacters = 64 * 1024;
-/** Headers are the same for every token of a key: a few are kept decoded. */
+/** All tokens of a key have the same header: cache a few decoded ones. */
 const maximumKnownHeaders = 64;
 
-/** A JWT in compact form whose parts are well-formed; nothing of it is trusted yet. */
+/** A JWT in compact form with well-formed parts. Nothing in it is trusted yet. */
 export interface ParsedToken {
   readonly header: TokenHeader;
   readonly payload: unknown;
   readonly signature: Buffer;
-  /** What the signature is over: header and payload as they were sent. */
+  /** The signed part: header and payload as sent. */
   readonly signedPart: string;
 }
 
-export interface TokenHeader {
+interface TokenHeader {
   readonly algorithm: string;
   readonly kid: string | undefined;
 }
 
-/** Makes a function that signs claims as a compact JWS (RFC 7515 section 7.1). */
+/** Creates a function that signs claims as a compact JWS (RFC 7515 section 7.1). */
 export function tokenSigner(key: SigningKey): (payload: object) => string {
   const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
   return (payload) => {
@@ -32,8 +31,8 @@ export function tokenSigner(key: SigningKey): (payload: object) => string {
 const knownHeaders = new Map<string, TokenHeader>();
 
 /**
- * Takes a compact JWS apart. Undefined for anything that is not one in canonical base64url, and for a header with `crit`
- * (no extension is understood here, and an empty list is malformed: RFC 7515 section 4.1.11) or without `alg`.
+ * Parses a compact JWS. Undefined when it is not canonical base64url, and for a header without `alg` or with `crit`: no
+ * extension is supported, and an empty list is malformed (RFC 7515 section 4.1.11).
  */
 export function parseToken(token: string): ParsedToken | undefined {
   if (token.length > maximumTokenCharacters) return undefined;
@@ -48,7 +47,7 @@ export function parseToken(token: string): ParsedToken | undefined {
   return { header, payload, signature, signedPart: token.slice(0, secondDot) };
 }
 
-/** Whether one of the keys signed the token: the algorithm is the key's, never the token's choice. */
+/** Whether one of the keys signed the token. The key determines the algorithm; the token never does. */
 export function isSignedBy(token: ParsedToken, keys: readonly VerificationKey[]): boolean {
   const data = Buffer.from(token.signedPart);
   return keys.some((key) => key.algorithm === token.header.algorithm && key.verifies(data, token.signature));
@@ -75,4 +74,23 @@ function jsonOf(part: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+const alphabet = /^[A-Za-z0-9_-]*$/;
+
+/**
+ * Decodes base64url without padding (RFC 7515 section 2), in its one canonical spelling: white space, padding, other
+ * characters and stray bits in the last character give undefined. Two spellings of one token would be two identities
+ * to whoever keeps a list of revoked tokens.
+ */
+function decodeBase64url(text: string): Buffer | undefined {
+  if (text.length % 4 === 1 || !alphabet.test(text)) return undefined;
+  const bytes = Buffer.from(text, "base64url");
+  return lastCharacterIsCanonical(text, bytes) ? bytes : undefined;
+}
+
+function lastCharacterIsCanonical(text: string, bytes: Buffer): boolean {
+  if (text.length % 4 === 0) return true;
+  const tail = bytes.subarray(bytes.length - (bytes.length % 3));
+  return text.endsWith(tail.toString("base64url"));
 }

@@ -7,7 +7,7 @@ import type { SigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
 import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
 
-/** The account and the Secret that a token is kept in. */
+/** The account and the Secret that a token belongs to. */
 export interface SecretTokenSubject {
   readonly namespace: string;
   readonly secretName: string;
@@ -18,8 +18,8 @@ export interface SecretTokenSubject {
 const issuerOf = (names: Names): string => `${names.profile}/serviceaccount`;
 
 /**
- * Makes the tokens that service account token Secrets hold (upstream: `serviceaccount.LegacyClaims`). They have no
- * expiration: the Secret that holds them is their validity.
+ * Creates the tokens in service account token Secrets (upstream: `serviceaccount.LegacyClaims`). They do not expire:
+ * they are valid as long as their Secret exists.
  */
 export function createSecretTokenIssuer(key: SigningKey, names: Names): (subject: SecretTokenSubject) => string {
   const sign = tokenSigner(key);
@@ -43,8 +43,9 @@ export interface SecretTokenOptions {
 }
 
 /**
- * Verifies them (upstream: `serviceaccount.legacyValidator`). Only the very text that the named Secret holds now is
- * accepted, so such a token ends with its Secret, and a signature alone is worth nothing. Good for the API audiences only.
+ * Verifies tokens from Secrets (upstream: `serviceaccount.legacyValidator`). Accepts only the exact text that the named
+ * Secret contains now. So a token ends with its Secret, and a valid signature alone is not enough. Valid only for the
+ * API audiences.
  */
 export function createSecretTokenVerifier({
   names,
@@ -95,7 +96,7 @@ export function createSecretTokenVerifier({
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Compares in a time that tells nothing of where, or by how much, the texts differ. */
+/** Compares in constant time, so that the duration does not reveal where the texts differ. */
 const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 const stringsOf = (payload: unknown): ReadonlyMap<string, string> =>

@@ -15,9 +15,9 @@ import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {
   readonly names: Names;
-  /** Every key that tokens may be signed with. */
+  /** Every key that may have signed a token. */
   readonly keys: readonly VerificationKey[];
-  /** Accepted `iss` values; the first is the one that tokens are issued under. */
+  /** Accepted `iss` values. New tokens use the first one. */
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly objects: TokenObjects;
@@ -32,13 +32,13 @@ interface VerifiedToken {
   readonly notBefore: number;
 }
 
-/** The words of go-jose, which upstream passes on; clients match them. */
+/** go-jose's message, which upstream passes on and clients compare. */
 const badSignature = "go-jose/go-jose: error in cryptographic primitive";
 
 /**
- * Verifies tokens of TokenRequest (upstream: `serviceaccount.JWTTokenAuthenticator`). What the signature covers is kept for
- * 10 s; times, audiences and the bound objects are checked on every use. Stricter than upstream: one spelling of
- * base64url, `exp` and an account uid are needed, and `sub` must name the account of the private claim.
+ * Verifies tokens of TokenRequest (upstream: `serviceaccount.JWTTokenAuthenticator`). Signature results are cached for
+ * 10 s; times, audiences and bound objects are checked on every use. Stricter than upstream: only canonical base64url
+ * is accepted, `exp` and the account's uid are required, and `sub` must name the account of the private claim.
  */
 export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyTokenInMemory {
   const { apiAudiences, objects, clock } = options;
@@ -46,7 +46,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
   const verify = signatureVerifier(options);
 
   return (token, audiences) => {
-    // Tokens of other kinds, which have no dots, do not pay for a digest.
+    // Tokens of other kinds contain no dots: do not compute a digest for them.
     if (!token.includes(".")) return notMine;
     let failure: TokenOutcome = notMine;
     const verified = cache.get(token, () => {
@@ -73,7 +73,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
   };
 }
 
-/** Everything that does not change while a token is kept. */
+/** Everything that does not change while a token is cached. */
 function signatureVerifier({
   names,
   keys,
@@ -117,7 +117,10 @@ const hasIssuer = (payload: unknown, issuers: ReadonlySet<string>): boolean =>
   typeof payload.iss === "string" &&
   issuers.has(payload.iss);
 
-/** The user of a token; extra tells which token, and which Pod or node it is bound to (upstream: `ServiceAccountInfo`). */
+/**
+ * The user of a token. Its extra fields identify the token, and the Pod or node that it is bound to (upstream:
+ * `ServiceAccountInfo`).
+ */
 function userOf({ namespace, serviceAccount, tokenId, pod, node }: TokenClaims, names: Names): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   const add = (suffix: string, value: string | undefined): void => {

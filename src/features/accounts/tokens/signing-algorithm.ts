@@ -1,17 +1,17 @@
 import type { CurveName } from "../../../pki/elliptic-curve.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 
-/** A JWS algorithm (RFC 7518 section 3.1, RFC 8037) that tokens may be signed with. HMAC and `none` are none of them. */
+/** A JWS algorithm (RFC 7518 section 3.1, RFC 8037) for signing tokens. HMAC and `none` are not allowed. */
 export type SigningAlgorithm = "ES256" | "ES384" | "ES512" | "RS256" | "EdDSA";
 
 interface AlgorithmParameters {
-  /** The digest, or null where the algorithm has its own. */
+  /** The digest; null when it is part of the algorithm. */
   readonly digest: string | null;
-  /** The exact length of a signature in bytes; absent where the key decides. */
+  /** The exact length of a signature in bytes. Absent when it depends on the key. */
   readonly signatureBytes?: number;
 }
 
-/** What node:crypto needs to know of each algorithm. */
+/** The parameters of each algorithm for node:crypto. */
 export const algorithmParameters: Readonly<Record<SigningAlgorithm, AlgorithmParameters>> = {
   ES256: { digest: "sha256", signatureBytes: 64 },
   ES384: { digest: "sha384", signatureBytes: 96 },
@@ -28,7 +28,7 @@ const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([
 
 const minimumRsaBits = 2048;
 
-/** The one algorithm that goes with a key. Throws an Error that says why for a key that may not sign tokens. */
+/** The only algorithm for a key. Throws an Error with the reason when the key may not sign tokens. */
 export function algorithmOf(key: PublicKeyInfo): SigningAlgorithm {
   const algorithm = algorithmFor(key);
   if (key.weakness !== undefined) throw new Error(`a token key must be fit for use: ${key.weakness}`);

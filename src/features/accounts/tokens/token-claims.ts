@@ -2,7 +2,7 @@
 export interface TokenClaims {
   readonly issuer: string;
   readonly subject: string;
-  /** Empty when the token names none: then it is for the API audiences. */
+  /** Empty when the token has none: then it is for the API audiences. */
   readonly audiences: readonly string[];
   readonly issuedAtSeconds?: number;
   readonly notBeforeSeconds?: number;
@@ -13,17 +13,17 @@ export interface TokenClaims {
   readonly pod?: ObjectClaim;
   readonly secret?: ObjectClaim;
   readonly node?: ObjectClaim;
-  /** After this time the use of a token with an extended lifetime deserves a warning. */
+  /** Using a token with an extended lifetime after this time causes a warning. */
   readonly warnAfterSeconds?: number;
 }
 
-/** An object that a token names. A node may lack its uid: the pod was there before it. */
+/** An object that a token names. A node may have no uid when it was registered after the Pod. */
 export interface ObjectClaim {
   readonly name: string;
   readonly uid?: string;
 }
 
-/** Claims as they are in the payload; `claimName` is the profile's private claim. */
+/** Claims as in the payload. `claimName` is the profile's private claim. */
 export function encodeClaims(claims: TokenClaims, claimName: string): object {
   return {
     ...(claims.audiences.length > 0 && { aud: claims.audiences }),
@@ -44,7 +44,7 @@ export function encodeClaims(claims: TokenClaims, claimName: string): object {
   };
 }
 
-/** Reads a payload. Undefined when a claim has the wrong type, or the private claim does not name an account. */
+/** Parses a payload. Undefined when a claim has the wrong type, or the private claim does not name an account. */
 export function decodeClaims(payload: unknown, claimName: string): TokenClaims | undefined {
   if (!isRecord(payload)) return undefined;
   const own = member(payload, claimName);
@@ -76,7 +76,7 @@ class MalformedClaim extends Error {}
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Own members only: `constructor` is no claim. */
+/** Reads own members only: `constructor` is not a claim. */
 const member = (record: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
@@ -94,7 +94,7 @@ function text(record: Record<string, unknown>, name: string): string | undefined
   throw new MalformedClaim();
 }
 
-/** A NumericDate: finite and whole; a fraction is cut off. */
+/** A NumericDate: finite, with fractions cut off. */
 function seconds(record: Record<string, unknown>, name: string): number | undefined {
   const value = member(record, name);
   if (value === undefined) return undefined;

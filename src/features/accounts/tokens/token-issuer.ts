@@ -9,12 +9,12 @@ import type { SigningKey } from "./token-key.ts";
 export interface TokenIssuerOptions {
   readonly key: SigningKey;
   readonly issuer: string;
-  /** The profile's private claim (`Names.tokenClaim`). */
+  /** The private claim of the naming profile (`Names.tokenClaim`). */
   readonly claimName: string;
   readonly clock: Clock;
 }
 
-export interface TokenSubject {
+interface TokenSubject {
   readonly namespace: string;
   readonly serviceAccount: ObjectClaim;
   readonly pod?: ObjectClaim;
@@ -22,14 +22,17 @@ export interface TokenSubject {
   readonly node?: ObjectClaim;
 }
 
-export interface TokenTerms {
+interface TokenTerms {
   readonly audiences: readonly string[];
   readonly lifetimeSeconds: number;
-  /** Seconds after which the use of the token deserves a warning: it was asked for that long, and lives longer. */
+  /**
+   * The requested lifetime in seconds, when the token was extended beyond it. Using the token after this time causes a
+   * warning.
+   */
   readonly warnAfterSeconds?: number;
 }
 
-/** Issues tokens that are bound to a service account, and to a Pod, a Secret or a Node where one is given. */
+/** Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. */
 export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => string;
 
 export function createTokenIssuer({ key, issuer, claimName, clock }: TokenIssuerOptions): IssueToken {

@@ -4,30 +4,33 @@ import { publicKeyInfoOf } from "../../../pki/keys.ts";
 import { algorithmOf, algorithmParameters } from "./signing-algorithm.ts";
 import type { SigningAlgorithm } from "./signing-algorithm.ts";
 
-/** A public key that tokens are verified with. */
+/** A public key for verifying tokens. */
 export interface VerificationKey {
-  /** base64url of SHA-256 of the SubjectPublicKeyInfo, as upstream names keys. */
+  /** base64url of the SHA-256 of the SubjectPublicKeyInfo, as in upstream. */
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
-  /** RFC 7517, as it is published: public members only. */
+  /** The published form (RFC 7517): public members only. */
   readonly jwk: Readonly<Record<string, unknown>>;
-  /** Whether `signature` is this key's over `data`. Never throws. */
+  /** Whether this key made `signature` over `data`. Never throws. */
   verifies(data: Uint8Array, signature: Uint8Array): boolean;
 }
 
-/** A private key that tokens are signed with, and its public half. */
+/** A private key for signing tokens, with its public key. */
 export interface SigningKey extends VerificationKey {
-  /** Signs at once: on one core ES256 takes some 30 µs, less than a way through the thread pool costs. */
+  /** Signs synchronously: ES256 takes about 30 µs, less than a round trip through the thread pool. */
   sign(data: Uint8Array): Buffer;
 }
 
-/** A new P-256 key as PKCS #8 PEM: what a server without a key of its own signs with. */
+/** Creates a P-256 key as PKCS #8 PEM. A server without a configured key signs with it. */
 export function generateSigningKeyPem(): string {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
-/** Reads a private key in PEM (PKCS #8, SEC 1 or PKCS #1). Throws an Error for anything else; it never quotes the text. */
+/**
+ * Parses a private key in PEM (PKCS #8, SEC 1 or PKCS #1). Throws an Error for anything else. The message never quotes
+ * the text.
+ */
 export function parseSigningKey(pem: string): SigningKey {
   const privateKey = readable(() => createPrivateKey(pem), "no private key in PEM");
   const verification = verificationKey(createPublicKey(privateKey));
@@ -47,8 +50,8 @@ const keyLabels = new Set([
 ]);
 
 /**
- * Reads every key of a PEM file, in order: public keys, certificates, and private keys of which only the public half is
- * kept. EC parameters beside a key are passed over. Throws an Error when there is none, or one cannot be used.
+ * Parses every key of a PEM file, in order: public keys, certificates, and private keys, of which only the public half
+ * is kept. Skips EC parameters. Throws an Error when there is no key, or one is unusable.
  */
 export function parseVerificationKeys(pem: string): VerificationKey[] {
   const blocks = [...pem.matchAll(pemBlock)].filter(([, label]) => keyLabels.has(label ?? ""));
@@ -58,7 +61,7 @@ export function parseVerificationKeys(pem: string): VerificationKey[] {
   );
 }
 
-/** The keys without repetitions, in order of their first appearance. */
+/** The keys without duplicates, in order of first appearance. */
 export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[] {
   const seen = new Set<string>();
   return keys.filter(({ kid }) => !seen.has(kid) && seen.add(kid));
@@ -79,13 +82,13 @@ function verificationKey(publicKey: KeyObject): VerificationKey {
       try {
         return verify(digest, data, key, signature);
       } catch {
-        return false; // OpenSSL throws for some malformed signatures instead of refusing them
+        return false; // for some malformed signatures, OpenSSL throws instead of returning false
       }
     },
   };
 }
 
-/** Runs a parser whose own errors could quote key material. */
+/** Runs a parser whose own error messages could contain key material. */
 function readable(parse: () => KeyObject, message: string): KeyObject {
   try {
     return parse();

@@ -1,7 +1,7 @@
-/** What a look-up tells of an object that tokens name. */
+/** The result of looking up an object that a token names. */
 export interface FoundObject {
   readonly uid: string;
-  /** RFC 3339; there once the object is being deleted. */
+  /** RFC 3339. Present once the object is being deleted. */
   readonly deletionTimestamp?: string;
 }
 
@@ -16,7 +16,7 @@ export interface FoundSecret extends FoundObject {
   readonly token?: string;
 }
 
-/** Looks objects up in memory. Answers are as fresh as the watch caches. */
+/** Looks up objects in the caches. Results are as fresh as these. */
 export interface TokenObjects {
   findServiceAccount(namespace: string, name: string): FoundObject | undefined;
   findPod(namespace: string, name: string): FoundPod | undefined;

@@ -4,20 +4,24 @@ import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 interface Entry<T> {
   readonly value: T;
   readonly validUntil: number;
+  /** Characters of the token: what was read from it takes about as much room. */
+  readonly weight: number;
 }
 
 export interface VerifiedTokenCacheOptions {
   readonly clock: Clock;
-  /** Milliseconds that a good result is kept. Default 10 s. */
+  /** How long to keep a successful result, in milliseconds. Default 10 s. */
   readonly lifetimeMilliseconds?: number;
-  /** The least recently used beyond this are dropped. Default 4096. */
+  /** When there are more entries, the least recently used are dropped. Default 4096. */
   readonly maximumEntries?: number;
+  /** Of all the tokens whose results are kept: who chooses audiences chooses how long a token is. Default 16 Mi. */
+  readonly maximumCharacters?: number;
 }
 
 /**
- * Good results of verifying tokens, for a short time. Bad ones are never kept: a token that is refused now may be good
- * in a moment (a new key), and garbage must not push out what is used. Tokens themselves are not kept, only keyed digests:
- * neither a memory dump of the table nor a collision that an attacker computes offline is of use.
+ * Caches successful token verifications for a short time. Failures are never cached: a refused token may become valid
+ * in a moment (a new key), and invalid tokens must not evict used ones. It stores keyed digests instead of tokens, so
+ * neither a memory dump nor a collision that was computed offline helps an attacker.
  */
 export class VerifiedTokenCache<T> {
   readonly #digest = tokenDigest();
@@ -25,41 +29,56 @@ export class VerifiedTokenCache<T> {
   readonly #clock: Clock;
   readonly #lifetimeMilliseconds: number;
   readonly #maximumEntries: number;
+  readonly #maximumCharacters: number;
+  #characters = 0;
 
-  constructor({ clock, lifetimeMilliseconds = 10_000, maximumEntries = 4096 }: VerifiedTokenCacheOptions) {
+  constructor({
+    clock,
+    lifetimeMilliseconds = 10_000,
+    maximumEntries = 4096,
+    maximumCharacters = 16 * 2 ** 20,
+  }: VerifiedTokenCacheOptions) {
     this.#clock = clock;
     this.#lifetimeMilliseconds = lifetimeMilliseconds;
     this.#maximumEntries = maximumEntries;
+    this.#maximumCharacters = maximumCharacters;
   }
 
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The kept result, or that of `verify`, which is kept unless it is undefined. */
+  /** Returns the cached result, or calls `verify` and caches its result unless that is undefined. */
   get(token: string, verify: () => T | undefined): T | undefined {
     const key = this.#digest(token);
     const now = this.#clock.now();
     const known = this.#entries.get(key);
     if (known !== undefined) {
-      this.#entries.delete(key);
       if (now < known.validUntil) {
-        this.#entries.set(key, known); // now the most recently used
+        this.#entries.set(key, known); // moves it to the end: most recently used
         return known.value;
       }
+      this.#drop(key, known);
     }
     const value = verify();
-    if (value !== undefined) this.#keep(key, { value, validUntil: now + this.#lifetimeMilliseconds });
+    if (value !== undefined) {
+      this.#keep(key, { value, validUntil: now + this.#lifetimeMilliseconds, weight: token.length });
+    }
     return value;
   }
 
   #keep(key: string, entry: Entry<T>): void {
-    if (this.#entries.size >= this.#maximumEntries) {
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest);
-        break;
-      }
-    }
+    if (entry.weight > this.#maximumCharacters) return;
     this.#entries.set(key, entry);
+    this.#characters += entry.weight;
+    for (const [oldest, { weight }] of this.#entries) {
+      if (this.#entries.size <= this.#maximumEntries && this.#characters <= this.#maximumCharacters) return;
+      this.#drop(oldest, { weight });
+    }
+  }
+
+  #drop(key: string, { weight }: { readonly weight: number }): void {
+    this.#entries.delete(key);
+    this.#characters -= weight;
   }
 }

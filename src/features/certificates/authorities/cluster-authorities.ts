@@ -2,12 +2,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { apiserverClient } from "../signers/apiserver-client.ts";
+import { bySignerWord, wellKnownSigners } from "../signers/well-known-signers.ts";
+import type { SignerWord } from "../signers/well-known-signers.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
 import type { ClusterAuthority } from "./cluster-authority.ts";
-
-/** How flags and files call the signers. */
-export const signerWords = ["apiserver-client", "nodeagent-client", "nodeagent-serving"] as const;
-export type SignerWord = (typeof signerWords)[number];
 
 /** The CAs of a data directory. */
 export interface ClusterAuthorities {
@@ -25,30 +24,25 @@ export interface ClusterAuthorities {
  * them, goes on with that one for everything. Throws UsageError when a signer's is missing, PkiError for files that do not fit.
  */
 export function openClusterAuthorities(dataDirectory: string, clock: Clock): ClusterAuthorities {
-  const missing = signerWords.filter((word) => !existsSync(join(dataDirectory, `${baseName(word)}.crt`)));
+  const missing = wellKnownSigners.filter(({ word }) => !existsSync(join(dataDirectory, `${baseName(word)}.crt`)));
   // It is made last: where it is, the others are, or were never meant to be.
   if (existsSync(join(dataDirectory, "ca.crt")) && missing.length > 0) {
-    if (missing.length < signerWords.length) {
+    if (missing.length < wellKnownSigners.length) {
       throw new UsageError(
-        `${dataDirectory} holds ca.crt but not ${missing.map((word) => `${baseName(word)}.crt`).join(", ")}: ` +
+        `${dataDirectory} holds ca.crt but not ${missing.map(({ word }) => `${baseName(word)}.crt`).join(", ")}: ` +
           "copy the missing files, each with its .key, from a backup or another replica",
       );
     }
     const server = openClusterAuthority({ dataDirectory, clock });
-    return { server, administrator: server, ofSigner: byWord(() => server) };
+    return { server, administrator: server, ofSigner: bySignerWord(() => server) };
   }
-  const ofSigner = byWord((word) => openClusterAuthority({ dataDirectory, clock, baseName: baseName(word) }));
+  const ofSigner = bySignerWord((word) => openClusterAuthority({ dataDirectory, clock, baseName: baseName(word) }));
   return {
     server: openClusterAuthority({ dataDirectory, clock }),
-    administrator: ofSigner["apiserver-client"],
+    administrator: ofSigner[apiserverClient.word],
     ofSigner,
   };
 }
 
-const baseName = (word: SignerWord): string => `${word}-ca`;
-
-const byWord = (authorityOf: (word: SignerWord) => ClusterAuthority): ClusterAuthorities["ofSigner"] => ({
-  "apiserver-client": authorityOf("apiserver-client"),
-  "nodeagent-client": authorityOf("nodeagent-client"),
-  "nodeagent-serving": authorityOf("nodeagent-serving"),
-});
+/** What the names of a signer's CA files begin with. */
+export const baseName = (word: SignerWord): string => `${word}-ca`;

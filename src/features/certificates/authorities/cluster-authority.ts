@@ -15,7 +15,7 @@ export interface ClusterAuthority extends CertificateAuthority {
   readonly pem: string;
 }
 
-const lifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
+const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 
 /** A certificate's start lies a little back, for clients whose clocks run behind. */
 export const clockSkewMilliseconds = 5 * 60_000;
@@ -25,6 +25,10 @@ export interface ClusterAuthorityOptions {
   readonly clock: Clock;
   /** What the names of its files begin with; default: `ca`, the server's own. */
   readonly baseName?: string;
+  /** Of a CA that is made now; default: from `baseName`. */
+  readonly commonName?: string;
+  /** Of a CA that is made now; default: ten years. */
+  readonly lifetimeMilliseconds?: number;
 }
 
 /** A CA of the data directory (`ca.crt`, `ca.key`), made on first use. Throws PkiError when the files do not fit. */
@@ -32,13 +36,15 @@ export function openClusterAuthority({
   dataDirectory,
   clock,
   baseName = "ca",
+  commonName = `signet-${baseName}`,
+  lifetimeMilliseconds = defaultLifetimeMilliseconds,
 }: ClusterAuthorityOptions): ClusterAuthority {
   const certificateFile = join(dataDirectory, `${baseName}.crt`);
   const keyFile = join(dataDirectory, `${baseName}.key`);
   if (!existsSync(certificateFile)) {
     const now = clock.now();
     const authority = createCertificateAuthority({
-      subject: { commonName: `signet-${baseName}` },
+      subject: { commonName },
       privateKey: generatePrivateKey("ECDSA P-256"),
       notBefore: now - clockSkewMilliseconds,
       notAfter: now + lifetimeMilliseconds,

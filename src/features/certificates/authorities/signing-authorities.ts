@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ControllerOptions } from "../../../server/controller-flags.ts";
+import type { CertificateSettings } from "../settings.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
-import type { ClusterAuthorities, SignerWord } from "./cluster-authorities.ts";
+import { wellKnownSigners } from "../signers/well-known-signers.ts";
+import type { SignerWord } from "../signers/well-known-signers.ts";
+import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
@@ -13,41 +15,28 @@ import { openSigningAuthority } from "./signing-authority-files.ts";
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 /**
- * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for files
- * that can't be used.
+ * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for
+ * files that can't be used.
  */
 export function openAuthorities(
   names: Names,
-  options: ControllerOptions,
+  settings: CertificateSettings,
   fallback: (word: SignerWord) => SigningAuthority | undefined = () => undefined,
 ): AuthorityFor {
-  const common = openSigningAuthority({
-    certificateFlag: "cluster-signing-cert-file",
-    certificateFile: options["cluster-signing-cert-file"],
-    keyFlag: "cluster-signing-key-file",
-    keyFile: options["cluster-signing-key-file"],
-  });
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+  const common = openSigningAuthority(settings.authority);
   const bySigner = new Map(
-    (
-      [
-        [apiserverClient, "apiserver-client"],
-        [apiserverClientNodeAgent, "nodeagent-client"],
-        [nodeAgentServing, "nodeagent-serving"],
-      ] as const
-    ).map(([signerName, word]) => {
+    wellKnownSigners.map(({ word, nameIn }) => {
       const other = fallback(word);
-      const opened = openSigningAuthority({
-        certificateFlag: `cluster-signing-${word}-cert-file`,
-        certificateFile: options[`cluster-signing-${word}-cert-file`],
-        keyFlag: `cluster-signing-${word}-key-file`,
-        keyFile: options[`cluster-signing-${word}-key-file`],
-      });
-      return [signerName, opened ?? common ?? (() => other)];
+      const opened = openSigningAuthority(settings.authorityOf(word));
+      return [nameIn(names), opened ?? common ?? (() => other)];
     }),
   );
   return (signerName) => bySigner.get(signerName)?.();
 }
+
+/** The names of the signers whose certificates authenticate at the API server. */
+export const clientSigners = (names: Names): readonly string[] =>
+  wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
 
 /** A server's signing CAs, and whom it believes because of them. */
 export interface SigningAuthorities {
@@ -60,24 +49,26 @@ export interface SigningAuthorities {
 const lookMilliseconds = 1000;
 
 export interface ServerAuthorityOptions {
-  readonly options: ControllerOptions & { readonly "data-dir": string };
+  readonly settings: CertificateSettings;
+  readonly dataDirectory: string;
   readonly names: Names;
   readonly clock: Clock;
   /** The data directory's CAs, which sign where no files are given. */
   readonly own: ClusterAuthorities["ofSigner"];
 }
 
-export function openSigningAuthorities({ options, names, clock, own }: ServerAuthorityOptions): SigningAuthorities {
-  const authorities = openAuthorities(names, options, (word) => rootSigningAuthority(own[word]));
+export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
+  const { settings, dataDirectory, names, clock, own } = options;
+  const authorities = openAuthorities(names, settings, (word) => rootSigningAuthority(own[word]));
   const retired = new RetiredAuthorities({
-    file: join(options["data-dir"], "client-authorities.json"),
+    file: join(dataDirectory, "client-authorities.json"),
     clock,
-    overlapMilliseconds: options["cluster-signing-duration"],
+    overlapMilliseconds: settings.maximumLifetimeMilliseconds,
   });
-  const clientSigners = [names.signers.apiserverClient, names.signers.apiserverClientNodeAgent];
+  const clientSignerNames = clientSigners(names);
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const look = (): readonly Certificate[] => {
-    const signing = clientSigners.flatMap((name) => authorities(name)?.certificate ?? []);
+    const signing = clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []);
     const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
     retired.observe(current);
     looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
@@ -89,7 +80,7 @@ export function openSigningAuthorities({ options, names, clock, own }: ServerAut
       const authority = authorities(signerName);
       // Who gets a certificate of a new CA may come back with it at once.
       const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
-      if (!isKnown && clientSigners.includes(signerName)) look();
+      if (!isKnown && clientSignerNames.includes(signerName)) look();
       return authority;
     },
     clientAuthorities: () =>

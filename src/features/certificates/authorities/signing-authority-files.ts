@@ -1,16 +1,9 @@
 import { loadSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
+import type { AuthorityFiles } from "../settings.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { followFiles } from "../../../machinery/files/followed-files.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
-
-/** The two files of a CA, by the flags that name them. */
-export interface AuthorityFiles {
-  readonly certificateFlag: string;
-  readonly certificateFile: string | undefined;
-  readonly keyFlag: string;
-  readonly keyFile: string | undefined;
-}
 
 /**
  * Reads a CA from its files, and again when they change: the returned function gives it as the files are now. While they

@@ -9,11 +9,12 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 
 export interface TrustBundlePublisherOptions {
-  readonly signerNames: readonly string[];
+  /** Asked at each look: there may be new ones. */
+  signerNames(): readonly string[];
   /** The CA certificates that a signer signs with now, or will soon; read at each look. */
   anchorsFor(signerName: string): readonly Certificate[];
   /** How long a certificate of a replaced anchor may still be in use: the longest validity, in milliseconds. */
-  readonly overlapMilliseconds: number;
+  overlapMilliseconds(signerName: string): number;
   /** How often the CAs are looked at, in milliseconds. */
   readonly intervalMilliseconds: number;
 }
@@ -34,8 +35,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const retiredKey = `${names.group("signet")}/retired-trust-anchors`;
       const queue = controllerQueue(this.name, context, async (signerName) => {
         queue.addAfter(signerName, options.intervalMilliseconds);
+        addNewSigners();
         const anchors = options.anchorsFor(signerName);
-        if (anchors.length === 0) return;
+        if (anchors.length === 0) return "nothing to do: the signer has no CA here";
         const writer = client.resource(clusterTrustBundleResource(names));
         const existing = bundles.get(bundleName(signerName));
         const wanted = publishedAnchors({
@@ -43,7 +45,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           published: existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle),
           retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
           now: clock.now(),
-          overlapMilliseconds: options.overlapMilliseconds,
+          overlapMilliseconds: options.overlapMilliseconds(signerName),
         });
         const bundle: ClusterTrustBundle = {
           apiVersion: `${names.group("certificates")}/v1beta1`,
@@ -59,18 +61,29 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
             trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
           },
         };
-        if (existing === undefined) await ignoring([409], writer.create(bundle));
-        else if (!isSame(existing, bundle, retiredKey)) await writer.update(bundle);
+        if (existing === undefined) {
+          await ignoring([409], writer.create(bundle));
+          return "published the signer's CA in a new bundle";
+        }
+        if (isSame(existing, bundle, retiredKey)) return "nothing to do: the bundle is current";
+        await writer.update(bundle);
+        return "updated the bundle";
       });
+      const known = new Set<string>();
+      const addNewSigners = (): void => {
+        for (const signerName of options.signerNames()) {
+          if (!known.has(signerName)) queue.add(signerName);
+          known.add(signerName);
+        }
+      };
       const add = ({ spec }: ClusterTrustBundle): void => {
-        if (spec.signerName !== undefined && options.signerNames.includes(spec.signerName)) queue.add(spec.signerName);
+        if (spec.signerName !== undefined && options.signerNames().includes(spec.signerName))
+          queue.add(spec.signerName);
       };
       bundles.addHandler({ onUpdate: add, onDelete: add });
       return {
         queue,
-        onSynced() {
-          for (const signerName of options.signerNames) queue.add(signerName);
-        },
+        onSynced: addNewSigners,
       };
     },
   };

@@ -4,6 +4,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesOfOthers } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
@@ -36,13 +37,13 @@ export const approvalWarnings = (question: RequestToApprove): string[] => [
 function identityWarnings({ names, spec, request }: RequestToApprove): string[] {
   const { commonName, organizations } = request.subject;
   const { username = "", groups = [], signerName } = spec;
-  const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
-  const isOfNode = signerName === apiserverClientNodeAgent || signerName === nodeAgentServing;
+  const signer = findWellKnownSigner(names, signerName);
+  const isOfNode = signer?.certifies === "node";
   const warnings: string[] = [];
   if (organizations.includes(mastersGroup)) {
     warnings.push(`the organization ${mastersGroup} may do everything, and no policy can take that back`);
   }
-  if (commonName !== username && (isOfNode || signerName === apiserverClient)) {
+  if (commonName !== username && signer !== undefined) {
     warnings.push(`the subject ${quoted(commonName)} is not the requester ${quoted(username)}`);
   }
   for (const organization of organizations) {

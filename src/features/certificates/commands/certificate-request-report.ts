@@ -6,7 +6,7 @@ import { oids } from "../../../pki/object-identifiers.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { wellKnownSigners } from "../signers/signers.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
 import type { RequestSurroundings } from "./approval-warnings.ts";
 
@@ -44,7 +44,7 @@ export function reportOf(
   const { metadata, spec, status } = object;
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
   const request = parse(spec.request ?? "");
-  const signer = wellKnownSigners(names).find(({ name }) => name === signerName);
+  const signer = findWellKnownSigner(names, signerName);
   const broken = request instanceof PkiError ? [request.message] : (signer?.violations(request, usages) ?? []);
   return {
     name: metadata.name ?? "",

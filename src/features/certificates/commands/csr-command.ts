@@ -3,6 +3,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { RequestSurroundings } from "./approval-warnings.ts";
 import { reportOf, stateOf } from "./certificate-request-report.ts";
@@ -121,7 +122,8 @@ async function look(
   request: CertificateSigningRequest,
 ): Promise<CertificateRequestReport> {
   const { username = "", signerName } = request.spec;
-  const nodeName = signerName === names.signers.nodeAgentServing ? nodeNameOf(username) : undefined;
+  const { holdsNodeNames = false } = findWellKnownSigner(names, signerName) ?? {};
+  const nodeName = holdsNodeNames ? nodeNameOf(username) : undefined;
   const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
     try {
       const node = await client.resource(nodeResource(names)).find(name);

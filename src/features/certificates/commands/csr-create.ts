@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
+import { apiserverClient } from "../signers/apiserver-client.ts";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
@@ -86,7 +87,7 @@ export const createRequest = (): Command =>
         metadata: { name },
         spec: {
           request: Buffer.from(pem, "utf8").toString("base64"),
-          signerName: flags.signer ?? names.signers.apiserverClient,
+          signerName: flags.signer ?? apiserverClient.nameIn(names),
           usages: usagesOf(flags),
           ...(expirationSeconds !== undefined && { expirationSeconds }),
         },

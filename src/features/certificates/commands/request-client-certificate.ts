@@ -5,6 +5,7 @@ import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
+import { apiserverClient } from "../signers/apiserver-client.ts";
 
 export interface ClientIdentity {
   readonly user: string;
@@ -34,7 +35,7 @@ export async function requestClientCertificate(
     metadata: { name },
     spec: {
       request: Buffer.from(pem, "utf8").toString("base64"),
-      signerName: names.signers.apiserverClient,
+      signerName: apiserverClient.nameIn(names),
       expirationSeconds,
       usages: ["digital signature", "client auth"],
     },

@@ -29,14 +29,18 @@ export const certificateInventory: Controller = {
     };
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined) return;
+      if (request === undefined) return "nothing to do: the request is gone";
       const certificate = leafOf(request);
       if (certificate === "unreadable") {
         log.info({ controller: this.name, request: name }, "the certificate cannot be read and is not recorded");
-      } else if (certificate !== undefined && !(await isRecorded(certificate, request.metadata.uid ?? ""))) {
-        const recordName = foreignRecordName(certificate);
-        await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+        return "nothing to do: the certificate cannot be read";
       }
+      if (certificate === undefined) return "nothing to do: the request has no certificate";
+      if (await isRecorded(certificate, request.metadata.uid ?? ""))
+        return "nothing to do: the certificate is recorded";
+      const recordName = foreignRecordName(certificate);
+      await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+      return "recorded the certificate";
     });
     const add = ({ metadata, status }: CertificateSigningRequest): void => {
       if (status.certificate) queue.add(metadata.name ?? "");

@@ -26,6 +26,7 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
           const { name = "", uid = "" } = metadata;
           await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
         }
+        return `removed ${outlived.length} records of certificates that ended long ago`;
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

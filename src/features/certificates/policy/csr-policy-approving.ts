@@ -6,6 +6,7 @@ import type { Node } from "../../nodes/index.ts";
 import type { ApprovalPolicy } from "./approval-policy.ts";
 import { approvalCondition, decideApproval, isDecidedByPolicy } from "./decide-approval.ts";
 import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "./decide-approval.ts";
+import type { SignerLifetime } from "../signers/configured-signer.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
@@ -22,8 +23,8 @@ export interface CsrPolicyApprovingOptions {
   readonly policy: () => ApprovalPolicy;
   /** The API server's own names, which no policy approves. Throws while they are not known. */
   readonly serverNames: () => ServerNames;
-  /** The longest validity that the signers give, in seconds. */
-  readonly maximumLifetimeSeconds: number;
+  /** How long a signer's certificates live. */
+  readonly lifetimeOf: (signerName: string) => SignerLifetime;
   /** How often a request that no rule is about is looked at again, in milliseconds: the policy may have changed. */
   readonly intervalMilliseconds: number;
 }
@@ -39,17 +40,23 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
 
       const queue = controllerQueue(this.name, context, async (name) => {
         const request = requests.get(name);
-        if (request === undefined || certificateRequestState(request) !== "pending") return;
+        if (request === undefined) return "nothing to do: the request is gone";
+        const state = certificateRequestState(request);
+        if (state !== "pending") return `nothing to do: the request is ${state}`;
         const decision = await decide(request);
-        if (decision.type === "undecided") return queue.addAfter(name, options.intervalMilliseconds);
+        if (decision.type === "undecided") {
+          queue.addAfter(name, options.intervalMilliseconds);
+          return "waits: no rule of the approval policy decides on it";
+        }
         const decided = withCondition(request, approvalCondition(decision), clock.now());
         await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
+        return `${decision.type} by the rule ${decision.rule} of the approval policy`;
       });
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
         const policy = options.policy();
         if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
-        const question = questionOf(request, options.maximumLifetimeSeconds);
+        const question = questionOf(request, options.lifetimeOf(request.spec.signerName));
         if (question === undefined) return { type: "undecided" };
         const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));
         const surroundings = { names, serverNames: options.serverNames(), findNode: known };
@@ -78,14 +85,14 @@ export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity
   groups: spec.groups ?? [],
 });
 
-function questionOf(request: CertificateSigningRequest, maximumLifetimeSeconds: number): ApprovalQuestion | undefined {
-  const { request: base64, usages = [], expirationSeconds } = request.spec;
+function questionOf(request: CertificateSigningRequest, lifetime: SignerLifetime): ApprovalQuestion | undefined {
+  const { request: base64, usages = [], expirationSeconds = lifetime.defaultSeconds } = request.spec;
   try {
     return {
       ...identityOf(request),
       usages,
       request: parseCertificateRequestPem(Buffer.from(base64 ?? "", "base64")),
-      lifetimeSeconds: lifetimeSeconds(expirationSeconds, maximumLifetimeSeconds),
+      lifetimeSeconds: lifetimeSeconds(expirationSeconds, lifetime.maximumSeconds),
     };
   } catch (error) {
     if (error instanceof PkiError) return undefined;

@@ -9,6 +9,7 @@ import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approv
 import { matchesAny } from "./name-pattern.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { subjectFaults } from "../signers/subject-requirements.ts";
 
 /** Which signer a stored request is for, and who asked. */
@@ -130,7 +131,7 @@ function otherFaults(require: RequestRequirements, question: ApprovalQuestion, n
     faults.push({ field, message });
   }
   // Nothing ends a certificate before its time, not even the removal of the account.
-  if (isOfAccount(question) && question.signerName === names.signers.apiserverClient) {
+  if (isOfAccount(question) && findWellKnownSigner(names, question.signerName)?.certifies === "user") {
     if (lifetimeSeconds > longestForAccountSeconds) {
       const message = `${lifetimeSeconds} seconds are more than ${longestForAccountSeconds} for a service account`;
       faults.push({ field, message });

@@ -1,5 +1,4 @@
 import { parse } from "yaml";
-import { parseIpRange, type IpRange } from "../../../pki/ip-address.ts";
 import {
   defaultKeys,
   defaultMaximumLifetimeSeconds,
@@ -7,7 +6,8 @@ import {
   type ApprovalRule,
   type KeyRequirement,
 } from "./approval-policy.ts";
-import { namePattern, type NamePattern } from "./name-pattern.ts";
+import { Fields } from "./fields.ts";
+import type { Place } from "./fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
 
 export type ParsedPolicy =
@@ -40,11 +40,6 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
   return faults.length > 0 ? { isValid: false, faults } : { isValid: true, policy: { rules } };
 }
 
-interface Place {
-  readonly path: string;
-  readonly faults: string[];
-}
-
 function parseRule(value: unknown, place: Place): ApprovalRule {
   const rule = new Fields(value, place);
   const name = rule.text("name") ?? "";
@@ -56,8 +51,8 @@ function parseRule(value: unknown, place: Place): ApprovalRule {
   const match = rule.fields("match");
   const signers = match.texts("signers");
   if (signers === undefined || signers.length === 0) match.fault("signers", "at least one signer is required");
-  const users = match.patterns("users", "");
-  const groups = match.patterns("groups", "");
+  const users = match.patterns("users", { separator: "" });
+  const groups = match.patterns("groups", { separator: "" });
   match.refuseOthers();
   if (action === "deny" && rule.has("require")) rule.fault("require", "makes no sense in a rule that denies");
   const require = parseRequirements(rule.fields("require"));
@@ -75,12 +70,12 @@ function parseRequirements(fields: Fields): ApprovalRule["require"] {
   const unrecognized = certificateUsagesOf(usages ?? []).unrecognized;
   if (unrecognized.length > 0) fields.fault("usages", `unknown: ${unrecognized.join(", ")}`);
   const requirements = {
-    commonNames: fields.patterns("commonNames", ""),
-    organizations: fields.patterns("organizations", ""),
-    dnsNames: fields.patterns("dnsNames", "."),
+    commonNames: fields.patterns("commonNames", { separator: "" }),
+    organizations: fields.patterns("organizations", { separator: "" }),
+    dnsNames: fields.patterns("dnsNames", { separator: "." }),
     ipRanges: fields.list("ipRanges", (value, path) => fields.ipRange(value, path)),
-    emailAddresses: fields.patterns("emailAddresses", "@"),
-    uris: fields.patterns("uris", "/"),
+    emailAddresses: fields.patterns("emailAddresses", { separator: "@" }),
+    uris: fields.patterns("uris", { separator: "/" }),
     namesBelongToNode: fields.flag("namesBelongToNode"),
     usages,
     keys: fields.list("keys", (value, path) => parseKey(value, { path, faults: fields.faults })) ?? defaultKeys,
@@ -105,102 +100,4 @@ function parseKey(value: unknown, place: Place): KeyRequirement {
   if (known === undefined) key.fault("type", 'must be "RSA", "ECDSA" or "Ed25519"');
   const { type: keyType, minimumBits: defaultBits } = known ?? { type: "RSA", minimumBits: 2048 };
   return { type: keyType, minimumBits: minimumBits ?? defaultBits };
-}
-
-/** The fields of one mapping; each is asked for by its type, and what was not asked for is a fault. */
-class Fields {
-  readonly faults: string[];
-  readonly #path: string;
-  readonly #values: ReadonlyMap<string, unknown>;
-  readonly #known = new Set<string>();
-
-  constructor(value: unknown, { path, faults }: Place) {
-    this.#path = path;
-    this.faults = faults;
-    const isMapping = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (!isMapping && value !== undefined) faults.push(`${path || "the policy"}: must be a mapping`);
-    this.#values = new Map(isMapping ? Object.entries(value) : []);
-  }
-
-  has(name: string): boolean {
-    return this.#values.has(name);
-  }
-
-  fault(name: string, message: string): void {
-    this.faults.push(`${this.#pathOf(name)}: ${message}`);
-  }
-
-  fields(name: string): Fields {
-    return new Fields(this.#take(name), { path: this.#pathOf(name), faults: this.faults });
-  }
-
-  text(name: string): string | undefined {
-    const value = this.#take(name);
-    if (value === undefined || typeof value === "string") return value;
-    this.fault(name, "must be a string");
-    return undefined;
-  }
-
-  flag(name: string): boolean {
-    const value = this.#take(name);
-    if (value !== undefined && typeof value !== "boolean") this.fault(name, "must be true or false");
-    return value === true;
-  }
-
-  positiveInteger(name: string): number | undefined {
-    const value = this.#take(name);
-    if (value === undefined) return undefined;
-    if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
-    this.fault(name, "must be a positive whole number");
-    return undefined;
-  }
-
-  list<T>(name: string, parseOne: (value: unknown, path: string) => T | undefined): T[] | undefined {
-    const value = this.#take(name);
-    if (value === undefined) return undefined;
-    if (!Array.isArray(value)) {
-      this.fault(name, "must be a list");
-      return undefined;
-    }
-    return value
-      .map((one: unknown, index) => parseOne(one, `${this.#pathOf(name)}[${index}]`))
-      .filter((one) => one !== undefined);
-  }
-
-  texts(name: string): string[] | undefined {
-    return this.list(name, (value, path) => {
-      if (typeof value === "string" && value !== "") return value;
-      this.faults.push(`${path}: must be a string that is not empty`);
-      return undefined;
-    });
-  }
-
-  patterns(name: string, separator: "." | "/" | "@" | ""): NamePattern[] | undefined {
-    return this.list(name, (value, path) => {
-      const text = separator === "." && typeof value === "string" ? value.toLowerCase() : value;
-      const pattern = typeof text === "string" ? namePattern(text, separator) : { fault: "must be a string" };
-      if (!("fault" in pattern)) return pattern;
-      this.faults.push(`${path}: ${pattern.fault}`);
-      return undefined;
-    });
-  }
-
-  ipRange(value: unknown, path: string): IpRange | undefined {
-    const range = typeof value === "string" ? parseIpRange(value) : undefined;
-    if (range === undefined) this.faults.push(`${path}: must be an IP address or a range such as 10.0.0.0/8`);
-    return range;
-  }
-
-  refuseOthers(): void {
-    for (const name of this.#values.keys()) if (!this.#known.has(name)) this.fault(name, "unknown field");
-  }
-
-  #take(name: string): unknown {
-    this.#known.add(name);
-    return this.#values.get(name);
-  }
-
-  #pathOf(name: string): string {
-    return this.#path === "" ? name : `${this.#path}.${name}`;
-  }
 }

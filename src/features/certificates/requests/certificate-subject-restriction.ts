@@ -4,6 +4,7 @@ import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
 
 /**
@@ -16,7 +17,7 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
     const { operation, object } = attributes;
     if (operation !== "CREATE" || object === undefined || !isOnSigningRequest(attributes, names)) return;
     const { signerName, request = "" } = asSigningRequest(object).spec;
-    if (signerName !== names.signers.apiserverClient) return;
+    if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
     try {
       const { subject } = parseCertificateRequestPem(Buffer.from(request, "base64"));
       if (!subject.organizations.includes(mastersGroup)) return;

@@ -4,6 +4,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { nodeClientSubresources } from "../signers/is-node-client.ts";
 import type { NodeClientSubresource } from "../signers/is-node-client.ts";
+import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
@@ -36,18 +37,24 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
     const requests = informers.of(certificateSigningRequestResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined || certificateRequestState(request) !== "pending" || isLeftToPolicy(request)) return;
-      for (const subresource of possibleApprovals(request, context)) {
+      if (request === undefined) return "nothing to do: the request is gone";
+      const state = certificateRequestState(request);
+      if (state !== "pending") return `nothing to do: the request is ${state}`;
+      if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on it";
+      const subresources = possibleApprovals(request, context);
+      if (subresources.length === 0) return "waits for a person: it is not the request of a node for itself";
+      for (const subresource of subresources) {
         if (!(await mayCreate(subresource, request, context))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
         const approved = withCondition(request, condition, clock.now());
         await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
-        return;
+        return `approved: the requester may create certificatesigningrequests/${subresource}`;
       }
+      return `waits for a person: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
     });
     const add = (request: CertificateSigningRequest): void => {
       // Other signers' requests are not even parsed.
-      if (request.spec.signerName !== names.signers.apiserverClientNodeAgent) return;
+      if (findWellKnownSigner(names, request.spec.signerName)?.isApprovedAutomatically !== true) return;
       if (certificateRequestState(request) === "pending") queue.add(request.metadata.name ?? "");
     };
     requests.addHandler({ onAdd: add, onUpdate: add });

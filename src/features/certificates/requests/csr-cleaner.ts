@@ -53,11 +53,15 @@ export const csrCleaner: Controller = {
     const requests = informers.of(certificateSigningRequestResource(names));
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
-      if (request === undefined) return;
+      if (request === undefined) return "nothing to do: the request is gone";
       const wait = removalTime(request) - clock.now();
-      if (wait > 0) return queue.addAfter(name, Math.min(wait, hourMilliseconds));
+      if (wait > 0) {
+        queue.addAfter(name, Math.min(wait, hourMilliseconds));
+        return `waits: its time comes in ${Math.ceil(wait / 1000)} s`;
+      }
       const { uid = "" } = request.metadata;
       await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
+      return "removed the request: its time has come";
     });
     const add = ({ metadata }: CertificateSigningRequest): void => queue.add(metadata.name ?? "");
     requests.addHandler({ onAdd: add, onUpdate: add });

@@ -23,18 +23,47 @@ export interface NameSurroundings {
   readonly serverNames: ServerNames;
 }
 
-/**
- * Which subject alternative names break a rule's requirements. A name must be one before any pattern looks at it: what one
- * program takes for the end of a name, another reads on.
- */
+/** Which subject alternative names break a rule's requirements. */
 export function alternativeNameFaults(
   require: RequestRequirements,
   { request }: ApprovalQuestion,
   { node, isNode, serverNames }: NameSurroundings,
 ): FailedRequirement[] {
-  const { dnsNames, ipAddresses, emailAddresses, uris } = request.subjectAltNames;
   const owner = require.namesBelongToNode ? node() : undefined;
   const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
+  // A rule about nodes without patterns takes the name of the Node, and none of those that the node says it has.
+  const isNodesOwn = (name: string): boolean => owner !== undefined && (name === owner.name || !ownNames.has(name));
+  const isOfAnotherNode = (text: string): boolean => {
+    const name = text.toLowerCase();
+    return ownNames.has(name) && name !== owner?.name && isNode(name);
+  };
+  const faults: FailedRequirement[] = [
+    ...namePatternFaults(require, request.subjectAltNames, isNodesOwn),
+    ...request.subjectAltNames.dnsNames.filter(isOfAnotherNode).map((name) => ({
+      field: "namesBelongToNode" as const,
+      message: `${JSON.stringify(name)} is the name of another node`,
+    })),
+    ...namesOfTheServer(request.subjectAltNames, serverNames).map((name) => ({
+      field: "serverNames" as const,
+      message: `${JSON.stringify(name)} is a name of the API server: no policy can approve it`,
+    })),
+  ];
+  // What is no name of the node at all is told here, once.
+  return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
+}
+
+/** Which subject alternative names are allowed. Left out: none of that type. */
+export type NamePatterns = Pick<RequestRequirements, "dnsNames" | "ipRanges" | "emailAddresses" | "uris">;
+
+/**
+ * Which names no pattern allows. A name must be one before any pattern looks at it: what one program takes for the end of a
+ * name, another reads on. `isAllowedWithoutPatterns` decides about DNS names (in lower case) where there are no patterns.
+ */
+export function namePatternFaults(
+  allowed: NamePatterns,
+  { dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltNames,
+  isAllowedWithoutPatterns: (dnsName: string) => boolean = () => false,
+): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   const refuse = (field: FailedRequirement["field"], name: string, why = "is not allowed"): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
@@ -42,35 +71,25 @@ export function alternativeNameFaults(
   for (const text of dnsNames) {
     const name = text.toLowerCase();
     const fault = dnsNameFault(name, { allowsWildcard: false });
-    // A rule about nodes without patterns takes the name of the Node, and none of those that the node says it has.
     const isAllowed =
-      require.dnsNames === undefined
-        ? owner !== undefined && (name === owner.name || !ownNames.has(name))
-        : matchesAny(require.dnsNames, name);
+      allowed.dnsNames === undefined ? isAllowedWithoutPatterns(name) : matchesAny(allowed.dnsNames, name);
     if (fault !== undefined) refuse("dnsNames", text, `is no DNS name: it ${fault}`);
     else if (!isAllowed) refuse("dnsNames", text);
-    else if (ownNames.has(name) && name !== owner?.name && isNode(name)) {
-      refuse("namesBelongToNode", text, "is the name of another node");
-    }
   }
   for (const text of ipAddresses) {
     const address = parseIpAddress(text);
-    const isAllowed = address !== undefined && require.ipRanges?.some((range) => isInIpRange(address, range)) === true;
+    const isAllowed = address !== undefined && allowed.ipRanges?.some((range) => isInIpRange(address, range)) === true;
     if (!isAllowed) refuse("ipRanges", text);
   }
   for (const address of emailAddresses) {
     if (!isPlainMailbox(address)) refuse("emailAddresses", address, "is no plain mail address");
-    else if (!matchesAny(require.emailAddresses ?? [], address)) refuse("emailAddresses", address);
+    else if (!matchesAny(allowed.emailAddresses ?? [], address)) refuse("emailAddresses", address);
   }
   for (const uri of uris) {
     if (!isPlainUri(uri)) refuse("uris", uri, "is no plain URI");
-    else if (!matchesAny(require.uris ?? [], uri)) refuse("uris", uri);
+    else if (!matchesAny(allowed.uris ?? [], uri)) refuse("uris", uri);
   }
-  for (const name of namesOfTheServer(request.subjectAltNames, serverNames)) {
-    refuse("serverNames", name, "is a name of the API server: no policy can approve it");
-  }
-  // What is no name of the node at all is told here, once.
-  return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
+  return faults;
 }
 
 function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): FailedRequirement[] {

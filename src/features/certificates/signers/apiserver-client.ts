@@ -1,15 +1,19 @@
-import type { Names } from "../../../machinery/api/names.ts";
-import type { Signer } from "./signer.ts";
+import type { WellKnownSigner } from "./signer.ts";
 
 const allowedUsages = new Set(["digital signature", "key encipherment", "client auth"]);
 
 /** Client certificates for the API server. Who may be named is for the approver to judge. */
-export const apiserverClient = (names: Names): Signer => ({
-  name: names.signers.apiserverClient,
+export const apiserverClient = {
+  word: "apiserver-client",
+  nameIn: ({ signers }) => signers.apiserverClient,
+  certifies: "user",
+  isClientAuthenticating: true,
+  holdsNodeNames: false,
+  isApprovedAutomatically: false,
   violations: (_request, usages) => [
     ...usages
       .filter((usage) => !allowedUsages.has(usage))
       .map((usage) => `invalid usage for client certificate: ${usage}`),
     ...(usages.includes("client auth") ? [] : ["missing required usage for client certificate: client auth"]),
   ],
-});
+} as const satisfies WellKnownSigner;

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { nodeClientViolations } from "./apiserver-client-node-agent.ts";
+import { findWellKnownSigner } from "./well-known-signers.ts";
 
 /** The subresources of certificatesigningrequests whose `create` allows the automatic approval of a node's request. */
 export type NodeClientSubresource = "selfnodeclient" | "nodeclient";
@@ -19,7 +19,7 @@ export interface NodeClientQuestion {
  */
 export function nodeClientSubresources(names: Names, question: NodeClientQuestion): NodeClientSubresource[] {
   const { signerName, username, usages, request } = question;
-  if (signerName !== names.signers.apiserverClientNodeAgent) return [];
-  if (nodeClientViolations(request, usages).length > 0) return [];
+  const signer = findWellKnownSigner(names, signerName);
+  if (signer?.isApprovedAutomatically !== true || signer.violations(request, usages).length > 0) return [];
   return username === request.subject.commonName ? ["selfnodeclient", "nodeclient"] : ["nodeclient"];
 }

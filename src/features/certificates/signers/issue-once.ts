@@ -6,6 +6,7 @@ import { encodeSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import type { SignerLifetime } from "./configured-signer.ts";
 import { issueCertificate } from "./issue.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
@@ -19,8 +20,7 @@ export interface IssueOnceOptions {
   /** What `stored` holds, parsed. */
   readonly request: CertificateRequest;
   readonly authority: SigningAuthority;
-  /** `--cluster-signing-duration`, in seconds. */
-  readonly maximumLifetimeSeconds: number;
+  readonly lifetime: SignerLifetime;
 }
 
 export type IssuedOnce =
@@ -39,13 +39,14 @@ export type IssuedOnce =
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
   const { client, clock, names } = context;
-  const { records, stored, request, authority, maximumLifetimeSeconds } = options;
+  const { records, stored, request, authority, lifetime } = options;
   const { uid = "" } = stored.metadata;
   const recordName = signedRecordName(uid);
   const known = records.get(recordName);
   if (known !== undefined) return handedOut(known, { uid, request, now: clock.now() });
 
-  const { expirationSeconds, usages = [] } = stored.spec;
+  const { expirationSeconds = lifetime.defaultSeconds, usages = [] } = stored.spec;
+  const { maximumSeconds: maximumLifetimeSeconds } = lifetime;
   const now = clock.now();
   const signed = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
   const pem = signed.pem + authority.chainPem;

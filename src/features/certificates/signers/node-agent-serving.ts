@@ -1,10 +1,14 @@
-import type { Names } from "../../../machinery/api/names.ts";
 import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
-import type { Signer } from "./signer.ts";
+import type { WellKnownSigner } from "./signer.ts";
 
 /** Serving certificates of node agents. That the names are the node's own is for the approver to judge. */
-export const nodeAgentServing = (names: Names): Signer => ({
-  name: names.signers.nodeAgentServing,
+export const nodeAgentServing = {
+  word: "nodeagent-serving",
+  nameIn: ({ signers }) => signers.nodeAgentServing,
+  certifies: "node",
+  isClientAuthenticating: false,
+  holdsNodeNames: true,
+  isApprovedAutomatically: false,
   violations: (request, usages) => {
     const { dnsNames, emailAddresses, ipAddresses, uris } = request.subjectAltNames;
     const violations = nodeSubjectViolations(request);
@@ -13,4 +17,4 @@ export const nodeAgentServing = (names: Names): Signer => ({
     if (uris.length > 0) violations.push("URI subjectAltNames are not allowed");
     return [...violations, ...nodeUsageViolations(usages, "server auth")];
   },
-});
+} as const satisfies WellKnownSigner;

@@ -35,7 +35,7 @@ export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions)
 }
 
 /** Whether the server's clients believe what a CA signs: it signed the server's certificate, or is one that they trust. */
-export function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
+function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
   return [certificate, ...anchors].some((authority) =>
     server.certificates.some(
       (one) => one.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(one, authority),
@@ -46,6 +46,12 @@ export function isBelievedByClients({ certificate, anchors }: SigningAuthority, 
 const isIssuedBy = ({ rawIssuer, authorityKeyId }: Certificate, { rawSubject, subjectKeyId }: Certificate): boolean =>
   rawIssuer.equals(rawSubject) &&
   (subjectKeyId === undefined || authorityKeyId === undefined || authorityKeyId.equals(subjectKeyId));
+
+/** Whether who believes one of `anchors` believes what a CA signs: it is one of them, or one of them signed it. */
+export const isBelievedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
+  path.some((authority) =>
+    anchors.some((anchor) => anchor.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(authority, anchor)),
+  );
 
 /**
  * Why a CA must not sign names for a server, one sentence each, whoever approved: its certificates would be taken for the API

@@ -1,6 +1,8 @@
 import type { Names } from "../../../machinery/api/names.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { RequestRequirements } from "../policy/approval-policy.ts";
 import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
 
@@ -13,9 +15,8 @@ export function subjectFaults(
   { request, username, groups, signerName }: ApprovalQuestion,
   names: Names,
 ): FailedRequirement[] {
-  const { commonName, organizations, relativeNames } = request.subject;
-  const attributes = relativeNames.flat();
-  const mayBeReserved = isNodeSigner(names, signerName);
+  const { commonName, organizations } = request.subject;
+  const mayBeReserved = findWellKnownSigner(names, signerName)?.certifies === "node";
   const faults: FailedRequirement[] = [];
   const refuse = (field: "commonNames" | "organizations", name: string, why: string): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
@@ -35,6 +36,13 @@ export function subjectFaults(
     if (isReserved(commonName)) refuse("commonNames", commonName, reserved);
     for (const one of organizations.filter(isReserved)) refuse("organizations", one, reserved);
   }
+  return [...faults, ...unusualSubjectFaults(request.subject)];
+}
+
+/** What a subject holds besides one common name and organizations: readers differ in what they make of it. */
+export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subject"]): FailedRequirement[] {
+  const attributes = relativeNames.flat();
+  const faults: FailedRequirement[] = [];
   if (attributes.some(({ type }) => type !== commonNameType && type !== organizationType)) {
     faults.push({ field: "subject", message: "only a common name and organizations are allowed" });
   }
@@ -45,15 +53,12 @@ export function subjectFaults(
   return faults;
 }
 
-export const isNodeSigner = ({ signers }: Names, signerName: string): boolean =>
-  signerName === signers.apiserverClientNodeAgent || signerName === signers.nodeAgentServing;
-
 /** Users and groups of the system itself: nodes, accounts, components, administrators. */
-const isReserved = (name: string): boolean => /^\s*system:/i.test(name);
+export const isReserved = (name: string): boolean => /^\s*system:/i.test(name);
 
 /**
  * A wildcard stands for visible ASCII characters only. Blanks, control characters and letters that look like others are taken
  * where the policy spells them out, and nowhere else.
  */
-const isAllowed = (patterns: readonly NamePattern[], name: string): boolean =>
+export const isAllowed = (patterns: readonly NamePattern[], name: string): boolean =>
   /^[\x21-\x7e]*$/.test(name) ? matchesAny(patterns, name) : patterns.some(({ source }) => source === name);

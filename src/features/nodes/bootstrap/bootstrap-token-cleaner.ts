@@ -25,11 +25,16 @@ export const bootstrapTokenCleaner: Controller = {
     const queue = controllerQueue(this.name, context, async (key) => {
       const secret = secrets.get(key);
       const end = secret && bootstrapTokenEnd(secret);
-      if (secret === undefined || end === undefined) return;
+      if (secret === undefined) return "nothing to do: the token is gone";
+      if (end === undefined) return "nothing to do: the token never expires";
       const wait = end - clock.now();
-      if (wait > 0) return queue.addAfter(key, Math.min(wait, longestWaitMilliseconds));
+      if (wait > 0) {
+        queue.addAfter(key, Math.min(wait, longestWaitMilliseconds));
+        return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
+      }
       const { name = "", uid = "" } = secret.metadata;
       await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
+      return "removed the token: it has expired";
     });
     const add = ({ metadata, type }: Secret): void => {
       if (type === tokenType && metadata.namespace === namespace) queue.add(`${namespace}/${metadata.name}`);

@@ -6,9 +6,8 @@ import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
 import { decodeBody, decodeWith, readBody } from "./request-object.ts";
-import { requestCaller } from "./request-caller.ts";
-import { requestManager } from "./request-manager.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import { requestCaller, requestManager } from "./request-caller.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /**
  * A review contains a token, or a user with groups and extra fields. The headers for these are less than half as large.

@@ -15,7 +15,7 @@ import { negotiate } from "../negotiation.ts";
 import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 import { requestCaller } from "./request-caller.ts";
 import { audited } from "./write-requests.ts";
 

@@ -6,7 +6,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
 import { representList } from "./represent-list.ts";
 import { representStored } from "./represent-object.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 import { watchResponse } from "./watch-response.ts";
 
 /** Whether clients may request a subresource, or the object itself, as a table. */

@@ -12,6 +12,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { listSchema } from "../../schema/meta-schemas.ts";
+import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
@@ -23,6 +24,7 @@ export function representList<T extends ApiObject>(
   list: ObjectList<T>,
   representation: Representation,
 ): HttpResponse {
+  currentTrace()?.begin("encode");
   const { request, status, mediaType } = representation;
   const { conversion, format, contentType } = mediaType;
   if (conversion === undefined) {

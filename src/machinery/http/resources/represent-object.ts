@@ -8,6 +8,7 @@ import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { textResponse } from "../response.ts";
@@ -24,6 +25,7 @@ export function representStored<T extends ApiObject>(
   stored: StoredObject<T>,
   representation: Representation,
 ): HttpResponse {
+  currentTrace()?.begin("encode");
   const { request, status, mediaType } = representation;
   const { conversion, format } = mediaType;
   if (conversion === undefined) {
@@ -60,11 +62,13 @@ export const representObject = <T extends { readonly kind: string; readonly apiV
   schema: ObjectSchema<T>,
   object: T,
   representation: Representation,
-): HttpResponse =>
-  representation.mediaType.format === "protobuf"
+): HttpResponse => {
+  currentTrace()?.begin("encode");
+  return representation.mediaType.format === "protobuf"
     ? {
         status: representation.status,
         headers: { "content-type": representation.mediaType.contentType },
         body: encodeEnvelope(schema, object),
       }
     : textResponse(object, representation);
+};

@@ -13,10 +13,11 @@ import { decodeValue } from "../../registry/decode-object.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
+import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
-import type { Warnings } from "./warnings.ts";
+import type { Warnings } from "../warnings.ts";
 
 /** The kind that a body must have. */
 export interface ExpectedKind {
@@ -34,7 +35,10 @@ export interface RequestBody {
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(request: HttpRequest, maximumBytes = Infinity): Promise<RequestBody> {
   const format = bodyFormat(request.headers);
+  const trace = currentTrace();
+  trace?.begin("read body");
   const bytes = await request.readBody();
+  trace?.begin("decode");
   if (bytes.length > maximumBytes) throw tooLarge(`Request entity too large: limit is ${maximumBytes}`);
   return { format, bytes };
 }

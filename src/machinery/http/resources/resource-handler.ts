@@ -3,7 +3,10 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import { systemSchedule } from "../../api/schedule.ts";
+import type { Schedule } from "../../api/schedule.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
@@ -11,9 +14,7 @@ import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
 import { getRequest, listRequest, watchRequest } from "./read-requests.ts";
-import { systemSchedule } from "../../api/schedule.ts";
-import type { Schedule } from "../../api/schedule.ts";
-import { Warnings } from "./warnings.ts";
+import { Warnings } from "../warnings.ts";
 import { createRequest, patchRequest, updateRequest } from "./write-requests.ts";
 
 export interface ResourceHandlerOptions {
@@ -26,18 +27,6 @@ export interface ResourceHandlerOptions {
   readonly clock?: Clock;
   /** The timers of watches. */
   readonly schedule?: Schedule;
-}
-
-/** An authorized request, with everything that is needed to answer it. */
-export interface ResourceRequest {
-  readonly request: HttpRequest;
-  readonly info: ResourceRequestInfo;
-  readonly user: UserInfo;
-  readonly warnings: Warnings;
-  readonly admission: readonly AdmissionRule[];
-  readonly authorize: Authorize;
-  readonly clock: Clock;
-  readonly schedule: Schedule;
 }
 
 export type HandleResource = (

@@ -1,6 +1,7 @@
 import { ApiError } from "../../api/api-error.ts";
 import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import type { Schedule } from "../../api/schedule.ts";
 import type { ListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
@@ -8,7 +9,6 @@ import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
 import { protobufMediaType } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
-import type { Schedule } from "../../api/schedule.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
 

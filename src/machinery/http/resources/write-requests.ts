@@ -11,6 +11,7 @@ import type { Changed } from "../../registry/update-object.ts";
 import { textOf } from "../../schema/go-utf8.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
+import { currentTrace } from "../../tracing/request-trace.ts";
 import { patchType } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -20,9 +21,8 @@ import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
-import { requestCaller } from "./request-caller.ts";
-import { requestManager } from "./request-manager.ts";
-import type { ResourceRequest } from "./resource-handler.ts";
+import { requestCaller, requestManager } from "./request-caller.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** POST: creates an object, or answers a create subresource. */
 export async function createRequest(
@@ -76,7 +76,10 @@ export async function patchRequest(
   const { request, info } = resourceRequest;
   const type = patchType(request.headers);
   const mediaType = negotiateObject(registry, resourceRequest);
+  const trace = currentTrace();
+  trace?.begin("read body");
   const bytes = await request.readBody();
+  trace?.begin("decode");
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const text = textOf(bytes);
   const { namespace, name, subresource } = info;

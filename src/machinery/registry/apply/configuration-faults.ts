@@ -3,6 +3,7 @@ import { maximumFaults } from "../../api/first-faults.ts";
 import { shortened } from "../../api/shown-value.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
+import { memberSchemaOf } from "../../schema/schema.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**
@@ -41,11 +42,9 @@ function* faultsOf(schema: Schema, value: unknown, path: string): Generator<Fiel
     yield typeFault(path, "map", value);
   } else {
     for (const [name, member] of Object.entries(value)) {
-      const memberPath = `${path}.${name}`;
-      if (schema.type === "map") yield* faultsOf(schema.values, member, memberPath);
-      else if (Object.hasOwn(schema.fields, name))
-        yield* faultsOf(schema.fields[name]?.schema ?? { type: "any" }, member, memberPath);
-      else yield fault(memberPath, "field not declared in schema");
+      const known = schema.type === "map" ? schema.values : memberSchemaOf(schema, name);
+      if (known === undefined) yield fault(`${path}.${name}`, "field not declared in schema");
+      else if (!isFitting(known, member)) yield* faultsOf(known, member, `${path}.${name}`);
     }
   }
 }
@@ -66,9 +65,18 @@ function* entryFaults(list: ArraySchema, entries: readonly unknown[], path: stri
         continue;
       }
     }
-    yield* faultsOf(list.items, entry, entryPath);
+    if (!isFitting(list.items, entry)) yield* faultsOf(list.items, entry, entryPath);
   }
 }
+
+/** Whether a value is a scalar as the schema wants it: nearly all are, and a generator for each would take most of the time. */
+const isFitting = (schema: Schema, value: unknown): boolean =>
+  typeof value !== "object" &&
+  schema.type !== "array" &&
+  schema.type !== "object" &&
+  schema.type !== "map" &&
+  schema.type !== "any" &&
+  expectedScalar(schema, value) === undefined;
 
 /** The expected type of a scalar. Undefined when the value has it. */
 function expectedScalar({ type }: ScalarSchema, value: unknown): string | undefined {

@@ -30,7 +30,7 @@ function nodeOf(isOwn: boolean, children: FieldSet): FieldSet | undefined {
 
 /** The same node, with its own path as a member. */
 export const withMember = (node: FieldSet | undefined): FieldSet =>
-  node === undefined ? {} : isMember(node) ? node : { [ownMark]: {}, ...node };
+  node === undefined ? emptySet : isMember(node) ? node : { [ownMark]: {}, ...node };
 
 export function union(left: FieldSet, right: FieldSet): FieldSet {
   if (isEmpty(left)) return right;
@@ -141,6 +141,7 @@ export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Ge
 
 /** The set with its elements sorted, as it is stored. */
 export function sorted(set: FieldSet): FieldSet {
+  if (isEmpty(set)) return set;
   const result: FieldSet = {};
   for (const element of Object.keys(set).sort()) result[element] = sorted(set[element] ?? {});
   return result;

@@ -1,7 +1,7 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
-import { emptySet, isEmpty, withMember } from "./field-set.ts";
+import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { isNamedField, shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
@@ -15,7 +15,7 @@ export const fieldsOf = (schema: Schema, object: unknown): FieldSet => appliedNo
 
 function appliedNode(schema: Schema | undefined, value: unknown): FieldSet | undefined {
   const shape = shapeOf(schema, value);
-  if (shape.type === "leaf") return {};
+  if (shape.type === "leaf") return emptySet;
   const node: FieldSet = {};
   if (shape.type === "entries") {
     for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
@@ -39,15 +39,20 @@ const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object
  */
 export function everyFieldOf(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
-  const node: FieldSet = {};
+  if (shape.type === "leaf") return emptySet;
+  // Itself from the beginning: adding that later copies all that is below.
+  const node = newMember();
+  let isBare = true;
   if (shape.type === "entries") {
     for (const [element, entries] of entriesByElement(shape.list, asList(value))) {
       node[element] = entries.length > 1 ? {} : everyFieldOf(shape.list.items, entries[0]);
+      isBare = false;
     }
-  } else if (shape.type === "members" && isJsonObject(value)) {
+  } else if (isJsonObject(value)) {
     for (const name in value) {
       node[fieldElement(name)] = everyFieldOf(memberSchemaOf(schema, name), value[name]);
+      isBare = false;
     }
   }
-  return withMember(isEmpty(node) ? undefined : node);
+  return isBare ? emptySet : node;
 }

@@ -28,7 +28,7 @@ const pointers = [
   `/${"a/".repeat(5000)}`,
 ];
 
-/** Operations at every pointer, and operations that are none. */
+/** Operations at every pointer, and invalid operations. */
 export const hostileJsonPatches: readonly unknown[] = [
   ...pointers.flatMap((path) => [
     [{ op: "add", path, value: {} }],

@@ -11,14 +11,17 @@ export interface HostileRequest {
 
 export interface HostileScene {
   send(request: HostileRequest): Promise<HttpResponse>;
-  /** Sends it and notes when the answer is neither a success nor a Status that says what is wrong with the request. */
+  /**
+   * Sends it, and records an answer that is neither a success nor a Status that explains what is wrong with the
+   * request.
+   */
   tryOut(request: HostileRequest): Promise<void>;
   /** What was noted since it was last asked, at most 10. */
   takeFaults(): string[];
   stop(): Promise<void>;
 }
 
-/** A whole server that is asked without a connection in between, with the namespace `hostile`. */
+/** A complete server that is called without a connection, with the namespace `hostile`. */
 export async function hostileScene(): Promise<HostileScene> {
   const server = await startTestServer();
   const send = async ({ method, target, body = "", headers = {} }: HostileRequest): Promise<HttpResponse> => {
@@ -62,7 +65,7 @@ function isStatus(text: string): boolean {
   }
 }
 
-/** The text of an answer; of a watch, nothing: it is ended at once. */
+/** The text of an answer. Empty for a watch, which is ended immediately. */
 function shown({ body }: HttpResponse): string {
   if (typeof body === "string" || Buffer.isBuffer(body)) return String(body);
   body.start({ write: () => {}, bufferedBytes: () => 0, end: () => {} })();

@@ -50,7 +50,7 @@ export function* pathsOfValue(value: unknown): Generator<readonly string[]> {
   }
 }
 
-/** A deep copy of a JSON value with another value at the path; what is on the way is made. */
+/** A deep copy of a JSON value with another value at the path. Missing parents are created. */
 export function withValueAt(value: unknown, path: readonly string[], replacement: unknown): unknown {
   const [first, ...rest] = path;
   if (first === undefined) return replacement;

@@ -10,7 +10,7 @@ import type { HostileRequest } from "./hostile-scene.ts";
 import { withValueAt } from "./hostile-values.ts";
 import { sampleObject, sampleReviews } from "./sample-objects.ts";
 
-/** A request with a body as large as it may be, made of the smallest possible parts. */
+/** A request with a body of the maximum size, made of the smallest possible parts. */
 export interface LargeRequest extends HostileRequest {
   /** What it tries: kind, subresource, place, content and format. */
   readonly label: string;
@@ -154,7 +154,7 @@ function* requestsForKind(
   const collection = collectionOf(definition);
   const object = `${collection}/sample`;
   const targets = [object, ...Object.keys(subresources).map((name) => `${object}/${name}`)];
-  // All kinds have the same metadata: one of them has every place there tried.
+  // All kinds have the same metadata, so only one of them tries every place in it.
   const places = [...placesOf(schema, 8)].filter(
     ({ path }) => path[0] !== "metadata" || kind === "ConfigMap" || kind === "Role",
   );
@@ -194,7 +194,7 @@ function* requestsForKind(
         ]),
       };
       const small = withValueAt(sampleObject(definition, "other"), path, make(Math.min(bytes, yamlBytes)));
-      // The comment keeps it from being read as the JSON that it is.
+      // The comment prevents that it is parsed as JSON.
       const yaml = `# yaml\n${JSON.stringify(small)}`;
       yield { label: `${label}, yaml`, ...post, headers: { "content-type": "application/yaml" }, body: yaml };
       const protobuf = protobufOf(schema, created);

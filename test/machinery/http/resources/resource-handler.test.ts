@@ -233,7 +233,7 @@ describe("a watch", () => {
       bufferedBytes: () => reader.buffered,
       end: () => (reader.isEnded = true),
     });
-    // The state at the start is told a few turns later.
+    // The initial state arrives a few event loop turns later.
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
     return reader;
   }

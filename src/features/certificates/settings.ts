@@ -1,0 +1,90 @@
+import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
+import { wellKnownSigners } from "./signers/well-known-signers.ts";
+import type { SignerWord } from "./signers/well-known-signers.ts";
+import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
+
+interface FileFlag {
+  readonly type: "file";
+  readonly help: string;
+}
+
+type SignerFlags = Readonly<Record<`cluster-signing-${SignerWord}-${"cert" | "key"}-file`, FileFlag>>;
+
+/** `signer-name` of `example.com/signer-name`. */
+const pathOf = (signerName: string): string => signerName.slice(signerName.indexOf("/") + 1);
+
+const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (readonly [string, FileFlag])[] => {
+  const [name, upstreamName] = [platformNames, kubernetesNames].map((names) => pathOf(signer.nameIn(names)));
+  const help = `The same for the signer ${name} (${upstreamName}) alone.`;
+  return [
+    [`cluster-signing-${signer.word}-cert-file`, { type: "file", help }],
+    [`cluster-signing-${signer.word}-key-file`, { type: "file", help: "PEM private key of that CA." }],
+  ];
+};
+
+// `fromEntries` forgets which keys there are: two of each word.
+const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
+
+/** Of `signet serve`, and of `signet controllers`. */
+export const certificateFlags = {
+  "cluster-signing-duration": {
+    type: "duration",
+    default: "8760h",
+    help: "The longest validity of a signed certificate.",
+  },
+  "cluster-signing-cert-file": {
+    type: "file",
+    help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory. Read again when it changes.",
+  },
+  "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
+  ...signerFlags,
+  "signer-config": {
+    type: "file",
+    help: "YAML file of signers of your own: names, CAs, rules. Default: none. Read again when it changes.",
+  },
+  "approval-policy": {
+    type: "file",
+    help: "YAML rules that approve or deny certificate requests. Default: none. Read again when it changes.",
+  },
+  "issued-certificate-retention": {
+    type: "duration",
+    default: "720h",
+    help: "How long the record of a certificate is kept after the certificate has ended.",
+  },
+} as const satisfies Flags;
+
+/** A CA as two files of settings, with the names of the flags for messages. */
+export interface AuthorityFiles {
+  readonly certificateFlag: string;
+  readonly certificateFile: string | undefined;
+  readonly keyFlag: string;
+  readonly keyFile: string | undefined;
+}
+
+export interface CertificateSettings {
+  readonly maximumLifetimeMilliseconds: number;
+  /** The CA of every signer that has none of its own. */
+  readonly authority: AuthorityFiles;
+  readonly authorityOf: (signer: SignerWord) => AuthorityFiles;
+  /** Signers of the operator's own. */
+  readonly signerConfigurationFile: string | undefined;
+  readonly approvalPolicyFile: string | undefined;
+  readonly recordRetentionMilliseconds: number;
+}
+
+export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
+  const authorityFiles = (prefix: "cluster-signing" | `cluster-signing-${SignerWord}`): AuthorityFiles => ({
+    certificateFlag: `${prefix}-cert-file`,
+    certificateFile: values[`${prefix}-cert-file`],
+    keyFlag: `${prefix}-key-file`,
+    keyFile: values[`${prefix}-key-file`],
+  });
+  return {
+    maximumLifetimeMilliseconds: values["cluster-signing-duration"],
+    authority: authorityFiles("cluster-signing"),
+    authorityOf: (signer) => authorityFiles(`cluster-signing-${signer}`),
+    signerConfigurationFile: values["signer-config"],
+    approvalPolicyFile: values["approval-policy"],
+    recordRetentionMilliseconds: values["issued-certificate-retention"],
+  };
+}

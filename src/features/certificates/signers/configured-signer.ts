@@ -1,0 +1,96 @@
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import type { KeyType } from "../../../pki/keys.ts";
+import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import type { NamePattern } from "../policy/name-pattern.ts";
+import { namePatternFaults } from "./alternative-name-requirements.ts";
+import type { NamePatterns } from "./alternative-name-requirements.ts";
+import type { SignerRules } from "./signer.ts";
+import { isAllowed, isReserved, unusualSubjectFaults } from "./subject-requirements.ts";
+import { certificateUsagesOf } from "./usages.ts";
+
+/** One signer of `--signer-config`, as the file says it, with defaults filled in. */
+export interface SignerSpecification extends NamePatterns {
+  /** `domain/path`, in none of the server's own domains. */
+  readonly name: string;
+  readonly certificateAuthority: AuthoritySource;
+  /** Left out: a common name may be left out too, or be one of the DNS names. */
+  readonly commonNames: readonly NamePattern[] | undefined;
+  /** Left out: none. */
+  readonly organizations: readonly NamePattern[] | undefined;
+  readonly usages: readonly string[];
+  /** RSA: keys of at least this size. */
+  readonly keyTypes: readonly KeyType[];
+  readonly lifetime: SignerLifetime;
+}
+
+export type AuthoritySource =
+  | { readonly type: "files"; readonly certificateFile: string; readonly keyFile: string }
+  /** Made on first use and kept in the data directory. */
+  | { readonly type: "generated"; readonly commonName: string; readonly lifetimeMilliseconds: number };
+
+/** How long the certificates of a signer live, in seconds. */
+export interface SignerLifetime {
+  readonly maximumSeconds: number;
+  /** For requests that do not say. */
+  readonly defaultSeconds: number;
+}
+
+/** The rules that the file gives a signer. Each broken one is told with the field that says it. */
+export const configuredSignerRules = (specification: SignerSpecification): SignerRules => ({
+  violations: (request, usages) =>
+    [
+      ...subjectFaults(specification, request),
+      ...namePatternFaults(specification, request.subjectAltNames),
+      ...usageFaults(specification, usages),
+      ...keyFaults(specification, request.publicKey),
+    ].map(({ field, message }) => `${field}: ${message}`),
+});
+
+interface Fault {
+  readonly field: string;
+  readonly message: string;
+}
+
+function subjectFaults(
+  { commonNames, organizations }: SignerSpecification,
+  { subject, subjectAltNames }: CertificateRequest,
+): Fault[] {
+  const { commonName } = subject;
+  const isNamed =
+    commonNames === undefined
+      ? commonName === "" || subjectAltNames.dnsNames.includes(commonName)
+      : isAllowed(commonNames, commonName);
+  return [
+    ...(isNamed && !isReserved(commonName) ? [] : [notAllowed("subject.commonNames", commonName)]),
+    ...subject.organizations
+      .filter((organization) => !isAllowed(organizations ?? [], organization) || isReserved(organization))
+      .map((organization) => notAllowed("subject.organizations", organization)),
+    ...unusualSubjectFaults(subject),
+  ];
+}
+
+function usageFaults(specification: SignerSpecification, usages: readonly string[]): Fault[] {
+  const field = "usages";
+  const faults = usages.filter((usage) => !specification.usages.includes(usage));
+  // A certificate without an extended usage is good for every purpose (RFC 5280 4.2.1.12).
+  const isLimited = certificateUsagesOf(usages).extendedKeyUsages.length > 0;
+  return [
+    ...faults.map((usage) => notAllowed(field, usage)),
+    ...(isLimited ? [] : [{ field, message: "must say what for, such as server auth" }]),
+  ];
+}
+
+function keyFaults({ keyTypes }: SignerSpecification, key: PublicKeyInfo): Fault[] {
+  const isOfType = (type: KeyType): boolean => {
+    const [family = "", detail = ""] = type.split(" ");
+    if (family !== key.algorithm) return false;
+    return family === "RSA" ? key.sizeBits >= Number(detail) : detail === "" || key.curve === detail;
+  };
+  const what = key.algorithm === "RSA" ? `RSA ${key.sizeBits}` : [key.algorithm, key.curve].join(" ").trim();
+  return keyTypes.some(isOfType) ? [] : [notAllowed("keyTypes", what)];
+}
+
+const notAllowed = (field: string, text: string): Fault => ({
+  field,
+  message: `${JSON.stringify(text)} is not allowed`,
+});

@@ -1,0 +1,247 @@
+import { parse } from "yaml";
+import { dirname, resolve } from "node:path";
+import { parseDuration } from "../../../machinery/api/duration.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
+import { dnsNameFault } from "../../../pki/dns-name.ts";
+import type { KeyType } from "../../../pki/keys.ts";
+import { Fields } from "../policy/fields.ts";
+import type { Place } from "../policy/fields.ts";
+import { validateSignerName } from "../signer-name-validation.ts";
+import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
+import { certificateUsagesOf } from "./usages.ts";
+
+export type ParsedSigners =
+  | { readonly isValid: true; readonly signers: readonly SignerSpecification[] }
+  | { readonly isValid: false; readonly faults: readonly string[] };
+
+const apiVersion = "signet.platform.io/v1";
+const kind = "SignerConfiguration";
+
+/** Both profiles' domains: what is below them is the server's own, whichever it speaks. */
+const reservedDomains = ["platform.io", "kubernetes.io", "k8s.io"];
+
+/** Files and bundles are named after a signer, with some characters more; a name of either has 253 at most. */
+const maximumNameLength = 200;
+const maximumSigners = 100;
+const maximumEntries = 100;
+const maximumFaults = 20;
+const maximumFaultLength = 400;
+
+/** X.520: ub-common-name. */
+const maximumCommonNameLength = 64;
+
+const defaultUsages = ["digital signature", "key encipherment", "server auth"];
+const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);
+const keyTypes: readonly KeyType[] = [
+  "ECDSA P-256",
+  "ECDSA P-384",
+  "ECDSA P-521",
+  "Ed25519",
+  "RSA 2048",
+  "RSA 3072",
+  "RSA 4096",
+];
+const defaultKeyTypes: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "Ed25519", "RSA 2048"];
+
+const hourMilliseconds = 3_600_000;
+const shortestLifetime = { text: "10m", milliseconds: 600_000 };
+const longestLifetime = { text: "262800h (30 years)", milliseconds: 262_800 * hourMilliseconds };
+const defaultMaximumLifetime = "2160h";
+const defaultAuthorityLifetime = "87600h";
+
+/**
+ * Reads the file of `--signer-config`. Nothing is guessed: unknown fields, wrong types and patterns that cannot work are
+ * faults, each with the path of its field; the first 20 are told. Paths of files begin at the folder of `file`.
+ */
+export function parseSignerConfiguration(text: string, file: string): ParsedSigners {
+  let document: unknown;
+  try {
+    document = parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" });
+  } catch (error) {
+    return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
+  }
+  const faults: string[] = [];
+  const root = new Fields(document, { path: "", faults });
+  if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
+  if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
+  const signers =
+    root.list("signers", (value, path) => parseSigner(value, { place: { path, faults }, folder: dirname(file) })) ?? [];
+  if (!root.has("signers")) root.fault("signers", "must be a list; an empty one is none");
+  if (signers.length > maximumSigners) root.fault("signers", `must be ${maximumSigners} at most`);
+  root.refuseOthers();
+  const firstOf = new Map<string, number>();
+  for (const [index, { name }] of signers.entries()) {
+    const first = firstOf.get(name);
+    if (first === undefined) firstOf.set(name, index);
+    else faults.push(`signers[${index}].name: is the name of signers[${first}] too`);
+  }
+  if (faults.length === 0) return { isValid: true, signers };
+  const more = faults.length - maximumFaults;
+  const shown = faults.slice(0, maximumFaults).map((fault) => printable(fault.slice(0, maximumFaultLength)));
+  return { isValid: false, faults: [...shown, ...(more > 0 ? [`and ${more} more`] : [])] };
+}
+
+function parseSigner(
+  value: unknown,
+  { place, folder }: { readonly place: Place; readonly folder: string },
+): SignerSpecification {
+  const fields = new Fields(value, place);
+  const bounded = <T>(name: string, list: T[] | undefined): T[] | undefined => {
+    if (list !== undefined && list.length > maximumEntries) fields.fault(name, `must have ${maximumEntries} at most`);
+    return list?.slice(0, maximumEntries);
+  };
+
+  const name = fields.text("name") ?? "";
+  for (const fault of nameFaults(name)) fields.fault("name", fault);
+  const subject = fields.fields("subject");
+  const commonNames = bounded("subject.commonNames", subject.patterns("commonNames", { separator: "" }));
+  const organizations = bounded("subject.organizations", subject.patterns("organizations", { separator: "" }));
+  subject.refuseOthers();
+  const dnsNames = bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault }));
+  const ipRanges = bounded(
+    "ipRanges",
+    fields.list("ipRanges", (range, path) => fields.ipRange(range, path)),
+  );
+  const emailAddresses = bounded(
+    "emailAddresses",
+    fields.patterns("emailAddresses", { separator: "@", faultOf: emailPatternFault }),
+  );
+  const uris = bounded("uris", fields.patterns("uris", { separator: "/", faultOf: uriPatternFault }));
+  if (
+    [commonNames, dnsNames, ipRanges, emailAddresses, uris].every((list) => list === undefined || list.length === 0)
+  ) {
+    fields.fault(
+      "dnsNames",
+      "must say which names it signs, here or in ipRanges, emailAddresses, uris or subject.commonNames",
+    );
+  }
+  const specification = {
+    name,
+    certificateAuthority: parseAuthority(fields.fields("certificateAuthority"), folder),
+    commonNames,
+    organizations,
+    dnsNames,
+    ipRanges,
+    emailAddresses,
+    uris,
+    usages: parseUsages(fields, bounded("usages", fields.texts("usages", usageFault))),
+    keyTypes: parseKeyTypes(fields, bounded("keyTypes", fields.texts("keyTypes", keyTypeFault))),
+    lifetime: parseLifetime(fields),
+  };
+  const { certificateAuthority, lifetime } = specification;
+  if (
+    certificateAuthority.type === "generated" &&
+    certificateAuthority.lifetimeMilliseconds < lifetime.maximumSeconds * 1000
+  ) {
+    fields.fault("maximumLifetime", "must not be longer than certificateAuthority.generate.lifetime");
+  }
+  fields.refuseOthers();
+  return specification;
+}
+
+function nameFaults(name: string): string[] {
+  if (name.length > maximumNameLength) return [`must have ${maximumNameLength} characters at most`];
+  const domain = name.split("/", 1)[0] ?? "";
+  const reserved = reservedDomains.find((one) => domain === one || domain.endsWith(`.${one}`));
+  if (reserved !== undefined) return [`${reserved} is for the server's own signers: use a domain of yours`];
+  if (name === "") return ["is required, such as example.com/services"];
+  return validateSignerName(name, "").map(({ message }) => message);
+}
+
+function parseAuthority(fields: Fields, folder: string): AuthoritySource {
+  const certificateFile = fields.text("certificateFile");
+  const keyFile = fields.text("keyFile");
+  const isGenerated = fields.has("generate");
+  const generate = fields.fields("generate");
+  const commonName = isGenerated ? (generate.text("commonName") ?? "") : "";
+  const lifetimeMilliseconds = isGenerated
+    ? parseLifetimeOf(generate, { name: "lifetime", byDefault: defaultAuthorityLifetime })
+    : 0;
+  generate.refuseOthers();
+  fields.refuseOthers();
+  if (isGenerated) {
+    if (certificateFile !== undefined || keyFile !== undefined) {
+      fields.fault("generate", "does not go with certificateFile and keyFile: give these two, or generate");
+    }
+    if (commonName.length > maximumCommonNameLength || !/^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(commonName)) {
+      generate.fault("commonName", `must be 1 to ${maximumCommonNameLength} visible ASCII characters`);
+    }
+    return { type: "generated", commonName, lifetimeMilliseconds };
+  }
+  const required = "is required, or generate in place of both files";
+  if (!certificateFile) fields.fault("certificateFile", required);
+  if (!keyFile) fields.fault("keyFile", required);
+  return {
+    type: "files",
+    certificateFile: resolve(folder, certificateFile ?? ""),
+    keyFile: resolve(folder, keyFile ?? ""),
+  };
+}
+
+function parseUsages(fields: Fields, usages: readonly string[] = defaultUsages): readonly string[] {
+  if (certificateUsagesOf(usages).extendedKeyUsages.length > 0) return usages;
+  fields.fault("usages", "must say what for, such as server auth");
+  return usages;
+}
+
+function usageFault(usage: string): string | undefined {
+  if (authorityUsages.has(usage)) return `${usage} is not for the certificate of a service or client`;
+  return certificateUsagesOf([usage]).unrecognized.length > 0
+    ? `there is no usage ${JSON.stringify(usage)}`
+    : undefined;
+}
+
+function parseKeyTypes(fields: Fields, texts: readonly string[] | undefined): readonly KeyType[] {
+  if (texts === undefined) return defaultKeyTypes;
+  if (texts.length === 0) fields.fault("keyTypes", "must have one at least");
+  return keyTypes.filter((type) => texts.includes(type));
+}
+
+const keyTypeFault = (text: string): string | undefined =>
+  keyTypes.some((type) => type === text) ? undefined : `must be one of ${keyTypes.join(", ")}`;
+
+function parseLifetime(fields: Fields): SignerLifetime {
+  const maximum = parseLifetimeOf(fields, { name: "maximumLifetime", byDefault: defaultMaximumLifetime });
+  const usual = fields.has("defaultLifetime")
+    ? parseLifetimeOf(fields, { name: "defaultLifetime", byDefault: "" })
+    : maximum;
+  if (usual > maximum) fields.fault("defaultLifetime", "must not be longer than maximumLifetime");
+  return { maximumSeconds: Math.floor(maximum / 1000), defaultSeconds: Math.floor(usual / 1000) };
+}
+
+/** A duration of the file, in milliseconds. */
+function parseLifetimeOf(
+  fields: Fields,
+  { name, byDefault }: { readonly name: string; readonly byDefault: string },
+): number {
+  const milliseconds = parseDuration(fields.text(name) ?? byDefault) ?? 0;
+  if (milliseconds >= shortestLifetime.milliseconds && milliseconds <= longestLifetime.milliseconds)
+    return milliseconds;
+  fields.fault(name, `must be a duration such as 720h, from ${shortestLifetime.text} to ${longestLifetime.text}`);
+  return longestLifetime.milliseconds;
+}
+
+/** A wildcard stands for a label, or some; what a pattern ends in is spelled out, so that no pattern is about every domain. */
+function dnsPatternFault(pattern: string): string | undefined {
+  const labels = pattern.split(".");
+  if (labels.at(-1)?.includes("*") === true) return "must end in a label without a wildcard";
+  return dnsNameFault(pattern.replaceAll(/\*+/g, "x"), { allowsWildcard: false });
+}
+
+function emailPatternFault(pattern: string): string | undefined {
+  const [local = "", domain, ...rest] = pattern.split("@");
+  if (local === "" || domain === undefined || rest.length > 0 || local.includes("**")) {
+    return "must be a mail address such as *@example.com";
+  }
+  return dnsPatternFault(domain);
+}
+
+function uriPatternFault(pattern: string): string | undefined {
+  const [, authority] = /^[a-z][a-z0-9+.-]*:(?:\/\/([^/]+)(?=\/|$)|(?!\/\/)[!-~])[!-~]*$/.exec(pattern) ?? [
+    undefined,
+    "",
+  ];
+  if (authority === "") return "must be a URI such as spiffe://example.com/ns/*";
+  const hasWildcard = authority?.includes("*") ?? false;
+  return hasWildcard ? dnsPatternFault(authority?.replace(/:\d+$/, "") ?? "") : undefined;
+}

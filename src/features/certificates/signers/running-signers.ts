@@ -1,0 +1,53 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { AuthorityFor } from "../authorities/signing-authorities.ts";
+import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import type { SignerLifetime } from "./configured-signer.ts";
+import type { ConfiguredSigner } from "./signer-configuration.ts";
+import type { SignerRules } from "./signer.ts";
+import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
+
+/** A signer with the CA that it signs with now. */
+export interface RunningSigner extends SignerRules {
+  readonly authority: SigningAuthority;
+  readonly lifetime: SignerLifetime;
+}
+
+/** The signers that this process runs, the server's own and the configured ones. Files are followed: ask each time. */
+export interface RunningSigners {
+  /** Undefined: it is not run here, or has no CA. */
+  find(signerName: string): RunningSigner | undefined;
+  /** How long certificates of a signer live. Those of others: as the server's own. */
+  lifetimeOf(signerName: string): SignerLifetime;
+  /** All of them, those without a CA too. */
+  names(): readonly string[];
+}
+
+export interface RunningSignersOptions {
+  readonly names: Names;
+  readonly authorityFor: AuthorityFor;
+  readonly configured: () => readonly ConfiguredSigner[];
+  /** `--cluster-signing-duration`, in seconds. */
+  readonly maximumLifetimeSeconds: number;
+}
+
+export function runningSigners(options: RunningSignersOptions): RunningSigners {
+  const { names, authorityFor, configured, maximumLifetimeSeconds } = options;
+  const ownLifetime = { maximumSeconds: maximumLifetimeSeconds, defaultSeconds: maximumLifetimeSeconds };
+  const ownNames = wellKnownSigners.map((signer) => signer.nameIn(names));
+  const findConfigured = (signerName: string): ConfiguredSigner | undefined =>
+    configured().find(({ name }) => name === signerName);
+  const lifetimeOf = (signerName: string): SignerLifetime => findConfigured(signerName)?.lifetime ?? ownLifetime;
+  return {
+    find(signerName) {
+      const own = findWellKnownSigner(names, signerName);
+      const configuredSigner = own === undefined ? findConfigured(signerName) : undefined;
+      const rules = own ?? configuredSigner;
+      const authority = configuredSigner === undefined ? authorityFor(signerName) : configuredSigner.authority();
+      if (rules === undefined || authority === undefined) return undefined;
+      const { lifetime = ownLifetime } = configuredSigner ?? {};
+      return { authority, lifetime, violations: (request, usages) => rules.violations(request, usages) };
+    },
+    lifetimeOf,
+    names: () => [...ownNames, ...configured().map(({ name }) => name)],
+  };
+}

@@ -1,0 +1,51 @@
+import { headerOctets } from "../api/header-text.ts";
+import type { HttpResponse } from "../api/http-message.ts";
+import { shortened } from "../api/shown-value.ts";
+
+/** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
+const maximumWarningBytes = 4096;
+
+/** Collects the sentences for an answer's Warning headers; each is sent once. */
+export class Warnings {
+  readonly #texts = new Set<string>();
+  #length = 0;
+
+  /** What comes after as much as an answer may carry is not kept. */
+  add(text: string): void {
+    if (this.#length > maximumWarningBytes || this.#texts.has(text)) return;
+    const shown = shortened(text);
+    this.#texts.add(shown);
+    this.#length += shown.length;
+  }
+
+  /** The answer with the warnings that fit. */
+  addTo(response: HttpResponse): HttpResponse {
+    addWarnings(response, this.#texts);
+    return response;
+  }
+}
+
+/** Appends sentences to an answer's Warning headers: after the existing ones, without duplicates, as many as fit. */
+export function addWarnings(response: HttpResponse, texts: Iterable<string>): void {
+  const values = new Set([response.headers["warning"] ?? []].flat());
+  const countBefore = values.size;
+  let totalBytes = 0;
+  for (const value of values) totalBytes += value.length;
+  for (const text of texts) {
+    const value = warningValue(text);
+    if (values.has(value)) continue;
+    totalBytes += value.length;
+    if (totalBytes > maximumWarningBytes) break;
+    values.add(value);
+  }
+  if (values.size > countBefore) response.headers["warning"] = [...values];
+}
+
+/** The Warning header for a sentence: code 299, no agent (RFC 7234 section 5.5). */
+const warningValue = (text: string): string => `299 - ${quoted(text)}`;
+
+/** A quoted-string of RFC 9110. Control characters become spaces; other characters are sent as UTF-8 bytes. */
+function quoted(text: string): string {
+  const escaped = text.replace(/\p{Cc}/gu, " ").replace(/["\\]/g, "\\$&");
+  return `"${headerOctets(escaped)}"`;
+}

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Resolves after some milliseconds, or at once when `signal` aborts; never rejects. */
+export type Sleep = (milliseconds: number, signal: AbortSignal) => Promise<void>;
+
+export const sleep: Sleep = async (milliseconds, signal) => {
+  // Rejects on abort only.
+  await delay(milliseconds, undefined, { signal }).catch(() => {});
+};
+
+/** How long to wait after failures in a row. Milliseconds. */
+export interface Backoff {
+  readonly firstMilliseconds: number;
+  readonly longestMilliseconds: number;
+}
+
+/** The server is away, or answers with an error: it may be back in a moment. */
+export const unreachableBackoff: Backoff = { firstMilliseconds: 500, longestMilliseconds: 30_000 };
+
+/**
+ * The wait after the n-th failure in a row (from 1): it doubles up to the longest. Half of it is random, so that many
+ * machines that lost a server do not return as one. `random` is from 0 to 1.
+ */
+export function backoffMilliseconds(
+  { firstMilliseconds, longestMilliseconds }: Backoff,
+  { failures, random }: { readonly failures: number; readonly random: number },
+): number {
+  const whole = Math.min(longestMilliseconds, firstMilliseconds * 2 ** Math.min(failures - 1, 30));
+  return whole / 2 + (whole / 2) * random;
+}
+
+export interface RepeatOptions {
+  /** Between successes. */
+  readonly intervalMilliseconds: number;
+  readonly backoff?: Backoff;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly sleep: Sleep;
+  /** Called with each failure and how many there were in a row. */
+  readonly onFailure: (error: unknown, failures: number) => void;
+}
+
+/** Does something at intervals, and after failures with backoff. `now` makes it happen at once. */
+export class Repetition {
+  readonly #action: (signal: AbortSignal) => Promise<void>;
+  readonly #options: RepeatOptions;
+  #wake = new AbortController();
+
+  constructor(action: (signal: AbortSignal) => Promise<void>, options: RepeatOptions) {
+    this.#action = action;
+    this.#options = options;
+  }
+
+  now(): void {
+    this.#wake.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMilliseconds, backoff = unreachableBackoff, random, sleep, onFailure } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      try {
+        await this.#action(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        onFailure(error, ++failures);
+      }
+      const wait = failures === 0 ? intervalMilliseconds : backoffMilliseconds(backoff, { failures, random: random() });
+      await sleep(wait, AbortSignal.any([signal, this.#wake.signal]));
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
+import type { ApiError } from "../api/api-error.ts";
+import { shortened } from "../api/shown-value.ts";
+
+/** The steps of a request, in the order in which they usually run. A write that is tried again repeats some. */
+export type StepName =
+  | "parse"
+  | "authenticate"
+  | "queue"
+  | "impersonate"
+  | "authorize"
+  | "handle"
+  | "catch up"
+  | "read body"
+  | "decode"
+  | "mutating admission"
+  | "validation"
+  | "validating admission"
+  | "store"
+  | "encode"
+  | "compress";
+
+export interface RequestStep {
+  readonly step: StepName;
+  /** What the step decided and why, in a few words; "" when it had nothing to decide. */
+  readonly decided: string;
+  /** Until the next step began. */
+  readonly microseconds: number;
+}
+
+/**
+ * One answered request, as subscribers of `signet:request` get it. It holds no header, no body, no credential, and only the
+ * query parameters of the API. A watch is answered when its stream begins.
+ */
+export interface ExplainedRequest {
+  /** Finds the request in the audit log. */
+  readonly auditId: string;
+  readonly method: string;
+  readonly uri: string;
+  /** Who was authenticated; undefined when nobody was. */
+  readonly user: string | undefined;
+  readonly status: number;
+  readonly microseconds: number;
+  readonly steps: readonly RequestStep[];
+}
+
+/** Has one ExplainedRequest for each request. Nothing is measured or made while nobody subscribes. */
+export const requestChannel = channel("signet:request");
+
+/** A deletion of a whole collection has thousands: those after this many count as one. */
+const maximumSteps = 64;
+const maximumFields = 8;
+/** Of what one step decided. */
+const maximumCharacters = 512;
+
+const running = new AsyncLocalStorage<RequestTrace>();
+
+/** The trace of the request that is being answered; undefined while nobody listens. */
+export const currentTrace = (): RequestTrace | undefined =>
+  requestChannel.hasSubscribers ? running.getStore() : undefined;
+
+/** What is known of the way of one request so far. */
+export class RequestTrace {
+  readonly #startedAt = performance.now();
+  readonly #steps: { readonly step: StepName; readonly startedAt: number; decided: string }[] = [];
+  #isPublished = false;
+
+  /** Runs a function in which `currentTrace` finds this trace. */
+  run<T>(answer: () => T): T {
+    return running.run(this, answer);
+  }
+
+  /** Ends the step before and begins the next. A step that has begun already goes on. */
+  begin(step: StepName): void {
+    if (this.#isPublished || this.#steps.at(-1)?.step === step || this.#steps.length === maximumSteps) return;
+    this.#steps.push({ step, startedAt: performance.now(), decided: "" });
+  }
+
+  /** Says what the current step decided, in place of what it said before. Never a secret. */
+  decided(text: string): void {
+    const current = this.#steps.at(-1);
+    if (current !== undefined && !this.#isPublished) current.decided = shortened(text, maximumCharacters);
+  }
+
+  /** Adds to what the current step decided. */
+  note(text: string): void {
+    const before = this.#steps.at(-1)?.decided ?? "";
+    this.decided(before === "" ? text : `${shortened(before, maximumCharacters / 4)}; ${text}`);
+  }
+
+  /** The current step ended the request. The error's message is left out: it may quote what was sent. */
+  refused({ code, reason, details }: ApiError): void {
+    const fields = (details?.causes ?? []).flatMap(({ field }) => field ?? []).slice(0, maximumFields);
+    this.note(`refused: ${code} ${reason ?? ""}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`.trimEnd());
+  }
+
+  publish(answered: Omit<ExplainedRequest, "microseconds" | "steps">): void {
+    this.#isPublished = true;
+    const endedAt = performance.now();
+    const steps = this.#steps.map(({ step, decided, startedAt }, index) => ({
+      step,
+      decided,
+      microseconds: microseconds(startedAt, this.#steps[index + 1]?.startedAt ?? endedAt),
+    }));
+    const message: ExplainedRequest = { ...answered, microseconds: microseconds(this.#startedAt, endedAt), steps };
+    requestChannel.publish(message);
+  }
+}
+
+const microseconds = (startedAt: number, endedAt: number): number => Math.round((endedAt - startedAt) * 1000);

@@ -1,0 +1,16 @@
+import { accessReviews } from "../features/access/feature.ts";
+import { tokenReviews } from "../features/accounts/token-reviews.ts";
+import type { Names } from "../machinery/api/names.ts";
+import type { ReviewDefinition } from "../machinery/registry/resource-definition.ts";
+import { reviewDefinitions } from "./review-definitions.ts";
+
+const unused = (): never => {
+  throw new Error("only the schemas are looked at");
+};
+
+/** The reviews that a server answers, for tests and documents that read their descriptions: nothing answers them. */
+export const describedReviews = (names: Names): ReviewDefinition[] =>
+  reviewDefinitions(
+    accessReviews(names, { authorize: unused, resolver: { rulesFor: unused } }),
+    tokenReviews(names, { reviewToken: unused }),
+  );

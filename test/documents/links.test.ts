@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, it } from "node:test";
+
+const root = join(import.meta.dirname, "../..");
+
+const folders = ["docs", "src", "test", "bench", "examples", "tools"];
+
+/** Every Markdown file, by its path in the repository. */
+const pages = [
+  ...readdirSync(root),
+  ...folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+  ),
+].filter((path) => path.endsWith(".md"));
+
+interface Link {
+  /** The linked file's path in the repository. */
+  readonly path: string;
+  /** The heading that is meant, or "". */
+  readonly heading: string;
+  readonly text: string;
+}
+
+const withoutCode = (markdown: string): string =>
+  markdown.replaceAll(/^```[\s\S]*?^```/gm, "").replaceAll(/`[^`]*`/g, "");
+
+function linksOf(page: string): Link[] {
+  const markdown = withoutCode(readFileSync(join(root, page), "utf8"));
+  return [...markdown.matchAll(/\]\(([^()\s]+)\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((text) => {
+      const [file = "", heading = ""] = text.split("#");
+      return { text, heading, path: file === "" ? page : relative(root, join(root, dirname(page), file)) };
+    });
+}
+
+/** The anchors of a page as GitHub makes them. */
+const anchorsOf = (page: string): string[] =>
+  [
+    ...readFileSync(join(root, page), "utf8")
+      .replaceAll(/^```[\s\S]*?^```/gm, "")
+      .matchAll(/^#+ (.*)$/gm),
+  ].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+const isGood = ({ path, heading }: Link): boolean =>
+  existsSync(join(root, path)) && (heading === "" || !path.endsWith(".md") || anchorsOf(path).includes(heading));
+
+describe("the Markdown files", () => {
+  it("link only to files and headings that are there", () => {
+    const broken = pages.flatMap((page) =>
+      linksOf(page)
+        .filter((link) => !isGood(link))
+        .map(({ text }) => `${page}: ${text}`),
+    );
+    assert.ok(pages.length > 10, "there are pages");
+    assert.deepEqual(broken, []);
+  });
+
+  it("are all in docs/README.md; the pages of kinds in docs/reference/api.md", () => {
+    const listed = (index: string): string[] => linksOf(index).map(({ path }) => path);
+    const reachable = new Set([...listed("docs/README.md"), ...listed("docs/reference/api.md"), "docs/README.md"]);
+    assert.deepEqual(
+      pages.filter((page) => page.startsWith("docs/") && !reachable.has(page)),
+      [],
+    );
+  });
+});

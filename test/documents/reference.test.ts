@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { apiPages } from "../../tools/reference/api-pages.ts";
+import { settingsPage } from "../../tools/reference/settings-page.ts";
+
+const folder = join(import.meta.dirname, "../../docs/reference");
+const written = (path: string): string => readFileSync(join(folder, path), "utf8");
+
+describe("the reference", () => {
+  it("shows the schemas as they are: run `npm run docs:api` after a change", () => {
+    for (const [path, text] of apiPages()) assert.equal(written(path), text, path);
+  });
+
+  it("has pages only for what is served", () => {
+    const pages = new Set(apiPages().keys());
+    assert.deepEqual(
+      readdirSync(join(folder, "api")).filter((file) => !pages.has(`api/${file}`)),
+      [],
+    );
+  });
+
+  it("shows the flags as they are: run `npm run docs:settings` after a change", () => {
+    assert.equal(written("settings.md"), settingsPage());
+  });
+});

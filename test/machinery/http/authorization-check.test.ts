@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { matchesFields, parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import type { FieldSelector } from "../../../src/machinery/api/field-selector.ts";
+import { attributesOf } from "../../../src/machinery/http/authorization-check.ts";
+import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+
+const path = "/api/v1/namespaces/n/secrets";
+const user = { username: "alice", groups: [], extra: {} };
+const words = [
+  "metadata.name",
+  "spec.nodeName",
+  "=",
+  "==",
+  "!=",
+  ",",
+  "\\",
+  "\\,",
+  "\\=",
+  " ",
+  "a",
+  "b",
+  ".",
+  "/",
+  "%",
+  "\n",
+];
+
+const parsed = (text: string): FieldSelector | undefined => {
+  try {
+    return parseFieldSelector(text);
+  } catch (error) {
+    assert.ok(error instanceof ApiError);
+    return undefined;
+  }
+};
+
+describe("what an authorizer is asked about a list", () => {
+  it("is one name only where the selector lets no other name through, however it is written", () => {
+    const selectors = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(selectors, fc.constantFrom("", "&watch=1"), (text, more) => {
+        const query = `fieldSelector=${encodeURIComponent(text)}${more}`;
+        const attributes = attributesOf(requestInfo("GET", path, query), user, query);
+        assert.ok(attributes.kind === "resource");
+        const selector = parsed(text);
+        // What cannot be read selects nothing: the list is refused, and the authorizer is told of no selector.
+        assert.deepEqual(attributes.fieldSelector ?? [], selector ?? []);
+        if (attributes.name === "") return;
+        assert.ok(selector !== undefined);
+        for (const name of ["a", "b", "ab", "a,metadata.name=b", " a", ""].filter((one) => one !== attributes.name)) {
+          assert.ok(
+            !matchesFields(selector, (field) => (field === "metadata.name" ? name : "a")),
+            JSON.stringify(name),
+          );
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { backoffMilliseconds } from "../../../src/machinery/loops/repetition.ts";
+
+const tenSecondsToTenMinutes = { firstMilliseconds: 10_000, longestMilliseconds: 600_000 };
+
+test("waits double up to the longest, and half of each is random", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1000 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
+      const wait = backoffMilliseconds(tenSecondsToTenMinutes, { failures, random });
+      assert.ok(wait >= 5000 && wait <= 600_000);
+    }),
+  );
+  const waits = [1, 2, 3, 9].map((failures) => backoffMilliseconds(tenSecondsToTenMinutes, { failures, random: 1 }));
+  assert.deepEqual(waits, [10_000, 20_000, 40_000, 600_000]);
+});

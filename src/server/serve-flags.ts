@@ -1,7 +1,7 @@
 import { accessFlags } from "../features/access/settings.ts";
 import { accountFlags } from "../features/accounts/settings.ts";
 import { controllerFlags } from "./controller-flags.ts";
-import { logFlags } from "./log-flags.ts";
+import { logFlags } from "../machinery/command-line/log-flags.ts";
 import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
 
 /** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */

@@ -1,4 +1,4 @@
-import type { Flags } from "../machinery/command-line/flag.ts";
+import type { Flags } from "./flag.ts";
 
 /** What a process says of itself while it runs. */
 export const logFlags = {

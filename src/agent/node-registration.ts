@@ -1,7 +1,7 @@
 import type { Node } from "../features/nodes/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { timestamp } from "../machinery/api/clock.ts";
-import { isSameJson } from "../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { AgentLog } from "./agent-log.ts";
@@ -103,6 +103,6 @@ function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | 
 function statusPatch(node: Node, report: NodeReport): unknown {
   const ready = node.status.conditions?.find(({ type }) => type === "Ready");
   const { addresses = [], ...status } = nodeStatus(report, ready);
-  const isSame = isSameJson(addresses, node.status.addresses);
+  const isSame = isSemanticallyEqual(addresses, node.status.addresses);
   return { status: { ...status, ...(!isSame && { addresses: [...addresses, { $patch: "replace" }] }) } };
 }

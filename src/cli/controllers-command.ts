@@ -2,18 +2,14 @@ import { Command } from "commander";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { controllerFlags } from "../server/controller-flags.ts";
+import { logFlags } from "../machinery/command-line/log-flags.ts";
 import { resolveFlags } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 
 const remoteControllerFlags = {
   ...controllerFlags,
-  "log-level": {
-    type: "string",
-    default: "info",
-    choices: ["debug", "info", "warn", "error", "silent"],
-    help: "What is logged.",
-  },
+  ...logFlags,
 } as const satisfies Flags;
 
 export type RemoteControllerOptions = FlagValues<typeof remoteControllerFlags>;

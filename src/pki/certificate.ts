@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, tags } from "./der.ts";
 import { readTime } from "./der-time.ts";
@@ -141,3 +142,7 @@ function readExtensions(tbs: DerReader, version: number): Extension[] {
 /** The serial number as lower-case hex without leading zeros. */
 export const serialNumberHex = (certificate: Certificate): string =>
   certificate.serialNumber.toString("hex").replace(/^0+(?=.)/, "");
+
+/** The SHA-256 of the DER, as lower-case hex. */
+export const fingerprintOf = ({ der }: Pick<Certificate, "der">): string =>
+  createHash("sha256").update(der).digest("hex");

@@ -1,6 +1,7 @@
 import { accessFlags } from "../features/access/settings.ts";
 import { accountFlags } from "../features/accounts/settings.ts";
 import { controllerFlags } from "./controller-flags.ts";
+import { logFlags } from "../machinery/command-line/log-flags.ts";
 import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
 
 /** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */
@@ -86,12 +87,7 @@ export const serveFlags = {
   },
   ...controllerFlags,
   "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
-  "log-level": {
-    type: "string",
-    default: "info",
-    choices: ["debug", "info", "warn", "error", "silent"],
-    help: "What is logged.",
-  },
+  ...logFlags,
 } as const satisfies Flags;
 
 export type ServeOptions = FlagValues<typeof serveFlags>;

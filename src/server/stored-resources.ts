@@ -6,14 +6,13 @@ import { nodesFeature } from "../features/nodes/feature.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Feature } from "../machinery/feature.ts";
 import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
-import { withTableDescriptions } from "../machinery/registry/table-descriptions.ts";
 
 const features: readonly Feature[] = [coreFeature, accountsFeature, accessFeature, certificatesFeature, nodesFeature];
 
 /** Every kind that is stored, by group and name: discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>
   features
-    .flatMap(({ kinds }) => kinds.map((define) => withTableDescriptions(define(names), names)))
+    .flatMap(({ kinds }) => kinds.map((define) => define(names)))
     .sort((one, other) => compare(one.group, other.group) || compare(one.plural, other.plural));
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

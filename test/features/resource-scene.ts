@@ -43,6 +43,8 @@ export const faultsOfChange = <T extends ApiObject>(
     definition.validateUpdate?.(definition.prepareForUpdate?.(next, previous, context) ?? next, previous, context),
   );
 
-/** The cells of a definition's row, without the name. */
+/** The cells of a definition's row, without the name that most kinds have first. */
 export const cells = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): unknown[] =>
-  definition.columns.map((column) => column.cell(object, { now }));
+  definition.columns
+    .slice(definition.columns[0]?.name === "Name" ? 1 : 0)
+    .map((column) => column.cell(object, { now }));

@@ -2,6 +2,7 @@ import { describedReviews } from "../../src/server/described-reviews.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
+import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 
 /** A kind that the server stores. */
@@ -31,10 +32,6 @@ export interface ServedKinds {
   readonly reviews: readonly ReviewKind[];
 }
 
-const apiVersionOf = ({ group, version }: { readonly group: string; readonly version: string }): string =>
-  group === "" ? version : `${group}/${version}`;
-const rootOf = (apiVersion: string): string => `${apiVersion.includes("/") ? "/apis" : "/api"}/${apiVersion}`;
-
 /** Every kind, subresource and review that a server of the profile serves, from the definitions that it serves by. */
 export function servedKinds(profile: Profile): ServedKinds {
   const names = namesFor(profile);
@@ -48,7 +45,7 @@ export function servedKinds(profile: Profile): ServedKinds {
     subresources: Object.entries(definition.subresources ?? {}).flatMap(([name, { type }]) =>
       type === "update" ? [name] : [],
     ),
-    root: rootOf(apiVersionOf(definition)),
+    root: apiPathOf(definition),
   }));
   const created = definitions.flatMap((definition) =>
     Object.entries(definition.subresources ?? {}).flatMap(([subresource, described]) =>
@@ -59,7 +56,7 @@ export function servedKinds(profile: Profile): ServedKinds {
               kind: described.kind,
               schema: described.schema,
               target: (namespace: string, name: string) =>
-                `${rootOf(apiVersionOf(definition))}/namespaces/${namespace}/${definition.plural}/${name}/${subresource}`,
+                `${apiPathOf(definition)}/namespaces/${namespace}/${definition.plural}/${name}/${subresource}`,
             },
           ]
         : [],
@@ -70,7 +67,7 @@ export function servedKinds(profile: Profile): ServedKinds {
     kind: definition.kind,
     schema: definition.schema,
     target: (namespace: string) =>
-      `${rootOf(apiVersionOf(definition))}/${definition.scope === "Namespaced" ? `namespaces/${namespace}/` : ""}${definition.plural}`,
+      `${apiPathOf(definition)}/${definition.scope === "Namespaced" ? `namespaces/${namespace}/` : ""}${definition.plural}`,
   }));
   return { stored, reviews: [...created, ...reviews] };
 }

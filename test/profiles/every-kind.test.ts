@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { namesFor } from "../../src/machinery/api/names.ts";
+import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
@@ -40,9 +41,10 @@ for (const profile of profiles) {
       describe(definition.kind, () => testKind(definition));
     }
 
-    function testKind({ group, version, kind, plural, scope, columns, verbs, isNameColumnFirst }: ResourceDefinition) {
-      const apiVersion = group === "" ? version : `${group}/${version}`;
-      const root = group === "" ? `/api/${version}` : `/apis/${apiVersion}`;
+    function testKind(definition: ResourceDefinition) {
+      const { group, kind, plural, scope, columns, verbs } = definition;
+      const apiVersion = apiVersionOf(definition);
+      const root = apiPathOf(definition);
       const isNamespaced = scope === "Namespaced";
       const collection = `${root}/${isNamespaced ? "namespaces/default/" : ""}${plural}`;
       const name = "sample";
@@ -130,8 +132,10 @@ for (const profile of profiles) {
         const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
         const { columnDefinitions, rows } = shown.json();
         const titles = columnDefinitions.map((column: { name: string }) => column.name);
-        const wanted = columns.map((column) => column.name);
-        assert.deepEqual(titles, isNameColumnFirst === false ? wanted : ["Name", ...wanted]);
+        assert.deepEqual(
+          titles,
+          columns.map((column) => column.name),
+        );
         assert.equal(rows.length, 1);
         assert.equal(rows[0].cells[titles.indexOf("Name")], name);
         assert.equal(rows[0].object.metadata.uid, created.metadata.uid);

@@ -7,7 +7,7 @@ import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
 import { atomicList, boolean, mapList, object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 import { localObjectReference, objectReference } from "../../machinery/schema/object-references.ts";
 import { tokenSubresource } from "./token-request.ts";
@@ -65,7 +65,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
         ? []
         : deprecation(enforceMountableSecrets, metadata.annotations),
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: [ageColumn()],
+    columns: [nameColumn(names), ageColumn(names)],
     subresources: { token: tokenSubresource(names) },
   });
 }

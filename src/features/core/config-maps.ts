@@ -2,7 +2,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { configMapResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
@@ -10,7 +10,7 @@ import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
 import { boolean, bytes, mapOf, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 
 const maximumBytes = 1024 * 1024;
@@ -49,13 +49,15 @@ export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
     validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [
+      nameColumn(names),
       {
         name: "Data",
         type: "string",
-        description: "The number of keys.",
+        description:
+          "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, this is enforced during validation process.",
         cell: ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
       },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 }
@@ -84,7 +86,7 @@ function validateImmutable(next: ConfigMap, previous: ConfigMap): FieldError[] {
   const detail = "field is immutable when `immutable` is set";
   return [
     ...(next.immutable === true ? [] : [forbiddenField("immutable", detail)]),
-    ...(isSameJson(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
-    ...(isSameJson(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
+    ...(isSemanticallyEqual(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
+    ...(isSemanticallyEqual(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
   ];
 }

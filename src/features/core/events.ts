@@ -8,6 +8,7 @@ import { defineResource } from "../../machinery/registry/resource-definition.ts"
 import type { HookContext, ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { eventSchema } from "./event-schema.ts";
 import type { Event } from "./event-schema.ts";
+import { nameDescription } from "../../machinery/registry/columns.ts";
 import { ageOf } from "../../machinery/registry/human-duration.ts";
 
 /**
@@ -37,50 +38,66 @@ export const events = (names: Names): ResourceDefinition<Event> =>
       source: ({ source, reportingComponent }) => source.component ?? reportingComponent,
       type: ({ type }) => type ?? "",
     },
-    isNameColumnFirst: false,
     columns: [
       {
         name: "Last Seen",
         type: "string",
-        description: "How long ago it was last seen.",
+        description: "The time at which the most recent occurrence of this event was recorded.",
         cell: (event, { now }) => ageOf(new Date(lastSeen(event)).toISOString(), now),
       },
-      { name: "Type", type: "string", description: "Normal or Warning.", cell: ({ type }) => type ?? "" },
-      { name: "Reason", type: "string", description: "A word on why.", cell: ({ reason }) => reason ?? "" },
+      {
+        name: "Type",
+        type: "string",
+        description: "Type of this event (Normal, Warning), new types could be added in the future",
+        cell: ({ type }) => type ?? "",
+      },
+      {
+        name: "Reason",
+        type: "string",
+        description:
+          "This should be a short, machine understandable string that gives the reason for the transition into the object's current status.",
+        cell: ({ reason }) => reason ?? "",
+      },
       {
         name: "Object",
         type: "string",
-        description: "The object that it happened to.",
+        description: "The object that this event is about.",
         cell: ({ involvedObject: { kind = "", name = "" } }) => (name === "" ? kind : `${kind.toLowerCase()}/${name}`),
       },
       {
         name: "Subobject",
         type: "string",
         priority: 1,
-        description: "The part of the object that it is about.",
+        description:
+          'If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing a part of an object.',
         cell: ({ involvedObject }) => involvedObject.fieldPath ?? "",
       },
       {
         name: "Source",
         type: "string",
         priority: 1,
-        description: "Who reported it, and where.",
+        description: "The component reporting this event. Should be a short machine understandable string.",
         cell: ({ source, reportingComponent, reportingInstance }) =>
           [source.component ?? reportingComponent, source.host ?? reportingInstance].filter(Boolean).join(", "),
       },
-      { name: "Message", type: "string", description: "What happened.", cell: ({ message }) => (message ?? "").trim() },
+      {
+        name: "Message",
+        type: "string",
+        description: "A human-readable description of the status of this operation.",
+        cell: ({ message }) => (message ?? "").trim(),
+      },
       {
         name: "First Seen",
         type: "string",
         priority: 1,
-        description: "How long ago it was first seen.",
+        description: "The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)",
         cell: ({ firstTimestamp, eventTime }, { now }) => ageOf(firstTimestamp ?? eventTime ?? undefined, now),
       },
       {
         name: "Count",
         type: "string",
         priority: 1,
-        description: "How often it was seen.",
+        description: "The number of times this event has occurred.",
         cell: ({ count, series }) => series?.count ?? (count || 1),
       },
       {
@@ -88,7 +105,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
         type: "string",
         format: "name",
         priority: 1,
-        description: "The name of the event.",
+        description: nameDescription(names),
         cell: ({ metadata }) => metadata.name ?? "",
       },
     ],

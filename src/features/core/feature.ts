@@ -1,5 +1,6 @@
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { apiVersionOf } from "../../machinery/api/resource-type.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { kind } from "../../machinery/feature.ts";
@@ -59,10 +60,7 @@ function resourceOf(
   types: readonly ResourceType[],
   { apiVersion, kind: kindName }: { readonly apiVersion: string; readonly kind: string },
 ) {
-  const type = types.find(
-    ({ group, version, kind: name }) =>
-      name === kindName && apiVersion === (group === "" ? version : `${group}/${version}`),
-  );
+  const type = types.find((one) => one.kind === kindName && apiVersion === apiVersionOf(one));
   return type && { group: type.group, resource: type.plural, isNamespaced: type.scope === "Namespaced" };
 }
 

@@ -1,4 +1,4 @@
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 
 /**
@@ -8,5 +8,5 @@ import type { ApiObject } from "../../machinery/api/object-meta.ts";
 export function isOnlyGarbageCollectionChange(next: ApiObject, previous: ApiObject): boolean {
   const { ownerReferences, finalizers, selfLink, managedFields } = previous.metadata;
   const metadata = { ...next.metadata, ownerReferences, finalizers, selfLink, managedFields };
-  return isSameJson({ ...next, metadata }, previous);
+  return isSemanticallyEqual({ ...next, metadata }, previous);
 }

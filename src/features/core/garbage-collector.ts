@@ -1,4 +1,5 @@
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
+import { apiVersionOf } from "../../machinery/api/resource-type.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
@@ -55,10 +56,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       type OwnerState = "alive" | "gone" | "awaits its dependents";
 
       async function stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
-        const resource = resources.find(
-          ({ group, version, kind }) =>
-            owner.kind === kind && owner.apiVersion === (group === "" ? version : `${group}/${version}`),
-        );
+        const resource = resources.find((type) => owner.kind === type.kind && owner.apiVersion === apiVersionOf(type));
         // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;

@@ -10,7 +10,7 @@ import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
 import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 
 const leaseSchema = object({
@@ -74,13 +74,15 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
     allowsUnconditionalUpdate: false,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [
+      nameColumn(names),
       {
         name: "Holder",
         type: "string",
-        description: "Who holds the lease now.",
+        description:
+          "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
         cell: ({ spec }) => spec.holderIdentity ?? "",
       },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 

@@ -8,38 +8,22 @@ import type { Names } from "../../machinery/api/names.ts";
 import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { conditionFields } from "../../machinery/schema/condition-schema.ts";
+import { struct } from "../../machinery/schema/struct.ts";
 import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
-import { atomicList, mapList, named, object, string, time } from "../../machinery/schema/schema.ts";
+import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 
 /** The finalizer of every namespace, until the controller has emptied it. Its name is the same in both profiles. */
 const contentFinalizer = "kubernetes";
 
-const namespaceCondition = object({
-  goType: "v1.NamespaceCondition",
-  description: "What a controller says of the state of a namespace.",
-  fields: {
-    type: {
-      number: 1,
-      schema: named(string, "v1.NamespaceConditionType"),
-      presence: "always",
-      isRequired: true,
-      description: "The kind of the condition.",
-    },
-    status: {
-      number: 2,
-      schema: named(string, "v1.ConditionStatus"),
-      presence: "always",
-      isRequired: true,
-      description: "True, False or Unknown.",
-    },
-    lastTransitionTime: { number: 4, schema: time, description: "When the status last changed." },
-    reason: { number: 5, schema: string, description: "A word for machines on why." },
-    message: { number: 6, schema: string, description: "A sentence for people on why." },
-  },
-});
+const namespaceCondition = struct(
+  "v1.NamespaceCondition",
+  "What a controller says of the state of a namespace.",
+  conditionFields("v1.NamespaceConditionType"),
+);
 
 const namespaceSchema = object({
   goType: "v1.Namespace",
@@ -136,13 +120,14 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     selectableFields: { "status.phase": ({ status }) => status.phase ?? "" },
     resetFields: [["status"]],
     columns: [
+      nameColumn(names),
       {
         name: "Status",
         type: "string",
-        description: "Active, or Terminating while its objects are deleted.",
+        description: "The status of the namespace",
         cell: ({ status }) => status.phase ?? "",
       },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 }

@@ -1,5 +1,5 @@
 import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { OwnerReference } from "../../machinery/api/object-meta.ts";
 import { refusal } from "../../machinery/registry/admission-refusal.ts";
 
@@ -30,7 +30,7 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
       if (attributes.resource === "pods" && attributes.subresource === "status") return;
       const next = object.metadata.ownerReferences ?? [];
       const previous = oldObject?.metadata.ownerReferences ?? [];
-      if (isSameJson(next, previous)) return;
+      if (isSemanticallyEqual(next, previous)) return;
       if (attributes.operation !== "CREATE") await checkDelete(attributes, options);
       const wasBlocking = new Set(previous.filter(isBlocking).map(({ uid }) => uid));
       const blocking = next.filter((reference) => isBlocking(reference) && !wasBlocking.has(reference.uid));

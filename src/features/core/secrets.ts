@@ -1,7 +1,7 @@
 import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
-import { isSameJson } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
@@ -10,7 +10,7 @@ import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
 import { boolean, bytes, mapOf, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { validateSecretType } from "./secret-types.ts";
 
 const maximumBytes = 1024 * 1024;
@@ -63,14 +63,21 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
     selectableFields: { type: ({ type }) => type ?? "" },
     columns: [
-      { name: "Type", type: "string", description: "What the data is for.", cell: ({ type }) => type ?? "" },
+      nameColumn(names),
+      {
+        name: "Type",
+        type: "string",
+        description: `Used to facilitate programmatic handling of secret data. More info: https://${names.domain}/docs/concepts/configuration/secret/#secret-types`,
+        cell: ({ type }) => type ?? "",
+      },
       {
         name: "Data",
         type: "string",
-        description: "The number of keys.",
+        description:
+          "Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4",
         cell: ({ data = {} }) => Object.keys(data).length,
       },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 }
@@ -98,6 +105,6 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   if (previous.immutable !== true) return faults;
   const detail = "field is immutable when `immutable` is set";
   if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));
-  if (!isSameJson(next.data, previous.data)) faults.push(forbiddenField("data", detail));
+  if (!isSemanticallyEqual(next.data, previous.data)) faults.push(forbiddenField("data", detail));
   return faults;
 }

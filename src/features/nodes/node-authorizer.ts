@@ -1,8 +1,7 @@
 import type { ResourceAttributes } from "../../machinery/api/attributes.ts";
 import { requiredFieldValue } from "../../machinery/api/field-selector.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { nodesGroup, nodeUsernamePrefix } from "../../machinery/api/user-info.ts";
-import type { UserInfo } from "../../machinery/api/user-info.ts";
+import { memberNodeNameOf } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import { ruleAllows } from "../access/index.ts";
 import type { PolicyRule } from "../access/index.ts";
@@ -32,13 +31,6 @@ export interface NodeAuthorizerOptions {
 
 const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
 const allowed: Decision = { decision: "allow", reason: "" };
-
-/** The name in `system:node:NAME`, for members of `system:nodes` (upstream: `nodeidentifier`). */
-function nodeNameOf({ username, groups }: UserInfo): string | undefined {
-  const isNode = username.startsWith(nodeUsernamePrefix) && groups.includes(nodesGroup);
-  const name = username.slice(nodeUsernamePrefix.length);
-  return isNode && name !== "" ? name : undefined;
-}
 
 /**
  * Limits nodes to what is theirs (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that Pods on the
@@ -103,8 +95,8 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
   };
 
   return (attributes) => {
-    const node = nodeNameOf(attributes.user);
-    if (node === undefined) return noOpinion("");
+    const node = memberNodeNameOf(attributes.user);
+    if (node === undefined || node === "") return noOpinion("");
     const fault = attributes.kind === "resource" ? limit(node, attributes) : undefined;
     if (fault !== undefined) return noOpinion(`node authorizer: ${fault}`);
     return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : noOpinion("");

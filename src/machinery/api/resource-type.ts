@@ -15,6 +15,14 @@ export interface ResourceType<T extends ApiObject = ApiObject> {
   readonly objects?: T;
 }
 
+/** How an object says its group and version: `v1`, or `certificates.k8s.io/v1`. */
+export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
+  group === "" ? version : `${group}/${version}`;
+
+/** Where a group and version is served: `/api/v1`, or `/apis/certificates.k8s.io/v1`. */
+export const apiPathOf = (type: Pick<ResourceType, "group" | "version">): string =>
+  `${type.group === "" ? "/api" : "/apis"}/${apiVersionOf(type)}`;
+
 /** A resource type under the names of one profile. */
 export type NamedResourceType<T extends ApiObject = ApiObject> = (names: Names) => ResourceType<T>;
 

@@ -13,6 +13,17 @@ export const authenticatedGroup = "system:authenticated";
 export const mastersGroup = "system:masters";
 export const nodesGroup = "system:nodes";
 export const nodeUsernamePrefix = "system:node:";
+
+/** The name in `system:node:NAME`, even where it is empty. Undefined for other usernames. */
+export const nodeNameOf = (username: string): string | undefined =>
+  username.startsWith(nodeUsernamePrefix) ? username.slice(nodeUsernamePrefix.length) : undefined;
+
+/** The name of a node that is a member of `system:nodes`, even where it is empty (upstream: `nodeidentifier`). */
+export function memberNodeNameOf({ username, groups }: UserInfo): string | undefined {
+  const name = nodeNameOf(username);
+  return name !== undefined && groups.includes(nodesGroup) ? name : undefined;
+}
+
 export const serviceAccountUsernamePrefix = "system:serviceaccount:";
 export const serviceAccountsGroup = "system:serviceaccounts";
 

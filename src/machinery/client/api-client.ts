@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
+import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
 import { readText } from "./transport.ts";
@@ -200,16 +201,13 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   #typed(object: T): T {
-    const { group, version, kind } = this.#type;
-    return { ...object, apiVersion: group === "" ? version : `${group}/${version}`, kind };
+    return { ...object, apiVersion: apiVersionOf(this.#type), kind: this.#type.kind };
   }
 }
 
 /** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
-export function collectionPath({ group, version, plural }: ResourceType, namespace: string): string {
-  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  return `${root}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
-}
+export const collectionPath = (type: ResourceType, namespace: string): string =>
+  `${apiPathOf(type)}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${type.plural}`;
 
 function listQuery(options: WatchOptions, more: Record<string, string> = {}): string {
   const query = new URLSearchParams(more);

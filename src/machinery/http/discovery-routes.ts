@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
 import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
@@ -38,8 +39,10 @@ export function discoveryRoutes({ definitions, serverAddress }: DiscoveryOptions
   }
   for (const group of groups) {
     for (const version of group.versions) {
-      const path = group.name === "" ? `/api/${version.version}` : `/apis/${group.name}/${version.version}`;
-      routes.set(path, documentRoute(resourceList(group.name, version)));
+      routes.set(
+        apiPathOf({ group: group.name, version: version.version }),
+        documentRoute(resourceList(group.name, version)),
+      );
     }
   }
   return routes;
@@ -71,10 +74,8 @@ function groupDefinitions(definitions: readonly Definition[]): Group[] {
   return groups;
 }
 
-const groupVersion = (group: string, version: string): string => (group === "" ? version : `${group}/${version}`);
-
 function apiGroup({ name, versions }: Group): object {
-  const entries = versions.map(({ version }) => ({ groupVersion: groupVersion(name, version), version }));
+  const entries = versions.map(({ version }) => ({ groupVersion: apiVersionOf({ group: name, version }), version }));
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
@@ -84,7 +85,7 @@ function apiGroup({ name, versions }: Group): object {
 const resourceList = (group: string, { version, definitions }: Version): object => ({
   kind: "APIResourceList",
   ...(group !== "" && { apiVersion: "v1" }),
-  groupVersion: groupVersion(group, version),
+  groupVersion: apiVersionOf({ group, version }),
   resources: definitions.flatMap(apiResources),
 });
 

@@ -1,4 +1,5 @@
 import type { Names } from "../api/names.ts";
+import { apiPathOf } from "../api/resource-type.ts";
 import type { DescribedResource } from "../schema/openapi.ts";
 import { openApiV2, openApiV3 } from "../schema/openapi.ts";
 import { encodeOpenApiV2 } from "../schema/openapi-v2-protobuf.ts";
@@ -15,7 +16,7 @@ export interface OpenApiInput {
 export function openApiSource(input: OpenApiInput): OpenApiSource {
   const groupVersions = new Map(
     [...input.resources, ...input.reviews].map(({ group, version }) => [
-      group === "" ? `api/${version}` : `apis/${group}/${version}`,
+      apiPathOf({ group, version }).slice(1),
       { group, version },
     ]),
   );

@@ -43,7 +43,7 @@ export async function createObject<T extends ApiObject>(
     apiVersion: registry.apiVersion,
     subresource: "",
     now: clock.now(),
-    ...(definition.resetFields !== undefined && { resetFields: definition.resetFields }),
+    resetFields: registry.compiled.resetFields.get(""),
     previous: undefined,
     next: placed,
   }) as T; // changes only managedFields

@@ -1,5 +1,6 @@
 import type { AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { apiVersionOf } from "../api/resource-type.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget, Caller } from "./admission.ts";
 import { trackReview } from "./apply/track-review.ts";
@@ -46,7 +47,7 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
 }
 
 function trackedReview({ review, object, namespace, subresource, manager, now }: CreateReviewRequest): ApiObject {
-  const apiVersion = review.group === "" ? review.version : `${review.group}/${review.version}`;
+  const apiVersion = apiVersionOf(review);
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const sent = withoutSystemFields({ ...object, kind: review.kind, apiVersion });
   const placed = inRequestNamespace(sent, { scope, namespace });

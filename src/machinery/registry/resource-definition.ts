@@ -73,11 +73,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * Upstream's error message for an unsupported field selector of this kind. Default: `field label not supported: x`.
    */
   unsupportedFieldLabel?(label: string): string;
-  /** The description of the table column `Name`. Default: a short sentence. */
-  readonly nameDescription?: string;
-  /** Whether the registry adds a column `Name` first. Default true; false when the kind has its own. */
-  readonly isNameColumnFirst?: boolean;
-  /** Table columns after Name. The kind must include Age if it wants it. */
+  /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
   /**
    * Paths that nobody can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
@@ -158,7 +154,7 @@ export interface ReviewAnswer {
 export interface Column<T extends ApiObject> {
   readonly name: string;
   readonly type: "string" | "integer" | "number" | "boolean" | "date";
-  /** `name` for the first column, otherwise empty. */
+  /** `name` for the column of the name, otherwise empty. */
   readonly format?: string;
   readonly description: string;
   /** 0: always shown. Larger: shown only in wide output. */

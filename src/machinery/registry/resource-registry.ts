@@ -12,6 +12,8 @@ import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } 
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
+import { compileKind } from "./compile-kind.ts";
+import type { CompiledKind } from "./compile-kind.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
@@ -67,12 +69,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #admission: () => readonly AdmissionRule[];
   readonly clock: Clock;
   readonly futureWaitMilliseconds: number;
-  /** `v1`, `certificates.platform.io/v1`. */
-  readonly apiVersion: string;
-  /** The resource, as errors name it. */
-  readonly resource: Named;
-  /** The kind, as validation errors name it. */
-  readonly kind: Named;
+  readonly compiled: CompiledKind;
   readonly #prefix: KindPrefix;
   readonly #answers = new Map<string, AnswerCreate>();
   readonly #maximumObjectBytes: number;
@@ -87,17 +84,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
   }: RegistryOptions<T>) {
-    const { group, version, kind, plural } = definition;
     this.definition = definition;
     this.store = store;
     this.#admission = admission;
     this.clock = clock;
     this.futureWaitMilliseconds = futureWaitMilliseconds;
-    this.apiVersion = group === "" ? version : `${group}/${version}`;
-    this.resource = { group, resource: plural };
-    this.kind = { group, resource: kind };
+    this.compiled = compileKind(definition);
     this.#maximumObjectBytes = maximumObjectBytes;
-    this.#prefix = kindPrefix({ kind, apiVersion: this.apiVersion });
+    this.#prefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
     this.cache = new WatchCache({
       feed,
       prefix: resourcePrefix(definition),
@@ -105,6 +99,21 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       historyLength,
       bytesOf: (object) => object.textLength,
     });
+  }
+
+  /** `v1`, `certificates.platform.io/v1`. */
+  get apiVersion(): string {
+    return this.compiled.apiVersion;
+  }
+
+  /** The resource, as errors name it. */
+  get resource(): Named {
+    return this.compiled.resource;
+  }
+
+  /** The kind, as validation errors name it. */
+  get kind(): Named {
+    return this.compiled.kind;
   }
 
   /** Says who answers a subresource of the type `create`. */

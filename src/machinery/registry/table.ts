@@ -48,7 +48,7 @@ export function parseIncludeObject(query: string): IncludeObject {
   );
 }
 
-/** Formats objects as table rows for people: the name first, then the kind's columns. */
+/** Formats objects as table rows for people, with the kind's columns. */
 export function tableOf<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   objects: readonly T[],
@@ -61,39 +61,22 @@ export function tableOf<T extends ApiObject>(
     metadata,
     columnDefinitions: hasColumnDefinitions ? columnDefinitions(definition) : null,
     rows: objects.map((object) => ({
-      cells: [...nameCell(definition, object), ...definition.columns.map((column) => column.cell(object, { now }))],
+      cells: definition.columns.map((column) => column.cell(object, { now })),
       object: included(object, options),
     })),
   };
 }
-
-const nameCell = <T extends ApiObject>({ isNameColumnFirst = true }: ResourceDefinition<T>, object: T): string[] =>
-  isNameColumnFirst ? [object.metadata.name ?? ""] : [];
 
 function included(object: ApiObject, { includeObject, version }: TableOptions): TableRow["object"] {
   if (includeObject === "None") return null;
   return includeObject === "Metadata" ? partialObjectMetadata(object, version) : object;
 }
 
-const nameColumn: ColumnDefinition = {
-  name: "Name",
-  type: "string",
-  format: "name",
-  description: "The name of the object, unique within its namespace.",
-  priority: 0,
-};
-
-const columnDefinitions = <T extends ApiObject>({
-  columns,
-  nameDescription = nameColumn.description,
-  isNameColumnFirst = true,
-}: ResourceDefinition<T>): ColumnDefinition[] => [
-  ...(isNameColumnFirst ? [{ ...nameColumn, description: nameDescription }] : []),
-  ...columns.map(({ name, type, format = "", description, priority = 0 }) => ({
+const columnDefinitions = <T extends ApiObject>({ columns }: ResourceDefinition<T>): ColumnDefinition[] =>
+  columns.map(({ name, type, format = "", description, priority = 0 }) => ({
     name,
     type,
     format,
     description,
     priority,
-  })),
-];
+  }));

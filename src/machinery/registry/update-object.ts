@@ -78,18 +78,16 @@ export async function updateObject<T extends ApiObject>(
 
 /** The parts of a write that field management needs. */
 export function fieldWrite<T extends ApiObject>(
-  { definition, apiVersion, clock }: ResourceRegistry<T>,
+  { definition, compiled, clock }: ResourceRegistry<T>,
   { manager, subresource }: { readonly manager: string; readonly subresource: string },
 ): FieldWrite {
-  const found = subresource === "" ? definition : definition.subresources?.[subresource];
-  const resetFields = found !== undefined && "resetFields" in found ? found.resetFields : undefined;
   return {
     schema: definition.schema,
     manager,
-    apiVersion,
+    apiVersion: compiled.apiVersion,
     subresource,
     now: clock.now(),
-    ...(resetFields !== undefined && { resetFields }),
+    resetFields: compiled.resetFields.get(subresource),
   };
 }
 

@@ -246,3 +246,9 @@ export type FieldsOf<F extends Readonly<Record<string, Field>>> = Flat<
     -readonly [K in Exclude<keyof F, AlwaysKeys<F>>]?: NonNullable<Infer<F[K]["schema"]>>;
   }
 >;
+
+/** The schema of a member. Undefined when the schema does not describe the member. */
+export function memberSchemaOf(schema: Schema | undefined, name: string): Schema | undefined {
+  if (schema?.type === "map") return schema.values;
+  return schema?.type === "object" && Object.hasOwn(schema.fields, name) ? schema.fields[name]?.schema : undefined;
+}

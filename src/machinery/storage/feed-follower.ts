@@ -56,6 +56,7 @@ export class FeedFollower {
 
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (revision <= this.revision) return undefined;
+    this.#store.notify();
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       const onAbort = (): void => {

@@ -6,9 +6,15 @@ export interface Store {
   /**
    * The newest durable revision of any process. It is at least the revision of every acknowledged write, so a watch
    * that has reached it has seen all of them. 1 when nothing was ever written. Synchronous where the backend allows it
-   * (memory, LMDB), because every read calls it. It also wakes watches that have not reached it.
+   * (memory, LMDB), because every read calls it.
    */
   latestRevision(): number | Promise<number>;
+
+  /**
+   * Makes this process's watches look for what other processes wrote, as far as `latestRevision` has told. Whoever waits
+   * for a watch calls it: otherwise a watch may learn of others' writes only with this process's next write.
+   */
+  notify(): void;
 
   /**
    * Writes by compare-and-swap. Resolves once the write is durable and this process's up-to-date watches have received

@@ -37,7 +37,6 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
     if (message.type === "serve") serveOn(message.port);
     else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
-    // Looking wakes the watches that have not come as far.
     else if (message.type === "written") void look(server?.store);
   });
   const port = await portToServe;
@@ -56,10 +55,11 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
   tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }
 
-/** Looks how far the store is; what is wrong with it is told to whoever asks it next. */
+/** Brings the watches as far as the store is; what is wrong with it is told to whoever asks it next. */
 async function look(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();
+    store?.notify();
   } catch {
     // See above.
   }

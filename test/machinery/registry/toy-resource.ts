@@ -1,5 +1,7 @@
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import type { Caller } from "../../../src/machinery/registry/admission.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { nameColumn } from "../../../src/machinery/registry/columns.ts";
 import { createObject } from "../../../src/machinery/registry/create-object.ts";
 import { decodeObject } from "../../../src/machinery/registry/decode-object.ts";
 import { defineResource } from "../../../src/machinery/registry/resource-definition.ts";
@@ -44,7 +46,10 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   warningsOnCreate: ({ color }) => (color === "beige" ? ["color: beige is dull"] : []),
   answersDeletedObject: true,
   selectableFields: { color: ({ color = "" }) => color },
-  columns: [{ name: "Color", type: "string", description: "Its color.", cell: ({ color = "" }) => color }],
+  columns: [
+    nameColumn(platformNames),
+    { name: "Color", type: "string", description: "Its color.", cell: ({ color = "" }) => color },
+  ],
   subresources: {
     state: {
       type: "update",

@@ -52,6 +52,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     });
     const foreign = await put(others, "/a", "1");
     assert.ok((await store.latestRevision()) >= foreign);
+    store.notify();
     assert.ok((await reached) >= foreign);
   });
 

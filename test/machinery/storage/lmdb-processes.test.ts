@@ -61,6 +61,7 @@ describe("several processes on one LMDB file", () => {
       const changes = takeChanges(store, { afterRevision: 1, count: 2 });
       await run(directory.path, "one", 1);
       assert.equal(store.latestRevision(), 3);
+      store.notify();
       assert.deepEqual(
         (await changes).map(({ key }) => key),
         ["/one/0", "/counter"],

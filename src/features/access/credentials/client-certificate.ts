@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
@@ -23,11 +23,10 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
   const userOf = (leaf: Certificate): UserInfo => {
     const known = users.get(leaf);
     if (known !== undefined) return known;
-    const fingerprint = createHash("sha256").update(leaf.der).digest("hex");
     const user: UserInfo = {
       username: leaf.subject.commonName,
       groups: leaf.subject.organizations,
-      extra: { [credentialId]: [`X509SHA256=${fingerprint}`] },
+      extra: { [credentialId]: [`X509SHA256=${fingerprintOf(leaf)}`] },
     };
     users.set(leaf, user);
     return user;

@@ -1,3 +1,4 @@
+import type { Names } from "../../../machinery/api/names.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
@@ -7,7 +8,7 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { ageColumn } from "../../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 
 const subject = object({
   goType: "v1.Subject",
@@ -126,10 +127,18 @@ function validateSubject(one: Subject, field: string, { group, isNamespaced }: B
   }
 }
 
-const subjectsColumn = <T extends Binding>(name: string, kind: string): Column<T> => ({
+interface SubjectsColumn {
+  readonly name: string;
+  /** Of the subjects that it shows. */
+  readonly kind: string;
+  /** What upstream's description calls the binding. */
+  readonly bindingName: string;
+}
+
+const subjectsColumn = <T extends Binding>({ name, kind, bindingName }: SubjectsColumn): Column<T> => ({
   name,
   type: "string",
-  description: `The ${name} that get the role.`,
+  description: `${name} in the ${bindingName}`,
   priority: 1,
   cell: ({ subjects = [] }) =>
     subjects
@@ -138,15 +147,26 @@ const subjectsColumn = <T extends Binding>(name: string, kind: string): Column<T
       .join(", "),
 });
 
-export const bindingColumns = <T extends Binding>(): Column<T>[] => [
+export interface BindingColumns {
+  readonly names: Names;
+  readonly bindingName: string;
+  readonly roleDescription: string;
+}
+
+export const bindingColumns = <T extends Binding>({
+  names,
+  bindingName,
+  roleDescription,
+}: BindingColumns): Column<T>[] => [
+  nameColumn(names),
   {
     name: "Role",
     type: "string",
-    description: "The role that is given.",
+    description: roleDescription,
     cell: ({ roleRef: { kind, name } }) => `${kind}/${name}`,
   },
-  ageColumn(),
-  subjectsColumn("Users", "User"),
-  subjectsColumn("Groups", "Group"),
-  subjectsColumn("ServiceAccounts", "ServiceAccount"),
+  ageColumn(names),
+  subjectsColumn({ name: "Users", kind: "User", bindingName }),
+  subjectsColumn({ name: "Groups", kind: "Group", bindingName }),
+  subjectsColumn({ name: "ServiceAccounts", kind: "ServiceAccount", bindingName }),
 ];

@@ -29,6 +29,11 @@ export function clusterRoleBindings(names: Names): ResourceDefinition<ClusterRol
     validateUpdate: (next, previous) => validateBindingUpdate(next, previous, rules),
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: bindingColumns(),
+    columns: bindingColumns({
+      names,
+      bindingName: "clusterRoleBinding",
+      roleDescription:
+        "RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
+    }),
   });
 }

@@ -8,7 +8,7 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { createdAtColumn } from "../../../machinery/registry/columns.ts";
+import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
 import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
@@ -60,7 +60,7 @@ export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
     validateUpdate: validate,
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: [createdAtColumn()],
+    columns: [nameColumn(names), createdAtColumn(names)],
   });
 
 const validate = ({ rules, aggregationRule }: ClusterRole): FieldError[] => [

@@ -29,6 +29,11 @@ export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
     validateUpdate: (next, previous) => validateBindingUpdate(next, previous, rules),
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: bindingColumns(),
+    columns: bindingColumns({
+      names,
+      bindingName: "roleBinding",
+      roleDescription:
+        "RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
+    }),
   });
 }

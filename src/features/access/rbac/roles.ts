@@ -9,7 +9,7 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { createdAtColumn } from "../../../machinery/registry/columns.ts";
+import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
 import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
 
@@ -46,7 +46,7 @@ export const roles = (names: Names): ResourceDefinition<Role> =>
     validateUpdate: validate,
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: [createdAtColumn()],
+    columns: [nameColumn(names), createdAtColumn(names)],
   });
 
 const validate = ({ rules }: Role): FieldError[] =>

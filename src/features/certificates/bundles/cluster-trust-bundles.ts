@@ -4,6 +4,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { maximumTrustBundleBytes, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
+import { nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -74,10 +75,16 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     allowsUnconditionalUpdate: false,
     selectableFields: { "spec.signerName": ({ spec }) => spec.signerName ?? "" },
     columns: [
+      nameColumn(names),
       {
         name: "SignerName",
         type: "string",
-        description: "The signer whose anchors these are.",
+        description:
+          "signerName indicates the associated signer, if any.\n\n" +
+          `In order to create or update a ClusterTrustBundle that sets signerName, you must have the following cluster-scoped permission: group=${names.group("certificates")} resource=signers resourceName=<the signer name> verb=attest.\n\n` +
+          "If signerName is not empty, then the ClusterTrustBundle object must be named with the signer name as a prefix (translating slashes to colons). For example, for the signer name `example.com/foo`, valid ClusterTrustBundle object names include `example.com:foo:abc` and `example.com:foo:v1`.\n\n" +
+          "If signerName is empty, then the ClusterTrustBundle object's name must not have such a prefix.\n\n" +
+          "List/watch requests for ClusterTrustBundles can filter on this field using a `spec.signerName=NAME` field selector.",
         cell: ({ spec }) => ((spec.signerName ?? "") === "" ? "<none>" : (spec.signerName ?? "")),
       },
     ],

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { timestamp } from "../../../machinery/api/clock.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
@@ -109,10 +109,10 @@ export function publishedAnchors({ current, published, retired, now, overlapMill
   readonly anchors: readonly Certificate[];
   readonly retired: Retired;
 } {
-  const currentFingerprints = new Set(current.map(fingerprint));
+  const currentFingerprints = new Set(current.map(fingerprintOf));
   const next = new Map<string, number>();
   const kept = published.filter((anchor) => {
-    const key = fingerprint(anchor);
+    const key = fingerprintOf(anchor);
     if (currentFingerprints.has(key)) return false;
     const until = Math.min(retired.get(key) ?? now + overlapMilliseconds, anchor.notAfter);
     if (until <= now) return false;
@@ -121,8 +121,6 @@ export function publishedAnchors({ current, published, retired, now, overlapMill
   });
   return { anchors: [...current, ...kept], retired: next };
 }
-
-const fingerprint = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
 
 const formatRetired = (retired: Retired): string =>
   [...retired].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");

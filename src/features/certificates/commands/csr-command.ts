@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { requestingNodeName } from "../policy/decide-approval.ts";
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { RequestSurroundings } from "./approval-warnings.ts";
@@ -123,7 +123,7 @@ async function look(
 ): Promise<CertificateRequestReport> {
   const { username = "", signerName } = request.spec;
   const { holdsNodeNames = false } = findWellKnownSigner(names, signerName) ?? {};
-  const nodeName = holdsNodeNames ? requestingNodeName(username) : undefined;
+  const nodeName = holdsNodeNames ? nodeNameOf(username) : undefined;
   const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
     try {
       const node = await client.resource(nodeResource(names)).find(name);

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { Command } from "commander";
 import { readFileSync } from "node:fs";
 import { timestamp } from "../../../machinery/api/clock.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
@@ -34,10 +34,10 @@ interface Anchor {
 }
 
 const anchorsOf = ({ spec }: ClusterTrustBundle): Anchor[] =>
-  parseCertificatesPem(spec.trustBundle).map(({ subject, notAfter, der }) => ({
-    subject: formatDistinguishedName(subject),
-    notAfter: timestamp(notAfter),
-    fingerprint: createHash("sha256").update(der).digest("hex"),
+  parseCertificatesPem(spec.trustBundle).map((anchor) => ({
+    subject: formatDistinguishedName(anchor.subject),
+    notAfter: timestamp(anchor.notAfter),
+    fingerprint: fingerprintOf(anchor),
   }));
 
 const list = (): Command =>

@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { serialNumberHex } from "../../../pki/certificate.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -9,8 +8,6 @@ import type { IssuedCertificate } from "./issued-certificates.ts";
 
 /** As much of the fingerprint as tells certificates apart whoever made them: 160 bits. */
 const nameLength = 40;
-
-const fingerprintOf = ({ der }: Certificate): string => createHash("sha256").update(der).digest("hex");
 
 /** The name of the record of a certificate that somebody else signed: the same certificate is recorded once. */
 export const foreignRecordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);

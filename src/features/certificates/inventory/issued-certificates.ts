@@ -1,7 +1,7 @@
 import { issuedCertificateResource } from "../resources.ts";
 import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -10,7 +10,7 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, bytes, object, string, time } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { ageColumn } from "../../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
@@ -83,13 +83,16 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: ({ spec }, previous) =>
-      isSameJson(spec, previous.spec) ? [] : [forbiddenField("spec", "a record of a certificate cannot be changed")],
+      isSemanticallyEqual(spec, previous.spec)
+        ? []
+        : [forbiddenField("spec", "a record of a certificate cannot be changed")],
     selectableFields: {
       "spec.signerName": ({ spec }) => spec.signerName,
       "spec.username": ({ spec }) => spec.username ?? "",
       "spec.requestUid": ({ spec }) => spec.requestUid ?? "",
     },
     columns: [
+      nameColumn(names),
       { name: "Signer", type: "string", description: "The signer.", cell: ({ spec }) => spec.signerName },
       { name: "Subject", type: "string", description: "Whose it is.", cell: ({ spec }) => spec.subject ?? "" },
       { name: "Requestor", type: "string", description: "Who asked for it.", cell: ({ spec }) => spec.username ?? "" },
@@ -99,7 +102,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
         description: "The time until it is no longer valid.",
         cell: ({ spec }, { now }) => timeLeft(Date.parse(spec.notAfter) - now),
       },
-      ageColumn(),
+      ageColumn(names),
       {
         name: "Names",
         type: "string",

@@ -1,9 +1,10 @@
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { Node } from "../../nodes/index.ts";
 import type { ApprovalPolicy } from "./approval-policy.ts";
-import { approvalCondition, decideApproval, isDecidedByPolicy, requestingNodeName } from "./decide-approval.ts";
+import { approvalCondition, decideApproval, isDecidedByPolicy } from "./decide-approval.ts";
 import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "./decide-approval.ts";
 import type { SignerLifetime } from "../signers/configured-signer.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
@@ -60,7 +61,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));
         const surroundings = { names, serverNames: options.serverNames(), findNode: known };
         const decision = decideApproval(policy, question, surroundings);
-        const nodeName = requestingNodeName(question.username);
+        const nodeName = nodeNameOf(question.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
         const node = await client.resource(nodeResource(names)).find(nodeName);

@@ -1,9 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import {
-  nodeUsernamePrefix,
-  serviceAccountsGroup,
-  serviceAccountUsernamePrefix,
-} from "../../../machinery/api/user-info.ts";
+import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/shown-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
@@ -42,10 +38,6 @@ export type ApprovalDecision =
   | { readonly type: "approved"; readonly rule: string }
   | { readonly type: "denied"; readonly rule: string; readonly failed: readonly FailedRequirement[] };
 
-/** The node that a user name belongs to, or undefined. */
-export const requestingNodeName = (username: string): string | undefined =>
-  username.startsWith(nodeUsernamePrefix) ? username.slice(nodeUsernamePrefix.length) : undefined;
-
 /** What a decision needs to know besides the request. */
 export interface ApprovalSurroundings {
   readonly names: Names;
@@ -65,7 +57,7 @@ export function decideApproval(
   if (rule === undefined) return { type: "undecided" };
   if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
   const node = (): RequesterNode => {
-    const name = requestingNodeName(question.username);
+    const name = nodeNameOf(question.username);
     return { name, names: name === undefined ? undefined : findNode(name) };
   };
   const failed = [

@@ -1,5 +1,5 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { refusal } from "../../../machinery/registry/admission-refusal.ts";
 import { isPermittedForSigner } from "../signer-permission.ts";
 import type { SignerRuleOptions } from "../signer-permission.ts";
@@ -18,7 +18,7 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
     const next = asSigningRequest(object).status;
     const { spec, status: previous } = asSigningRequest(oldObject);
     const isCertificateKept = (next.certificate ?? "") === (previous.certificate ?? "");
-    if (isCertificateKept && isSameJson(next.conditions, previous.conditions)) return;
+    if (isCertificateKept && isSemanticallyEqual(next.conditions, previous.conditions)) return;
     if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
     const signer = JSON.stringify(spec.signerName);
     throw refusal(attributes, `user not permitted to sign requests with signerName ${signer}`);

@@ -9,17 +9,20 @@ import {
   string,
   time,
 } from "../../../machinery/schema/schema.ts";
+import { conditionFields } from "../../../machinery/schema/condition-schema.ts";
 import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { resourceList } from "../pods/container-resources.ts";
 import { nodeConfigSource } from "./node-spec.ts";
 
+const { type, status, ...transition } = conditionFields(
+  "v1.NodeConditionType",
+  "The kind of the condition: Ready, MemoryPressure, ...",
+);
 const nodeCondition = struct("v1.NodeCondition", "What is known of one side of a node's state.", {
-  type: required(1, named(string, "v1.NodeConditionType"), "The kind of the condition: Ready, MemoryPressure, ..."),
-  status: required(2, named(string, "v1.ConditionStatus"), "True, False or Unknown."),
+  type,
+  status,
   lastHeartbeatTime: omitEmpty(3, time, "When the node last reported it."),
-  lastTransitionTime: omitEmpty(4, time, "When the status last changed."),
-  reason: omitEmpty(5, string, "A word for machines on why."),
-  message: omitEmpty(6, string, "A sentence for people on why."),
+  ...transition,
 });
 
 const nodeAddress = struct("v1.NodeAddress", "An address of a node.", {

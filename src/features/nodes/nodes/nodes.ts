@@ -1,12 +1,12 @@
 import { nodeResource } from "../resources.ts";
 import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { Column, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { ageColumn } from "../../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
 
@@ -44,7 +44,7 @@ const validateTaints = ({ spec }: Node): FieldError[] =>
 function validateUpdate(next: Node, previous: Node): FieldError[] {
   const faults = validateTaints(next);
   const { podCIDRs: ranges = [], providerID = "" } = previous.spec;
-  if (ranges.length > 0 && !isSameJson(next.spec.podCIDRs, ranges)) {
+  if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
     faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
   }
   if (providerID !== "" && next.spec.providerID !== providerID) {
@@ -57,11 +57,12 @@ function nodeColumns(names: Names): Column<Node>[] {
   const rolePrefix = names.subdomainKey("node-role", "");
   const roleLabel = names.key("role");
   return [
-    { name: "Status", type: "string", description: "Whether the node is ready.", cell: stateOf },
+    nameColumn(names),
+    { name: "Status", type: "string", description: "The status of the node", cell: stateOf },
     {
       name: "Roles",
       type: "string",
-      description: "The node's roles, from its labels.",
+      description: "The roles of the node",
       cell: ({ metadata: { labels = {} } }) => {
         const roles = Object.entries(labels).flatMap(([key, value]) =>
           key.startsWith(rolePrefix) ? [key.slice(rolePrefix.length)] : key === roleLabel ? [value] : [],
@@ -70,18 +71,31 @@ function nodeColumns(names: Names): Column<Node>[] {
         return named.length === 0 ? "<none>" : named.join(",");
       },
     },
-    ageColumn(),
+    ageColumn(names),
     {
       name: "Version",
       type: "string",
-      description: "The node agent's version.",
+      description: "Kubelet Version reported by the node.",
       cell: ({ status }) => status.nodeInfo.kubeletVersion,
     },
-    addressColumn("Internal-IP", "InternalIP"),
-    addressColumn("External-IP", "ExternalIP"),
-    infoColumn("OS-Image", "osImage"),
-    infoColumn("Kernel-Version", "kernelVersion"),
-    infoColumn("Container-Runtime", "containerRuntimeVersion"),
+    addressColumn({ name: "Internal-IP", type: "InternalIP", names }),
+    addressColumn({ name: "External-IP", type: "ExternalIP", names }),
+    infoColumn({
+      name: "OS-Image",
+      field: "osImage",
+      description: "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).",
+    }),
+    infoColumn({
+      name: "Kernel-Version",
+      field: "kernelVersion",
+      description: "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
+    }),
+    infoColumn({
+      name: "Container-Runtime",
+      field: "containerRuntimeVersion",
+      description:
+        "ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).",
+    }),
   ];
 }
 
@@ -91,18 +105,31 @@ function stateOf({ spec, status }: Node): string {
   return spec.unschedulable === true ? `${state},SchedulingDisabled` : state;
 }
 
-const addressColumn = (name: string, type: string): Column<Node> => ({
+interface AddressColumn {
+  readonly name: string;
+  /** Of the address that it shows. */
+  readonly type: string;
+  readonly names: Names;
+}
+
+const addressColumn = ({ name, type, names }: AddressColumn): Column<Node> => ({
   name,
   type: "string",
   priority: 1,
-  description: `The node's first ${type}.`,
+  description: `List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://${names.domain}/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.${shortLinkDomain(names)}/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).`,
   cell: ({ status }) => (status.addresses ?? []).find((one) => one.type === type)?.address ?? "<none>",
 });
 
-const infoColumn = (name: string, field: "osImage" | "kernelVersion" | "containerRuntimeVersion"): Column<Node> => ({
+interface InfoColumn {
+  readonly name: string;
+  readonly field: "osImage" | "kernelVersion" | "containerRuntimeVersion";
+  readonly description: string;
+}
+
+const infoColumn = ({ name, field, description }: InfoColumn): Column<Node> => ({
   name,
   type: "string",
   priority: 1,
-  description: `The ${field} that the node agent reports.`,
+  description,
   cell: ({ status }) => status.nodeInfo[field] || "<unknown>",
 });

@@ -9,6 +9,7 @@ import {
   time,
   unionList,
 } from "../../../machinery/schema/schema.ts";
+import { conditionFields } from "../../../machinery/schema/condition-schema.ts";
 import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import {
   nodeAllocatableResourceClaimStatus,
@@ -18,14 +19,13 @@ import {
 import { resourceList, resourceRequirements } from "./container-resources.ts";
 import { containerStatus } from "./container-status.ts";
 
+const { type, status, ...transition } = conditionFields("v1.PodConditionType");
 const podCondition = struct("v1.PodCondition", "What is known of one side of a Pod's state.", {
-  type: required(1, named(string, "v1.PodConditionType"), "The kind of the condition."),
+  type,
   observedGeneration: omitEmpty(7, int64, "The generation of the Pod that the condition is of."),
-  status: required(2, named(string, "v1.ConditionStatus"), "True, False or Unknown."),
+  status,
   lastProbeTime: omitEmpty(3, time, "When it was last looked at."),
-  lastTransitionTime: omitEmpty(4, time, "When the status last changed."),
-  reason: omitEmpty(5, string, "A word for machines on why."),
-  message: omitEmpty(6, string, "A sentence for people on why."),
+  ...transition,
 });
 
 const hostIP = struct("v1.HostIP", "An IP address.", {

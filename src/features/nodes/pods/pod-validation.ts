@@ -1,6 +1,6 @@
 import { duplicate, forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 
@@ -70,7 +70,7 @@ function validateContainers(containers: readonly Container[], field: string): Fi
 /** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   const faults = validatePod(next);
-  if (isSameJson(unchangeable(next), unchangeable(previous))) return faults;
+  if (isSemanticallyEqual(unchangeable(next), unchangeable(previous))) return faults;
   const detail =
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +

@@ -47,7 +47,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       "status.podIP": ({ status }) => status.podIP ?? "",
       "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
     },
-    columns: podColumns,
+    columns: podColumns(names),
   });
 }
 

@@ -1,9 +1,9 @@
 import { notFound } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../../machinery/api/attributes.ts";
-import { isSameJson } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import { memberNodeNameOf, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
@@ -51,8 +51,8 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
     name: "NodeRestriction",
     async admit(attributes) {
       const { user, group, resource } = attributes;
-      if (!user.username.startsWith(nodeUsernamePrefix) || !user.groups.includes(nodesGroup)) return undefined;
-      const node = user.username.slice(nodeUsernamePrefix.length);
+      const node = memberNodeNameOf(user);
+      if (node === undefined) return undefined;
       if (node === "") {
         throw refusal(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
       }
@@ -76,7 +76,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     if (asPod(oldObject).spec.nodeName !== node) {
       throw refusal(attributes, `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`);
     }
-    if (!isSameJson(object.metadata.labels, oldObject.metadata.labels)) {
+    if (!isSemanticallyEqual(object.metadata.labels, oldObject.metadata.labels)) {
       throw refusal(attributes, `node ${quoted} cannot update labels through pod status`);
     }
     // Claims open devices to a Pod: they are the scheduler's to write.
@@ -84,7 +84,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
       ["resourceClaimStatuses", "resource claim statuses"],
       ["extendedResourceClaimStatus", "extended resource claim status"],
     ] as const) {
-      if (isSameJson(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
+      if (isSemanticallyEqual(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
       throw refusal(attributes, `node ${quoted} cannot update ${words}`);
     }
     return;
@@ -141,13 +141,13 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
     return;
   }
   const previous = (oldObject as NodeObject).spec; // an update has one
-  if (spec.configSource !== undefined && !isSameJson(spec.configSource, previous.configSource)) {
+  if (spec.configSource !== undefined && !isSemanticallyEqual(spec.configSource, previous.configSource)) {
     throw refusal(attributes, `node ${quoted} is not allowed to update configSource to a new non-nil configSource`);
   }
-  if (!isSameJson(spec.taints, previous.taints)) {
+  if (!isSemanticallyEqual(spec.taints, previous.taints)) {
     throw refusal(attributes, `node ${quoted} is not allowed to modify taints`);
   }
-  if (!isSameJson(object.metadata.ownerReferences, oldObject?.metadata.ownerReferences)) {
+  if (!isSemanticallyEqual(object.metadata.ownerReferences, oldObject?.metadata.ownerReferences)) {
     throw refusal(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
   }
   if (labels.length > 0) throw refusal(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);

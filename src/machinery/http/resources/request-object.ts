@@ -1,5 +1,6 @@
 import { badRequest, tooLarge } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
+import { apiVersionOf } from "../../api/resource-type.ts";
 import { textOf } from "../../schema/go-utf8.ts";
 import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
@@ -119,8 +120,6 @@ function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
     },
   };
 }
-
-const apiVersionOf = ({ group, version }: ExpectedKind): string => (group === "" ? version : `${group}/${version}`);
 
 /** Parses the JSON value of a body in any format. `refuse` creates the 400. */
 export function parseValue(

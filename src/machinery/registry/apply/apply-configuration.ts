@@ -20,14 +20,7 @@ import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-a
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
 import { mergeFields } from "./merge-fields.ts";
-import {
-  currentManagers,
-  releaseFields,
-  resetSet,
-  withNamedFields,
-  withoutFields,
-  withoutServerFields,
-} from "./owned-fields.ts";
+import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
@@ -87,7 +80,7 @@ function applyChecked(application: Application, live: ApiObject): ApiObject {
   const writer = writerOf(application, "Apply");
   const id = managerId(writer);
   const last = managers.get(id);
-  const reset = resetSet(application.resetFields);
+  const reset = application.resetFields ?? emptySet;
   const applied: FieldManager = {
     ...writer,
     time: last?.time,

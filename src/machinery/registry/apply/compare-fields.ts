@@ -1,10 +1,11 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, isSameJson, memberOf } from "../patch/json-value.ts";
 import type { JsonObject } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { everyFieldOf } from "./fields-of.ts";
-import { memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
 import { fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";

@@ -3,7 +3,7 @@ import { maximumFaults } from "../../api/first-faults.ts";
 import { shortened } from "../../api/shown-value.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
-import { memberSchemaOf } from "./field-shape.ts";
+import { memberSchemaOf } from "../../schema/schema.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**

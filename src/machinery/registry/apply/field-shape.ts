@@ -18,12 +18,6 @@ export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
   return schema.type === "array" && schema.list !== "atomic" ? { type: "entries", list: schema } : leaf;
 }
 
-/** The schema of a member. Undefined when the schema does not describe the member. */
-export function memberSchemaOf(schema: Schema | undefined, name: string): Schema | undefined {
-  if (schema?.type === "map") return schema.values;
-  return schema?.type === "object" && Object.hasOwn(schema.fields, name) ? schema.fields[name]?.schema : undefined;
-}
-
 /** Whether the schema names the member. True for the fields of a struct, false for the keys of a map. */
 export const isNamedField = (schema: Schema | undefined, name: string): boolean =>
   schema?.type === "object" && Object.hasOwn(schema.fields, name);

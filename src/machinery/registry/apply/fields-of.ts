@@ -1,8 +1,9 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../patch/json-value.ts";
 import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { isNamedField, memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { isNamedField, shapeOf } from "./field-shape.ts";
 import { asList, entriesByElement } from "./list-entries.ts";
 import { fieldElement } from "./path-element.ts";
 

@@ -1,7 +1,8 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf, setMember } from "../patch/json-value.ts";
 import type { JsonObject } from "../patch/json-value.ts";
-import { memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { shapeOf } from "./field-shape.ts";
 import { asList } from "./list-entries.ts";
 import { entryElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";

@@ -1,6 +1,6 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf, setMember } from "../patch/json-value.ts";
-import { memberSchemaOf } from "./field-shape.ts";
 
 /**
  * Adds null for the times that a struct always has. In Go they are values: the writer of the struct owns them, although

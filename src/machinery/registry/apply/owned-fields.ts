@@ -1,13 +1,18 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import type { Comparison } from "./compare-fields.ts";
 import { difference, emptySet, isEmpty, recursiveDifference, setOfPath, union, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { isNamedField, memberSchemaOf } from "./field-shape.ts";
+import { isNamedField } from "./field-shape.ts";
 import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 import { fieldElement } from "./path-element.ts";
 
+/** The fields with these paths. */
+export const setOfPaths = (paths: readonly (readonly string[])[]): FieldSet =>
+  paths.map((path) => setOfPath(path.map(fieldElement))).reduce(union, emptySet);
+
 /** Fields that no manager can own, because the server sets them (upstream: stripMeta). */
-const serverFields: FieldSet = [
+const serverFields = setOfPaths([
   ["apiVersion"],
   ["kind"],
   ["metadata"],
@@ -22,24 +27,9 @@ const serverFields: FieldSet = [
     "managedFields",
     "resourceVersion",
   ].map((name) => ["metadata", name]),
-]
-  .map((path) => setOfPath(path.map(fieldElement)))
-  .reduce(union, emptySet);
+]);
 
 export const withoutServerFields = (fields: FieldSet): FieldSet => difference(fields, serverFields);
-
-const resetSets = new WeakMap<readonly (readonly string[])[], FieldSet>();
-
-/** The set of paths that an endpoint does not write. */
-export function resetSet(paths: readonly (readonly string[])[] | undefined): FieldSet {
-  if (paths === undefined || paths.length === 0) return emptySet;
-  let set = resetSets.get(paths);
-  if (set === undefined) {
-    set = paths.map((path) => setOfPath(path.map(fieldElement))).reduce(union, emptySet);
-    resetSets.set(paths, set);
-  }
-  return set;
-}
 
 /** The comparison without the fields that the endpoint does not write. */
 export const withoutFields = (comparison: Comparison, fields: FieldSet): Comparison =>

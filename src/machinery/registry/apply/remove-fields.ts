@@ -1,9 +1,10 @@
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject, setMember } from "../patch/json-value.ts";
 import type { JsonObject } from "../patch/json-value.ts";
 import { below, isEmpty } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { memberSchemaOf, shapeOf } from "./field-shape.ts";
+import { shapeOf } from "./field-shape.ts";
 import { entryElement, fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 

@@ -6,9 +6,10 @@ import { capUpdateManagers } from "./cap-managers.ts";
 import { compareFields } from "./compare-fields.ts";
 import { emptyObject } from "./empty-object.ts";
 import { emptySet, isEmpty, union } from "./field-set.ts";
+import type { FieldSet } from "./field-set.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
-import { currentManagers, releaseFields, resetSet, withoutFields, withoutServerFields } from "./owned-fields.ts";
+import { currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
@@ -22,8 +23,8 @@ export interface FieldWrite {
   readonly subresource: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Paths that this endpoint does not write, so nobody becomes their owner through it (upstream: GetResetFields). */
-  readonly resetFields?: readonly (readonly string[])[] | undefined;
+  /** What this endpoint does not write: nobody becomes its owner through it (upstream: GetResetFields). Default: none. */
+  readonly resetFields?: FieldSet | undefined;
 }
 
 export interface UpdateTracking extends FieldWrite {
@@ -83,7 +84,7 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
     after: withOwnTimes(schema, withoutManagedFields(after)),
   });
   if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
-  const comparison = withoutFields(compared, resetSet(write.resetFields));
+  const comparison = withoutFields(compared, write.resetFields ?? emptySet);
   const updated =
     managers.size === 0 ? new Map<string, FieldManager>() : releaseFields(currentManagers(managers, write), comparison);
   const owned = withoutServerFields(union(comparison.modified, comparison.added));

@@ -1,14 +1,5 @@
 import type { JsonObject } from "./json-value.ts";
-import type { ArraySchema, ObjectSchema, Schema } from "../../schema/schema.ts";
-
-/** The schema of a member. Undefined when the schema does not describe the member. */
-export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
-  if (schema?.type === "object") return fieldSchema(schema, key);
-  return schema?.type === "map" ? schema.values : undefined;
-}
-
-const fieldSchema = (schema: ObjectSchema, key: string): Schema | undefined =>
-  Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : undefined;
+import type { ArraySchema, Schema } from "../../schema/schema.ts";
 
 /**
  * Removes the server-set fields of a list entry that a patch of the entry leaves out, so that the server sets them

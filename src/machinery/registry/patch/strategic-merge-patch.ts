@@ -5,7 +5,8 @@ import type { JsonObject } from "./json-value.ts";
 import { mergeList, orderList } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives } from "./patch-directives.ts";
 import { unfitPatch } from "./patch-error.ts";
-import { listStrategy, memberSchema } from "./patch-schema.ts";
+import { memberSchemaOf } from "../../schema/schema.ts";
+import { listStrategy } from "./patch-schema.ts";
 
 export type StrategicMergePatch = Readonly<JsonObject>;
 
@@ -118,7 +119,7 @@ function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObj
       throw badRequest(formatFaults[orderPrefix]);
     }
     if (original === undefined && patched === undefined) continue;
-    const strategy = listStrategy(memberSchema(schema, key));
+    const strategy = listStrategy(memberSchemaOf(schema, key));
     const list = { original, patch: patched, order, strategy, mergeEntry: mergeObject, path: `${path}${key}` };
     setMember(merged, key, orderList(list));
   }
@@ -148,10 +149,10 @@ function mergeMember({ schema, path }: ObjectMerge, merged: JsonObject, key: str
   if (value === null) {
     delete merged[key];
   } else if (isJsonObject(value) && isJsonObject(original)) {
-    const inner = { original, patch: value, schema: memberSchema(schema, key), path: `${path}${key}.` };
+    const inner = { original, patch: value, schema: memberSchemaOf(schema, key), path: `${path}${key}.` };
     setMember(merged, key, mergeObject(inner));
   } else if (Array.isArray(value) && Array.isArray(original)) {
-    const strategy = listStrategy(memberSchema(schema, key));
+    const strategy = listStrategy(memberSchemaOf(schema, key));
     const list = { original, patch: value as unknown[], strategy, mergeEntry: mergeObject, path: `${path}${key}` };
     setMember(merged, key, strategy.isMerged ? mergeList(list) : value);
   } else {

@@ -59,6 +59,8 @@ export class EtcdStore implements Store {
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
+  /** The newest revision that `latestRevision` has returned. */
+  #toldRevision = 0;
   #progressTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -79,8 +81,12 @@ export class EtcdStore implements Store {
 
   async latestRevision(): Promise<number> {
     const revision = await this.#latest.read();
-    this.#hasten(revision);
+    this.#toldRevision = Math.max(this.#toldRevision, revision);
     return revision;
+  }
+
+  notify(): void {
+    this.#hasten(this.#toldRevision);
   }
 
   async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {

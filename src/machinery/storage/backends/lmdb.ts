@@ -54,22 +54,16 @@ export class LmdbStore implements Store {
 
   latestRevision(): number {
     this.#refresh();
-    const revision = this.#counter("revision");
-    if (this.#watches.isBehind(revision)) this.#watches.catchUp();
-    return revision;
+    return this.#counter("revision");
+  }
+
+  notify(): void {
+    if (this.#watches.isBehind(this.latestRevision())) this.#watches.catchUp();
   }
 
   compactedRevision(): number {
     this.#refresh();
     return this.#counter("compacted");
-  }
-
-  /**
-   * Delivers other processes' writes to this process's watches. With several processes, call it in each of the others
-   * after a write. Otherwise they notice the write only at their next latestRevision() or write.
-   */
-  notify(): void {
-    this.latestRevision();
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {

@@ -41,6 +41,9 @@ export class MemoryStore implements Store {
     return this.#latestRevision;
   }
 
+  /** Does nothing: no other process can write. */
+  notify(): void {}
+
   compactedRevision(): number {
     return this.#compactedRevision;
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { apiVersionOf } from "../../../../src/machinery/api/resource-type.ts";
 import type { ResourceDefinition } from "../../../../src/machinery/registry/resource-definition.ts";
 
 const pem = (file: string): string =>
@@ -34,9 +35,9 @@ const contents: Readonly<Record<string, object>> = {
 };
 
 /** An object of the kind that the server accepts. */
-export const sampleObject = ({ kind, group, version, scope }: ResourceDefinition, name: string): ApiObject => ({
+export const sampleObject = ({ kind, scope, ...type }: ResourceDefinition, name: string): ApiObject => ({
   kind,
-  apiVersion: group === "" ? version : `${group}/${version}`,
+  apiVersion: apiVersionOf(type),
   metadata: { name, ...(scope === "Namespaced" && { namespace: "hostile" }) },
   ...contents[kind],
 });

@@ -1,3 +1,4 @@
+import type { FieldSet } from "../../../../src/machinery/registry/apply/field-set.ts";
 import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
@@ -43,7 +44,7 @@ export interface Writer {
   readonly now?: number;
   readonly isForced?: boolean;
   readonly subresource?: string;
-  readonly resetFields?: readonly (readonly string[])[];
+  readonly resetFields?: FieldSet;
 }
 
 const decoded = (value: unknown): ApiObject => decode(sampleSchema, value).value;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-fields.ts";
 import { describe, it } from "node:test";
 import { applied, ownership, sample, updated } from "./sample.ts";
 
@@ -53,7 +54,7 @@ describe("an update", () => {
   it("never owns what its endpoint does not write", () => {
     const created = updated(undefined, sample({ text: "a", metadata: { labels: { l: "1" } } }), {
       manager: "m",
-      resetFields: [["metadata", "labels"]],
+      resetFields: setOfPaths([["metadata", "labels"]]),
     });
     assert.deepEqual(ownership(created), { m: { "f:text": {} } });
   });

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { kubernetesNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
+import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-fields.ts";
 import { applyConfiguration, trackUpdate } from "../../../../src/machinery/registry/apply/field-manager.ts";
 import { certificateSigningRequests } from "../../../../src/features/certificates/requests/certificate-signing-requests.ts";
 import { serviceAccounts } from "../../../../src/features/accounts/service-accounts.ts";
@@ -43,7 +44,7 @@ function answer(schema: ObjectSchema<ApiObject>, live: ApiObject | undefined, st
     manager,
     subresource,
     apiVersion: object.apiVersion,
-    resetFields: step.reset,
+    resetFields: setOfPaths(step.reset),
     now: (firstSecond + second) * 1000,
   };
   if (step.op === "update") {

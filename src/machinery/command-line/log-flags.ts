@@ -1,0 +1,11 @@
+import type { Flags } from "./flag.ts";
+
+/** What a process says of itself while it runs. */
+export const logFlags = {
+  "log-level": {
+    type: "string",
+    default: "info",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    help: "What is logged.",
+  },
+} as const satisfies Flags;

@@ -38,7 +38,7 @@ const kind: Addition = {
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { ageColumn } from "../../machinery/registry/columns.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
@@ -72,8 +72,9 @@ export const widgets = (names: Names): ResourceDefinition<Widget> =>
     validate,
     validateUpdate: validate,
     columns: [
+      nameColumn(names),
       { name: "Size", type: "integer", description: "How large it is.", cell: ({ size = 0 }) => size },
-      ageColumn(),
+      ageColumn(names),
     ],
   });
 

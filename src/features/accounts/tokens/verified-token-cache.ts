@@ -55,7 +55,9 @@ export class VerifiedTokenCache<T> {
     const known = this.#entries.get(key);
     if (known !== undefined) {
       if (now < known.validUntil) {
-        this.#entries.set(key, known); // moves it to the end: most recently used
+        // Taken out and put back it is the last one: the most recently used.
+        this.#entries.delete(key);
+        this.#entries.set(key, known);
         return known.value;
       }
       this.#drop(key, known);

@@ -1,5 +1,6 @@
 import { badRequest, conflict } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { maximumPatchValues } from "../schema/value-limit.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
 import { repeatedKeyFault, repeatedKeysFault } from "../schema/strict-faults.ts";
@@ -103,7 +104,8 @@ function appliedConfiguration<T extends ApiObject>(
   { definition }: ResourceRegistry<T>,
   { text }: PatchRequest,
 ): AppliedConfiguration {
-  const { value, repeatedKeys } = parsed(text, (fault) => badRequest(`error decoding YAML: ${fault}`));
+  const refusal = (fault: string): Error => badRequest(`error decoding YAML: ${fault}`);
+  const { value, repeatedKeys } = parsed(text, { refusal });
   const configuration = parseConfiguration(value, definition);
   const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only its presence matters
   if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
@@ -121,7 +123,10 @@ function parsePatch<T extends ApiObject>(
   { definition, apiVersion }: ResourceRegistry<T>,
   { type, text }: PatchRequest,
 ): ParsedPatch {
-  const { value, duplicateFields } = parsed(text, type === "strategic" ? badRequest : undecodablePatch);
+  const { value, duplicateFields } = parsed(text, {
+    refusal: type === "strategic" ? badRequest : undecodablePatch,
+    ...(type === "json" && { maximumValues: maximumPatchValues }),
+  });
   const duplicates = duplicateFields.map((path) => `duplicate field "${path}"`);
   if (type === "json") {
     const operations = parseJsonPatch(value);
@@ -149,9 +154,14 @@ function parsePatch<T extends ApiObject>(
   };
 }
 
-function parsed(text: string, refusal: (fault: string) => Error): ReturnType<typeof parseJson> {
+interface Parsing {
+  readonly refusal: (fault: string) => Error;
+  readonly maximumValues?: number;
+}
+
+function parsed(text: string, { refusal, maximumValues }: Parsing): ReturnType<typeof parseJson> {
   try {
-    return parseJson(text);
+    return parseJson(text, maximumValues);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw refusal(error.message);
     throw error;

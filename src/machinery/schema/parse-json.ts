@@ -19,11 +19,11 @@ export interface ParsedJson {
 
 /**
  * Parses JSON as fast as JSON.parse and also finds duplicate members. As in Go, the last one wins and objects are
- * merged. Limits: nesting to `maximumJsonDepth`, the number of values to `maximumValues` (413). Throws a
+ * merged. Limits: nesting to `maximumJsonDepth`, the number of values to `maximum` (413). Throws a
  * JsonSyntaxError in the words of Go's encoding/json.
  */
-export function parseJson(text: string): ParsedJson {
-  checkValueCount(text);
+export function parseJson(text: string, maximum?: number): ParsedJson {
+  checkValueCount(text, maximum);
   const value = parsePlainJson(text);
   return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }

@@ -9,13 +9,19 @@ import type { ApiError } from "../api/api-error.ts";
  */
 export const maximumValues = 25_000;
 
-export const tooManyValues = (): ApiError =>
-  tooLarge(`there are more than ${maximumValues} values in it: send fewer fields and shorter lists`);
+/**
+ * A JSON patch may have 10,000 operations (upstream's limit) of three members each, and a few values besides: its operations
+ * are cheaper than an object's values.
+ */
+export const maximumPatchValues = 45_000;
+
+export const tooManyValues = (maximum = maximumValues): ApiError =>
+  tooLarge(`there are more than ${maximum} values in it: send fewer fields and shorter lists`);
 
 /** Throws a 413 when a JSON text contains too many values. Does not check syntax or nesting: the reader does that. */
-export function checkValueCount(text: string): void {
+export function checkValueCount(text: string, maximum = maximumValues): void {
   // A value needs at least two characters, with the comma after it.
-  if (text.length < maximumValues * 2) return;
+  if (text.length < maximum * 2) return;
   let values = 0;
   let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
@@ -27,7 +33,7 @@ export function checkValueCount(text: string): void {
       depth += 1;
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
     if (position < 0 || depth > maximumJsonDepth) return;
-    if (values > maximumValues) throw tooManyValues();
+    if (values > maximum) throw tooManyValues(maximum);
   }
 }
 

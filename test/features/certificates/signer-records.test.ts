@@ -35,7 +35,9 @@ describe("the records of the signers", () => {
     const found = files
       .filter((file) => /^(features\/(certificates|access|accounts|core)|server|cli)\//.test(file))
       .filter((file) => /signers\.(apiserverClient|nodeAgentServing)/.test(textOf(file)));
-    assert.deepEqual(found.sort(), records.sort());
+    // The column of a request's signer quotes upstream's description, which names them.
+    const columns = "features/certificates/requests/certificate-signing-requests.ts";
+    assert.deepEqual(found.sort(), [columns, ...records].sort());
   });
 
   it("have words and names that no two of them share", () => {

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import type { Certificate } from "../pki/certificate.ts";
+import { fingerprintOf } from "../pki/certificate.ts";
 import { baseName } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { bySignerWord, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
@@ -26,17 +25,14 @@ interface Recorded {
   readonly signingKeyId: string;
 }
 
-const fingerprintOf = ({ certificate }: { readonly certificate: Certificate }): string =>
-  createHash("sha256").update(certificate.der).digest("hex");
-
 /**
  * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
  * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
  */
 export async function agreeOnIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const own: Recorded = {
-    authority: fingerprintOf(identity.authorities.server),
-    ofSigner: bySignerWord((word) => fingerprintOf(identity.authorities.ofSigner[word])),
+    authority: fingerprintOf(identity.authorities.server.certificate),
+    ofSigner: bySignerWord((word) => fingerprintOf(identity.authorities.ofSigner[word].certificate)),
     signingKeyId: identity.signingKeyId,
   };
   for (;;) {

@@ -1,3 +1,5 @@
+import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
+import { validateRbacName } from "./roles.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -60,8 +62,30 @@ export const bindingFields = {
   },
 } as const;
 
+interface BindingKind {
+  readonly isNamespaced: boolean;
+  /** How the descriptions of the columns call it. */
+  readonly bindingName: string;
+  readonly roleDescription: string;
+}
+
+/** What the definitions of both kinds of binding have in common: defaults, validation and columns. */
+export function bindingDefinition(names: Names, { isNamespaced, bindingName, roleDescription }: BindingKind) {
+  const group = names.group("rbac.authorization");
+  const rules = { group, isNamespaced };
+  return {
+    validateName: validateRbacName,
+    setDefaults: <T extends Binding>(binding: T): T => withDefaultGroups(binding, group),
+    validate: (binding: Binding) => validateBinding(binding, rules),
+    validateUpdate: (next: Binding, previous: Binding) => validateBindingUpdate(next, previous, rules),
+    allowsCreateOnUpdate: true,
+    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+    columns: bindingColumns({ names, bindingName, roleDescription }),
+  };
+}
+
 /** The group may be left out for roles, users and groups. */
-export function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
+function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
   const { roleRef: role, subjects } = binding;
   return {
     ...binding,
@@ -76,13 +100,13 @@ export function withDefaultGroups<T extends Binding>(binding: T, group: string):
   };
 }
 
-export interface BindingRules {
+interface BindingRules {
   readonly group: string;
   readonly isNamespaced: boolean;
 }
 
 /** Returns every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
-export function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
+function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = binding.roleRef;
   const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return [
@@ -96,7 +120,7 @@ export function validateBinding(binding: Binding, rules: BindingRules): FieldErr
 }
 
 /** The role of a binding must not change: otherwise a user who may edit subjects could grant any role. */
-export function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
+function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = next.roleRef;
   const old = previous.roleRef;
   const isSameRole = apiGroup === old.apiGroup && kind === old.kind && name === old.name;
@@ -147,17 +171,13 @@ const subjectsColumn = <T extends Binding>({ name, kind, bindingName }: Subjects
       .join(", "),
 });
 
-export interface BindingColumns {
+interface BindingColumns {
   readonly names: Names;
   readonly bindingName: string;
   readonly roleDescription: string;
 }
 
-export const bindingColumns = <T extends Binding>({
-  names,
-  bindingName,
-  roleDescription,
-}: BindingColumns): Column<T>[] => [
+const bindingColumns = <T extends Binding>({ names, bindingName, roleDescription }: BindingColumns): Column<T>[] => [
   nameColumn(names),
   {
     name: "Role",

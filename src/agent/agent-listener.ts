@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { occasionally } from "../machinery/api/occasionally.ts";
+import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
 
@@ -57,7 +57,7 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
   // No descriptor is left for a connection: the next may find one.
   server.on(
     "error",
-    occasionally((error: Error, count) => log.error({ err: error, count }, "could not accept connections")),
+    rateLimitedReport((error: Error, count) => log.error({ err: error, count }, "could not accept connections")),
   );
   return {
     port: (server.address() as AddressInfo).port, // listens on an address, not on a pipe

@@ -23,7 +23,7 @@ export interface CertificateManagerOptions {
   /** Whether the server does not accept a pair that it should. */
   readonly isRefused: (pair: KeyPair | undefined) => boolean;
   /** The client to ask with now; undefined: there is no credential to ask with. */
-  readonly asker: () => ApiClient | undefined;
+  readonly requestClient: () => ApiClient | undefined;
   /** The server's time. */
   readonly clock: Clock;
   /** A clock that is never set, for waits after failures. */
@@ -125,8 +125,8 @@ export class CertificateManager {
 
   /** Aborting `signal` ends the wait; the request goes on, and the next call finds it by its key. */
   async #request(signal: AbortSignal): Promise<void> {
-    const { name, store, asker, clock, log, lifetimeSeconds, sleep, onInstalled } = this.#options;
-    const client = asker();
+    const { name, store, requestClient, clock, log, lifetimeSeconds, sleep, onInstalled } = this.#options;
+    const client = requestClient();
     const wish = this.#wish;
     if (wish === undefined) return;
     if (client === undefined) return this.#failed(new Error("there is no credential to ask for a certificate with"));

@@ -43,7 +43,7 @@ export class NodeIdentity {
   }
 
   /** The client to ask for a client certificate with; undefined: there is no credential. */
-  asker(): ApiClient | undefined {
+  requestClient(): ApiClient | undefined {
     const pair = this.#own();
     const identity = requestIdentity({
       certificate: pair?.certificate,

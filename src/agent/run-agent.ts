@@ -42,7 +42,7 @@ async function findNames(
   let names: Names | undefined;
   const search = new Repetition(
     async () => {
-      const client = identity.asker();
+      const client = identity.requestClient();
       if (client === undefined) throw new Error("there is neither a client certificate nor a bootstrap credential");
       names = await namesOfServer(client);
       if (names === undefined) throw new Error("the server offers no authentication API");

@@ -70,7 +70,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const certificateInstalled = new EventTarget();
 
   const manager = (
-    rest: Pick<CertificateManagerOptions, "name" | "isRefused" | "asker" | "onInstalled">,
+    rest: Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient" | "onInstalled">,
   ): CertificateManager => {
     const { name } = rest;
     const store = new CertificateStore(join(settings.dataDirectory, "pki"), name);
@@ -98,7 +98,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const client = manager({
     name: "client",
     isRefused: (pair) => identity.isRefused(pair),
-    asker: () => identity.asker(),
+    requestClient: () => identity.requestClient(),
     onInstalled: () => {},
   });
   const identity = new NodeIdentity({
@@ -111,7 +111,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const serving = manager({
     name: "serving",
     isRefused: () => false,
-    asker: () => identity.connection.node,
+    requestClient: () => identity.connection.node,
     onInstalled: (pair) => listener.useCertificate(pair),
   });
   const listener = await openAgentListener({

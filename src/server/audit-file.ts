@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
-import { occasionally } from "../machinery/api/occasionally.ts";
+import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import type { ServeOptions } from "./serve-flags.ts";
 import { LineWriter } from "../machinery/files/line-writer.ts";
@@ -30,7 +30,7 @@ export interface AuditFile extends AuditLog {
 export function openAuditFile(options: ServeOptions, { clock, log }: AuditFileOptions): AuditFile | undefined {
   const path = options["audit-log-path"];
   if (path === undefined) return undefined;
-  const failed = occasionally<unknown>((error) => {
+  const failed = rateLimitedReport<unknown>((error) => {
     const reason = error instanceof Error ? error.message : String(error);
     log.error({ path, reason, lostEvents: writer.lostLines }, "cannot write audit events: they wait, and will be lost");
   });

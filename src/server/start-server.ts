@@ -57,7 +57,7 @@ import { createAuthorization } from "../machinery/authorization/authorization.ts
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
-import { waitForFreshCache } from "./wait-for-fresh-cache.ts";
+import { authenticateOnFreshCache } from "./authenticate-on-fresh-cache.ts";
 import { clientAuthorityFiles } from "../features/access/feature.ts";
 import { certificateSettings } from "../features/certificates/settings.ts";
 
@@ -203,7 +203,9 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const { authenticate } = authentication;
   const { handler } = createApiServer({
     definitions: [...stores.definitions, ...reviews],
-    authenticate: isStoreShared ? waitForFreshCache(authenticate, () => stores.catchUp()) : authenticate,
+    authenticate: isStoreShared
+      ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
+      : authenticate,
     impersonate: (request, user) => access.impersonate(request.headers, user),
     authorize,
     withoutIdentity: authentication.withoutIdentity,

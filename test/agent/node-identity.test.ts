@@ -41,11 +41,11 @@ test("a certificate and a token that the server refuses take turns, and one that
   });
   const { node, bootstrap } = identity.connection;
   const ask = async (): Promise<ApiClient | undefined> => {
-    const asker = identity.asker();
-    await asker?.request("GET", "/apis").catch((error: unknown) => {
+    const requestClient = identity.requestClient();
+    await requestClient?.request("GET", "/apis").catch((error: unknown) => {
       assert.ok(error instanceof ApiError && error.code === 401);
     });
-    return asker;
+    return requestClient;
   };
   assert.ok(identity.isEstablished);
   assert.equal(await ask(), node);

@@ -57,7 +57,7 @@ export class SigningScene {
       store: this.store(),
       lifetimeSeconds: undefined,
       isRefused: () => false,
-      asker: () => this.#client,
+      requestClient: () => this.#client,
       clock: this.time,
       monotonic: this.time,
       random: () => 0.5,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { maximumShownLength } from "../../src/machinery/api/shown-value.ts";
+import { maximumShownLength } from "../../src/machinery/api/format-value.ts";
 import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
 import type { Extension } from "../../src/pki/extension.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";

@@ -4,7 +4,7 @@ import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/api/reference.ts";
 import { asPod, isMirrorPod } from "../nodes/index.ts";
 import type { PodObject, PodReferences } from "../nodes/index.ts";
-import { refusal } from "../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
 import { withTokenVolume } from "../nodes/index.ts";
 
 interface ServiceAccountObject {
@@ -41,7 +41,7 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
     const account = await findServiceAccount(namespace, name);
     if (account !== undefined) return account;
     const missing = `serviceaccount ${JSON.stringify(name)} not found`;
-    throw refusal(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
+    throw admissionForbidden(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
   }
 
   return {
@@ -83,13 +83,13 @@ function createdPod({ operation, group, resource, subresource, object }: Admissi
 
 function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Reference[]): void {
   if (references.some(({ kind, name }) => kind === "ServiceAccount" && name !== "")) {
-    throw refusal(attributes, "a mirror pod may not reference service accounts");
+    throw admissionForbidden(attributes, "a mirror pod may not reference service accounts");
   }
   if (references.some(({ kind }) => kind === "Secret")) {
-    throw refusal(attributes, "a mirror pod may not reference secrets");
+    throw admissionForbidden(attributes, "a mirror pod may not reference secrets");
   }
   if (references.some(({ kind }) => kind === "ServiceAccount")) {
-    throw refusal(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
+    throw admissionForbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
   }
 }
 
@@ -108,14 +108,14 @@ function checkSecrets(attributes: AdmissionAttributes, { pod, account, reference
   const isForPulling = ({ path }: Reference): boolean => path.startsWith("spec.imagePullSecrets[");
   const mounted = secrets.find((one) => !isForPulling(one) && !listed.has(one.name));
   if (mounted !== undefined) {
-    throw refusal(
+    throw admissionForbidden(
       attributes,
       `${useOf(pod, mounted)} secret.secretName="${mounted.name}" is not allowed because service account ${accountName} does not reference that secret`,
     );
   }
   const pulled = secrets.find((one) => isForPulling(one) && !pulling.has(one.name));
   if (pulled === undefined) return;
-  throw refusal(
+  throw admissionForbidden(
     attributes,
     `${pulled.path.slice("spec.".length)}.name="${pulled.name}" is not allowed because service account ${accountName} does not reference that imagePullSecret`,
   );

@@ -1,7 +1,7 @@
 import { notFound } from "../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { refusal } from "../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
 
 interface NamespaceState {
   readonly status?: { readonly phase?: string };
@@ -28,7 +28,7 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
       const { operation, namespace, name, group, object } = attributes;
       if (isOfNamespace(attributes)) {
         if (operation === "DELETE" && protectedNamespaces.has(name)) {
-          throw refusal(attributes, "this namespace may not be deleted");
+          throw admissionForbidden(attributes, "this namespace may not be deleted");
         }
         return undefined;
       }
@@ -38,7 +38,7 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
       const state = found instanceof Promise ? await found : found;
       if (state === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);
       if (operation === "CREATE" && state.status?.phase === "Terminating" && object !== undefined) {
-        throw refusal(
+        throw admissionForbidden(
           attributes,
           `unable to create new content in namespace ${namespace} because it is being terminated`,
           [

@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { OwnerReference } from "../../machinery/api/object-meta.ts";
-import { refusal } from "../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
 
 interface OwnerResource {
   readonly group: string;
@@ -50,7 +50,7 @@ function distinctOwners(attributes: AdmissionAttributes, references: readonly Ow
     references.map((reference) => [JSON.stringify([reference.apiVersion, reference.kind, reference.name]), reference]),
   );
   if (byOwner.size <= maximumBlocking) return [...byOwner.values()];
-  throw refusal(attributes, `cannot set blockOwnerDeletion for more than ${maximumBlocking} owners`);
+  throw admissionForbidden(attributes, `cannot set blockOwnerDeletion for more than ${maximumBlocking} owners`);
 }
 
 const isBlocking = ({ blockOwnerDeletion }: OwnerReference): boolean => blockOwnerDeletion === true;
@@ -75,7 +75,7 @@ async function checkDelete(
     name,
   });
   if (decision.decision === "allow") return;
-  throw refusal(attributes, `cannot set an ownerRef on a resource you can't delete: ${reasonOf(decision)}`);
+  throw admissionForbidden(attributes, `cannot set an ownerRef on a resource you can't delete: ${reasonOf(decision)}`);
 }
 
 async function mayFinalizeAnything(
@@ -93,7 +93,7 @@ async function checkFinalizers(
   const { apiVersion, kind, name } = reference;
   const owner = options.findResource({ apiVersion, kind });
   if (owner === undefined) {
-    throw refusal(
+    throw admissionForbidden(
       attributes,
       `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`,
     );
@@ -110,7 +110,7 @@ async function checkFinalizers(
     name,
   });
   if (decision.decision === "allow") return;
-  throw refusal(
+  throw admissionForbidden(
     attributes,
     `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${reasonOf(decision)}`,
   );

@@ -1,6 +1,6 @@
 import type { FieldError } from "./field-error.ts";
 import { maximumFaults } from "./first-faults.ts";
-import { shortened } from "./shown-value.ts";
+import { shortened } from "./format-value.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { noteFault } from "./first-faults.ts";
-import { maximumShownLength, shortened, shownValue } from "./shown-value.ts";
+import { maximumShownLength, shortened, formatValue } from "./format-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
 type FieldErrorReason =
@@ -50,12 +50,12 @@ export const required = (field: string, detail: string): FieldError =>
   fault("FieldValueRequired", field, { summary: "Required value", detail });
 
 export const invalidValue = (field: string, value: unknown, detail: string): FieldError =>
-  fault("FieldValueInvalid", field, { summary: `Invalid value: ${shownValue(value)}`, detail });
+  fault("FieldValueInvalid", field, { summary: `Invalid value: ${formatValue(value)}`, detail });
 
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => {
   const values = supported.map((one) => JSON.stringify(one)).join(", ");
   return fault("FieldValueNotSupported", field, {
-    summary: `Unsupported value: ${shownValue(value)}${
+    summary: `Unsupported value: ${formatValue(value)}${
       values === "" ? "" : `: supported values: ${shortened(values, maximumSupportedLength)}`
     }`,
     detail: "",
@@ -66,7 +66,7 @@ export const forbiddenField = (field: string, detail: string): FieldError =>
   fault("FieldValueForbidden", field, { summary: "Forbidden", detail });
 
 export const duplicate = (field: string, value: unknown): FieldError =>
-  fault("FieldValueDuplicate", field, { summary: `Duplicate value: ${shownValue(value)}`, detail: "" });
+  fault("FieldValueDuplicate", field, { summary: `Duplicate value: ${formatValue(value)}`, detail: "" });
 
 export const tooLong = (field: string, maximumBytes: number): FieldError =>
   fault("FieldValueTooLong", field, {

@@ -7,7 +7,7 @@ import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { occasionally } from "../api/occasionally.ts";
+import { rateLimitedReport } from "../api/rate-limited-report.ts";
 import { periodically } from "../api/periodically.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
@@ -150,7 +150,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
 
   const bound = new ConnectionBound(limits);
   const startTls = takeListener(server, "connection");
-  const refused = occasionally<string | undefined>((address, count) =>
+  const refused = rateLimitedReport<string | undefined>((address, count) =>
     log?.warn({ address, count }, "too many connections: new ones are closed"),
   );
   server.on("connection", (socket: Socket) => {
@@ -194,7 +194,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   });
   server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket as TLSSocket)));
 
-  const notAccepted = occasionally<Error>((error, count) =>
+  const notAccepted = rateLimitedReport<Error>((error, count) =>
     log?.error({ err: error, count }, "could not accept connections, will go on"),
   );
 

@@ -1,6 +1,6 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
-import { shortened } from "../api/shown-value.ts";
+import { shortened } from "../api/format-value.ts";
 
 /** What all warnings of an answer may be together, in bytes: proxies refuse larger headers (upstream's bound). */
 const maximumWarningBytes = 4096;

@@ -96,7 +96,7 @@ export async function createTracked<T extends ApiObject>(
   if (key === undefined) throw registry.nameTooLong(where);
   const value = registry.encode(prepared);
   if (caller.isDryRun) {
-    await registry.catchUp(caller);
+    await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: 0 });

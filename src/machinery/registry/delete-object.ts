@@ -40,7 +40,7 @@ export async function deleteObject<T extends ApiObject>(
   const { namespace, name, options, caller } = request;
   const key = storageKey(registry.definition, request);
   if (key === undefined) throw registry.notFound(name);
-  await registry.catchUp(caller);
+  await registry.waitForFreshCache(caller);
   let previous = registry.cache.get(key);
   const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {

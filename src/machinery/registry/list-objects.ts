@@ -8,7 +8,7 @@ import { decodeContinue, encodeContinue, foreignToken } from "./continue-token.t
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
-import type { Asker, ResourceRegistry } from "./resource-registry.ts";
+import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -31,16 +31,16 @@ export interface ObjectList<T extends ApiObject> {
 export async function listObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
-  asker?: Asker,
+  waiter?: Waiter,
 ): Promise<ObjectList<T>> {
   const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
-  if (options.continueToken !== "") return nextPage(registry, options, asker);
+  if (options.continueToken !== "") return nextPage(registry, options, waiter);
   const revision = parseResourceVersion(resourceVersion);
   // A limit together with a version means exactly that version. This rule is older than the match parameter.
   const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
-  if (resourceVersion === "") await registry.catchUp(asker);
+  if (resourceVersion === "") await registry.waitForFreshCache(waiter);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
   return listCached(registry, { range: selector.range, options });
 }
@@ -53,7 +53,7 @@ interface PageRequest<T extends ApiObject> {
 async function nextPage<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: ListOptions<T>,
-  asker: Asker | undefined,
+  waiter: Waiter | undefined,
 ): Promise<ObjectList<T>> {
   const point = decodeContinue(options.continueToken);
   if (options.resourceVersion !== "" && options.resourceVersion !== "0") {
@@ -68,7 +68,7 @@ async function nextPage<T extends ApiObject>(
   if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw foreignToken();
   const range = { start: next, end };
   if (point.revision === -1) {
-    await registry.catchUp(asker);
+    await registry.waitForFreshCache(waiter);
     return listCached(registry, { range, options });
   }
   try {

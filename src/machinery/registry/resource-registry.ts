@@ -44,7 +44,7 @@ const smallestCrowdedObject = 2 * maximumValues;
  * Carries the signal of a caller that may have to wait. The signal is created only when it is first read, so read it
  * only when waiting.
  */
-export interface Asker {
+export interface Waiter {
   readonly signal: AbortSignal;
 }
 
@@ -121,10 +121,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#answers.set(subresource, answer);
   }
 
-  /** Throws for a subresource that nobody answers: that is a server put together without a part. */
+  /** Throws for a subresource without an answer: a bug in how the server is assembled. */
   answerOf(subresource: string): AnswerCreate {
     const answer = this.#answers.get(subresource);
-    if (answer === undefined) throw new TypeError(`nothing answers ${this.definition.plural}/${subresource}`);
+    if (answer === undefined) throw new TypeError(`no handler for ${this.definition.plural}/${subresource}`);
     return answer;
   }
 
@@ -144,9 +144,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    */
   get(
     where: ObjectName,
-    { resourceVersion = "", asker }: { readonly resourceVersion?: string; readonly asker?: Asker } = {},
+    { resourceVersion = "", waiter }: { readonly resourceVersion?: string; readonly waiter?: Waiter } = {},
   ): StoredObject<T> | Promise<StoredObject<T>> {
-    const waiting = resourceVersion === "" ? this.catchUp(asker) : this.#waitForVersion(resourceVersion);
+    const waiting = resourceVersion === "" ? this.waitForFreshCache(waiter) : this.#waitForVersion(resourceVersion);
     return waiting === undefined ? this.#existing(where) : waiting.then(() => this.#existing(where));
   }
 
@@ -160,15 +160,15 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    * Waits until the cache is fresh. Undefined when it already contains every acknowledged write. Rejects with a 503
    * when the store does not answer, and with a 504 when the caller stopped waiting.
    */
-  catchUp(asker?: Asker): Promise<void> | undefined {
+  waitForFreshCache(waiter?: Waiter): Promise<void> | undefined {
     const latest = this.store.latestRevision();
     const isCurrent = typeof latest === "number" && latest <= this.cache.revision;
-    return isCurrent ? undefined : this.#catchUpWith(latest, asker);
+    return isCurrent ? undefined : this.#waitForFreshCacheAt(latest, waiter);
   }
 
-  async #catchUpWith(latest: number | Promise<number>, asker: Asker | undefined): Promise<void> {
-    const signal = asker?.signal;
-    currentTrace()?.begin("catch up");
+  async #waitForFreshCacheAt(latest: number | Promise<number>, waiter: Waiter | undefined): Promise<void> {
+    const signal = waiter?.signal;
+    currentTrace()?.begin("wait for fresh cache");
     try {
       await this.cache.waitFor(await latest, signal);
     } catch (error) {

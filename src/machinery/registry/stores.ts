@@ -61,13 +61,13 @@ export class Stores {
   /** The object as every acknowledged write has left it; undefined where there is none. */
   async findCurrent<T extends ApiObject>(type: NamedResourceType<T>, where: ObjectName): Promise<T | undefined> {
     const registry = this.of(type);
-    await registry.catchUp();
+    await registry.waitForFreshCache();
     return registry.peek(where)?.object;
   }
 
   /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */
-  catchUp(): Promise<void> | undefined {
-    return this.registries[0]?.catchUp();
+  waitForFreshCache(): Promise<void> | undefined {
+    return this.registries[0]?.waitForFreshCache();
   }
 
   /** Rejects when the copies in memory do not come to the store's revision within a bounded time. */

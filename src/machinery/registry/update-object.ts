@@ -103,7 +103,7 @@ export async function changeObject<T extends ApiObject>(
   if (key === undefined) {
     throw change.authorizeCreate === undefined ? registry.notFound(change.name) : registry.nameTooLong(change);
   }
-  await registry.catchUp(change.caller);
+  await registry.waitForFreshCache(change.caller);
   let previous = registry.cache.get(key);
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) {

@@ -61,7 +61,7 @@ const beginsWithState = <T extends ApiObject>({ sendsInitialEvents, resourceVers
   sendsInitialEvents ?? (resourceVersion === "" || resourceVersion === "0");
 
 async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, options: ListOptions<T>): Promise<void> {
-  if (options.resourceVersion === "") await registry.catchUp();
+  if (options.resourceVersion === "") await registry.waitForFreshCache();
   else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
 }
 

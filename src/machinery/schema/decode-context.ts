@@ -1,4 +1,4 @@
-import { maximumShownLength, shortened } from "../api/shown-value.ts";
+import { maximumShownLength, shortened } from "../api/format-value.ts";
 import type { ScalarType, Schema } from "./schema.ts";
 import { TypeMismatch } from "./type-mismatch.ts";
 

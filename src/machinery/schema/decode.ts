@@ -47,7 +47,7 @@ interface FieldDecoder {
   readonly name: string;
   readonly decode: Decoder;
   /** Returns the final value of the field; undefined when the field is absent. */
-  settle(value: unknown): unknown;
+  finalValue(value: unknown): unknown;
 }
 
 function objectDecoder(schema: ObjectSchema): Decoder {
@@ -76,8 +76,8 @@ function objectDecoder(schema: ObjectSchema): Decoder {
     context.struct = outerStruct;
     const object: Record<string, unknown> = {};
     for (let index = 0; index < fields.length; index += 1) {
-      const settled = fields[index]?.settle(values[index]);
-      if (settled !== undefined) object[fields[index]?.name ?? ""] = settled;
+      const final = fields[index]?.finalValue(values[index]);
+      if (final !== undefined) object[fields[index]?.name ?? ""] = final;
     }
     return object;
   };
@@ -99,7 +99,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
   return {
     name,
     decode: decoderOf(schema),
-    settle: (value) => {
+    finalValue: (value) => {
       if (value === undefined || value === null) return withoutValue();
       if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;
       return keepsEmptyCollection ? value : withoutValue();

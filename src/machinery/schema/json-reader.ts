@@ -1,4 +1,4 @@
-import { maximumShownLength, shortened } from "../api/shown-value.ts";
+import { maximumShownLength, shortened } from "../api/format-value.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {

@@ -74,7 +74,7 @@ export class WatchCache<T> {
   /**
    * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
    */
-  readonly #leftBehind = new Set<CacheWatch<T>>();
+  readonly #interruptedWatches = new Set<CacheWatch<T>>();
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
 
@@ -158,7 +158,7 @@ export class WatchCache<T> {
     return {
       stop: () => {
         this.#watches.delete(watch);
-        this.#leftBehind.delete(watch);
+        this.#interruptedWatches.delete(watch);
       },
     };
   }
@@ -168,7 +168,7 @@ export class WatchCache<T> {
       for (const watch of this.#watches) {
         if (watch.position >= revision) continue;
         this.#watches.delete(watch);
-        this.#leftBehind.add(watch);
+        this.#interruptedWatches.add(watch);
       }
     }
     this.#objects.clear();
@@ -213,8 +213,8 @@ export class WatchCache<T> {
   }
 
   #progress(revision: number): void {
-    for (const watch of this.#leftBehind) {
-      this.#leftBehind.delete(watch);
+    for (const watch of this.#interruptedWatches) {
+      this.#interruptedWatches.delete(watch);
       watch.request.onEnd(new RevisionCompacted(this.oldestRevision));
     }
     for (const watch of this.#watches) {

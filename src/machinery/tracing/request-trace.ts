@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import type { ApiError } from "../api/api-error.ts";
-import { shortened } from "../api/shown-value.ts";
+import { shortened } from "../api/format-value.ts";
 
 /** The steps of a request, in the order in which they usually run. A write that is tried again repeats some. */
 export type StepName =
@@ -11,7 +11,7 @@ export type StepName =
   | "impersonate"
   | "authorize"
   | "handle"
-  | "catch up"
+  | "wait for fresh cache"
   | "read body"
   | "decode"
   | "mutating admission"

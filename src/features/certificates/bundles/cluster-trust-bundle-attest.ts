@@ -1,7 +1,7 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../../core/index.ts";
-import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { isPermittedForSigner } from "../signer-permission.ts";
 import type { SignerRuleOptions } from "../signer-permission.ts";
 
@@ -21,6 +21,6 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
     if (signerName === "") return;
     if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
     if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
-    throw refusal(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
+    throw admissionForbidden(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
   },
 });

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
-import { shortened } from "../../../machinery/api/shown-value.ts";
+import { shortened } from "../../../machinery/api/format-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";

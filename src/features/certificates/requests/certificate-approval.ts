@@ -1,5 +1,5 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
-import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { isPermittedForSigner } from "../signer-permission.ts";
 import type { SignerRuleOptions } from "../signer-permission.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
@@ -16,6 +16,9 @@ export const certificateApproval = (options: SignerRuleOptions): AdmissionRule =
     if (!isOnSigningRequest(attributes, options.names, "approval")) return;
     const { signerName } = asSigningRequest(oldObject).spec;
     if (await isPermittedForSigner(options, { user, verb: "approve", signerName })) return;
-    throw refusal(attributes, `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`);
+    throw admissionForbidden(
+      attributes,
+      `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`,
+    );
   },
 });

@@ -1,6 +1,6 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { isPermittedForSigner } from "../signer-permission.ts";
 import type { SignerRuleOptions } from "../signer-permission.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
@@ -21,6 +21,6 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
     if (isCertificateKept && isSemanticallyEqual(next.conditions, previous.conditions)) return;
     if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
     const signer = JSON.stringify(spec.signerName);
-    throw refusal(attributes, `user not permitted to sign requests with signerName ${signer}`);
+    throw admissionForbidden(attributes, `user not permitted to sign requests with signerName ${signer}`);
   },
 });

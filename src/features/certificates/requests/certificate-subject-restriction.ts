@@ -3,7 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
 
@@ -22,9 +22,9 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
       const { subject } = parseCertificateRequestPem(Buffer.from(request, "base64"));
       if (!subject.organizations.includes(mastersGroup)) return;
     } catch (error) {
-      if (error instanceof PkiError) throw refusal(attributes, `failed to parse CSR: ${error.message}`);
+      if (error instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${error.message}`);
       throw error;
     }
-    throw refusal(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
+    throw admissionForbidden(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
   },
 });

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { shortened } from "../../../machinery/api/shown-value.ts";
+import { shortened } from "../../../machinery/api/format-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";

@@ -12,7 +12,7 @@ import { audienceFault } from "../pods/token-audience.ts";
 import type { TokenRequestObject } from "../pods/token-audience.ts";
 import { asPod } from "../pods/pod-object.ts";
 import type { PodReferences } from "../pods/pod-object.ts";
-import { refusal } from "../../../machinery/registry/admission-refusal.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;
@@ -54,7 +54,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
       const node = memberNodeNameOf(user);
       if (node === undefined) return undefined;
       if (node === "") {
-        throw refusal(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
+        throw admissionForbidden(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
       }
       const key = group === "" ? resource : `${resource}.${group}`;
       if (Object.hasOwn(resources, key)) await resources[key]?.({ ...attributes, node });
@@ -71,13 +71,16 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
   const quoted = JSON.stringify(node);
   if (subresource === "status") {
     if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
-      throw refusal(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+      throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
     }
     if (asPod(oldObject).spec.nodeName !== node) {
-      throw refusal(attributes, `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`);
+      throw admissionForbidden(
+        attributes,
+        `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`,
+      );
     }
     if (!isSemanticallyEqual(object.metadata.labels, oldObject.metadata.labels)) {
-      throw refusal(attributes, `node ${quoted} cannot update labels through pod status`);
+      throw admissionForbidden(attributes, `node ${quoted} cannot update labels through pod status`);
     }
     // Claims open devices to a Pod: they are the scheduler's to write.
     for (const [field, words] of [
@@ -85,12 +88,12 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
       ["extendedResourceClaimStatus", "extended resource claim status"],
     ] as const) {
       if (isSemanticallyEqual(asPod(object).status?.[field], asPod(oldObject).status?.[field])) continue;
-      throw refusal(attributes, `node ${quoted} cannot update ${words}`);
+      throw admissionForbidden(attributes, `node ${quoted} cannot update ${words}`);
     }
     return;
   }
   if (subresource !== "") {
-    throw refusal(
+    throw admissionForbidden(
       attributes,
       `unexpected pod subresource ${JSON.stringify(subresource)}, only 'status' and 'eviction' are allowed`,
     );
@@ -102,7 +105,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
       if (owner === undefined) throw notFound({ group: "", resource: "nodes" }, node);
       const { names, podReferences } = options;
       const fault = nodePodFault(asPod(object), { node, uid: owner.metadata.uid ?? "", names, podReferences });
-      if (fault !== undefined) throw refusal(attributes, fault);
+      if (fault !== undefined) throw admissionForbidden(attributes, fault);
       return;
     }
     case "DELETE": {
@@ -111,10 +114,13 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
       const pod = oldObject ?? (await options.findPod(namespace, name));
       if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
       if (asPod(pod).spec.nodeName === node) return;
-      throw refusal(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
+      throw admissionForbidden(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
     }
     case "UPDATE":
-      throw refusal(attributes, `unexpected operation "UPDATE", node ${quoted} can only create and delete mirror pods`);
+      throw admissionForbidden(
+        attributes,
+        `unexpected operation "UPDATE", node ${quoted} can only create and delete mirror pods`,
+      );
   }
 }
 
@@ -123,34 +129,40 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   const requested = attributes.name || (object?.metadata.name ?? "");
   const quoted = JSON.stringify(node);
   if (requested !== node) {
-    throw refusal(attributes, `node ${quoted} is not allowed to modify node ${JSON.stringify(requested)}`);
+    throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify node ${JSON.stringify(requested)}`);
   }
   if (object === undefined) return;
   const labels = forbiddenNodeLabels(names, { next: object.metadata.labels, previous: oldObject?.metadata.labels });
   const { spec } = object as NodeObject; // the path tells the type
   if (operation === "CREATE") {
     if (spec.configSource !== undefined) {
-      throw refusal(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
+      throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
     }
     if (labels.length > 0) {
-      throw refusal(attributes, `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`);
+      throw admissionForbidden(
+        attributes,
+        `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`,
+      );
     }
     if ((object.metadata.ownerReferences ?? []).length > 0) {
-      throw refusal(attributes, `node ${quoted} is not allowed to set ownerReferences`);
+      throw admissionForbidden(attributes, `node ${quoted} is not allowed to set ownerReferences`);
     }
     return;
   }
   const previous = (oldObject as NodeObject).spec; // an update has one
   if (spec.configSource !== undefined && !isSemanticallyEqual(spec.configSource, previous.configSource)) {
-    throw refusal(attributes, `node ${quoted} is not allowed to update configSource to a new non-nil configSource`);
+    throw admissionForbidden(
+      attributes,
+      `node ${quoted} is not allowed to update configSource to a new non-nil configSource`,
+    );
   }
   if (!isSemanticallyEqual(spec.taints, previous.taints)) {
-    throw refusal(attributes, `node ${quoted} is not allowed to modify taints`);
+    throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify taints`);
   }
   if (!isSemanticallyEqual(object.metadata.ownerReferences, oldObject?.metadata.ownerReferences)) {
-    throw refusal(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
+    throw admissionForbidden(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
   }
-  if (labels.length > 0) throw refusal(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);
+  if (labels.length > 0) throw admissionForbidden(attributes, `is not allowed to modify labels: ${labels.join(", ")}`);
 }
 
 async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
@@ -160,32 +172,32 @@ async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOp
   const reference = spec.boundObjectRef ?? {};
   const { apiVersion, kind, name = "", uid = "" } = reference;
   if (apiVersion !== "v1" || kind !== "Pod" || name === "") {
-    throw refusal(attributes, "node requested token not bound to a pod");
+    throw admissionForbidden(attributes, "node requested token not bound to a pod");
   }
-  if (uid === "") throw refusal(attributes, "node requested token with a pod binding without a uid");
+  if (uid === "") throw admissionForbidden(attributes, "node requested token with a pod binding without a uid");
   const pod = await options.findPod(namespace, name);
   if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
   if (pod.metadata.uid !== uid) {
-    throw refusal(
+    throw admissionForbidden(
       attributes,
       `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
     );
   }
   if (asPod(pod).spec.nodeName !== node) {
-    throw refusal(attributes, "node requested token bound to a pod scheduled on a different node");
+    throw admissionForbidden(attributes, "node requested token bound to a pod scheduled on a different node");
   }
   const fault = await audienceFault(attributes, { options, pod: asPod(pod), audiences: spec.audiences ?? [] });
-  if (fault !== undefined) throw refusal(attributes, fault);
+  if (fault !== undefined) throw admissionForbidden(attributes, fault);
 }
 
 function checkLease(attributes: NodeAttributes, names: Names): void {
   const { namespace, object, node } = attributes;
   if (namespace !== names.namespaces.nodeLease) {
     const quoted = JSON.stringify(names.namespaces.nodeLease);
-    throw refusal(attributes, `can only access leases in the ${quoted} system namespace`);
+    throw admissionForbidden(attributes, `can only access leases in the ${quoted} system namespace`);
   }
   if ((attributes.name || object?.metadata.name) === node) return;
-  throw refusal(attributes, "can only access node lease with the same name as the requesting node");
+  throw admissionForbidden(attributes, "can only access node lease with the same name as the requesting node");
 }
 
 function checkSigningRequest(attributes: NodeAttributes, { signers }: Names): void {
@@ -194,14 +206,14 @@ function checkSigningRequest(attributes: NodeAttributes, { signers }: Names): vo
   const { signerName, request = "" } = (object as SigningRequestObject).spec;
   if (signerName !== signers.nodeAgentServing && signerName !== signers.apiserverClientNodeAgent) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
-  throw refusal(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);
+  throw admissionForbidden(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);
 }
 
 function commonNameOf(attributes: AdmissionAttributes, request: string): string {
   try {
     return parseCertificateRequestPem(Buffer.from(request, "base64")).subject.commonName;
   } catch (error) {
-    if (error instanceof PkiError) throw refusal(attributes, `unable to parse csr: ${error.message}`);
+    if (error instanceof PkiError) throw admissionForbidden(attributes, `unable to parse csr: ${error.message}`);
     throw error;
   }
 }

@@ -23,7 +23,7 @@ export function getRequest(
 ): HttpResponse | Promise<HttpResponse> {
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
   const representation = { request, status: 200, mediaType: negotiate(request, endpoint) };
-  const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), asker: request });
+  const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
   return found instanceof Promise
     ? found.then((stored) => representStored(registry, stored, representation))
     : representStored(registry, found, representation);

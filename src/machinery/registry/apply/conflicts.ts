@@ -1,6 +1,6 @@
 import { ApiError } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/first-faults.ts";
-import { shortened } from "../../api/shown-value.ts";
+import { shortened } from "../../api/format-value.ts";
 import { pathsOf } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import type { FieldManager } from "./managed-fields.ts";

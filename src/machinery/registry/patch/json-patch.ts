@@ -1,6 +1,6 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/first-faults.ts";
-import { shortened } from "../../api/shown-value.ts";
+import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument } from "./patched-document.ts";
 import { isDeeperThan, isJsonObject, isSameJson, jsonTypeName, maximumDepth, memberOf } from "./json-value.ts";
 import { parseJsonPointer } from "./json-pointer.ts";

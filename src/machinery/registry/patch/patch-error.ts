@@ -1,6 +1,6 @@
 import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { invalidValue } from "../../api/field-error.ts";
-import { shortened } from "../../api/shown-value.ts";
+import { shortened } from "../../api/format-value.ts";
 
 /** Strict decoding joins up to a hundred faults in one sentence. */
 const maximumFaultLength = 8192;

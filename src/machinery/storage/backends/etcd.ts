@@ -86,7 +86,7 @@ export class EtcdStore implements Store {
   }
 
   notify(): void {
-    this.#hasten(this.#toldRevision);
+    this.#requestProgressSoon(this.#toldRevision);
   }
 
   async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
@@ -257,15 +257,16 @@ export class EtcdStore implements Store {
   }
 
   /** Makes watches reach a revision, even when its key is outside their range. */
-  #hasten(revision: number): void {
+  #requestProgressSoon(revision: number): void {
     this.#wantedRevision = Math.max(this.#wantedRevision, revision);
-    if (this.#progressTimer === undefined && this.#isBehind()) this.#hastenIn(FIRST_PROGRESS_MILLISECONDS);
+    if (this.#progressTimer === undefined && this.#isBehind()) this.#requestProgressIn(FIRST_PROGRESS_MILLISECONDS);
   }
 
-  #hastenIn(milliseconds: number): void {
+  #requestProgressIn(milliseconds: number): void {
     const again = (): void => {
       this.#progressTimer = undefined;
-      if (this.#isBehind() && !this.#isClosed) this.#hastenIn(Math.min(LAST_PROGRESS_MILLISECONDS, milliseconds * 2));
+      if (this.#isBehind() && !this.#isClosed)
+        this.#requestProgressIn(Math.min(LAST_PROGRESS_MILLISECONDS, milliseconds * 2));
     };
     this.#progressTimer = setTimeout(() => {
       if (this.#isBehind()) this.#askForProgress().then(again, again);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatusVersion } from "./etcd-messages.ts";
-import { hadNoEffect, isTransient, leavesTheMemberUsable } from "./etcd-errors.ts";
+import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "./grpc-channel.ts";
 import type { Call, CallObserver, TlsFiles } from "./grpc-channel.ts";
 import { GrpcError } from "./grpc-error.ts";
@@ -66,7 +66,7 @@ export class EtcdClient {
         return await channel.unary(path, message, isRepeatable ? READ_ATTEMPT_MILLISECONDS : callMilliseconds);
       } catch (error) {
         if (!(error instanceof GrpcError) || !isTransient(error)) throw error;
-        if (!leavesTheMemberUsable(error)) this.#leave(channel);
+        if (!keepsConnection(error)) this.#leave(channel);
         if (!isRepeatable && error.mayHaveRun && !hadNoEffect(error)) {
           throw new WriteOutcomeUnknown(`etcd did not say whether it wrote: ${error.message}`, { cause: error });
         }

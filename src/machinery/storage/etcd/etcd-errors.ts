@@ -19,7 +19,8 @@ export const hadNoEffect = ({ message }: GrpcError): boolean =>
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped";
 
-export const leavesTheMemberUsable = ({ message }: GrpcError): boolean =>
+/** The member still works after this error, so the connection to it stays open. */
+export const keepsConnection = ({ message }: GrpcError): boolean =>
   message === "etcdserver: leader changed" ||
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped";

@@ -3,7 +3,11 @@ import type { AdmissionAttributes } from "../api/attributes.ts";
 import type { StatusCause } from "../api/status.ts";
 
 /** A 403 for the object of a write (upstream: `admission.NewForbidden`). `message` follows "is forbidden: ". */
-export function refusal(attributes: AdmissionAttributes, message: string, causes?: readonly StatusCause[]): ApiError {
+export function admissionForbidden(
+  attributes: AdmissionAttributes,
+  message: string,
+  causes?: readonly StatusCause[],
+): ApiError {
   const { group, resource, name, object } = attributes;
   // A name that is not generated yet is shown as its generateName.
   const shown = name || object?.metadata.name || object?.metadata.generateName || "Unknown";

@@ -11,7 +11,7 @@ export function shortened(text: string, maximumLength = maximumShownLength): str
  * Formats a value as Go prints it in field errors: strings quoted, structures as JSON, everything else plain. A long
  * value is cut, and the cost does not grow with its length.
  */
-export function shownValue(value: unknown): string {
+export function formatValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
   if (typeof value === "string") {
     if (value.length <= maximumShownLength) return JSON.stringify(value);

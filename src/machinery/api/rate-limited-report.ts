@@ -4,7 +4,7 @@ const quietMilliseconds = 60_000;
  * Limits a report that could come many times a second. Reports the first event at once, then at most one per minute,
  * with the number of events since the last report.
  */
-export function occasionally<T>(tell: (latest: T, count: number) => void): (latest: T) => void {
+export function rateLimitedReport<T>(tell: (latest: T, count: number) => void): (latest: T) => void {
   let untold = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
   return (latest) => {

@@ -30,8 +30,18 @@ export function parsePrivateKeyPem(pem: string | Uint8Array): KeyObject {
   }
 }
 
-/** Encodes as PKCS #8. The result is secret: write it to a file of mode 0600. */
-export const encodePrivateKeyPem = (key: KeyObject): string => key.export({ format: "pem", type: "pkcs8" });
+/**
+ * Encodes in the form that every tool reads: SEC 1 ("EC PRIVATE KEY") for ECDSA, PKCS #1 for RSA, as client-go writes
+ * them; PKCS #8 for Ed25519, which has no other. Java's Kubernetes client, for one, reads no ECDSA key in PKCS #8. The
+ * result is secret: write it to a file of mode 0600.
+ */
+export const encodePrivateKeyPem = (key: KeyObject): string =>
+  key.export({ format: "pem", type: privateKeyForms.get(key.asymmetricKeyType) ?? "pkcs8" });
+
+const privateKeyForms = new Map<string | undefined, "sec1" | "pkcs1">([
+  ["ec", "sec1"],
+  ["rsa", "pkcs1"],
+]);
 
 /** The SubjectPublicKeyInfo of a private or public key. */
 export function publicKeyInfoOf(key: KeyObject): PublicKeyInfo {

@@ -4,6 +4,7 @@ import { mastersGroup } from "../machinery/api/user-info.ts";
 import { formatKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
@@ -30,7 +31,8 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
     server,
     caCertificates,
     user: "admin",
-    credentials: { type: "certificate", certificate, key },
+    // Data directories of earlier versions keep the key in PKCS #8, which not every client reads.
+    credentials: { type: "certificate", certificate, key: encodePrivateKeyPem(parsePrivateKeyPem(key)) },
   });
   if (readPrivateFile(file) !== text) writePrivateFile(file, text);
   return file;

@@ -84,7 +84,7 @@ function valueText(flag: Flag): string {
     case "integer":
       return `${flag.minimum} to ${flag.maximum}`;
     case "duration":
-      return "duration (`90s`, `10m`, `24h`)";
+      return "duration (`90s`, `10m`, `24h`, `30d`)";
     case "file":
       return "file";
   }

@@ -3,15 +3,22 @@ const unitMilliseconds: Readonly<Record<string, number>> = {
   s: 1000,
   m: 60_000,
   h: 3_600_000,
+  d: 86_400_000,
 };
 
-/** Milliseconds of a Go duration (`1h30m`, `10s`, `250ms`), or undefined when the text is not a duration. */
+/** A thousand years: longer ones are mistakes, and would not fit where seconds are 32 or 53 bits. */
+const longestMilliseconds = 1000 * 365 * 86_400_000;
+
+/**
+ * Milliseconds of a duration as Go writes it (`1h30m`, `10s`, `250ms`), with days besides (`30d`, `1d12h`; a day is 24
+ * hours). Undefined when the text is no duration, or one of more than a thousand years.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
   let total = 0;
-  for (const [, amount = "", , unit = ""] of text.matchAll(/(\d+(\.\d+)?)(ms|s|m|h)/g)) {
+  for (const [, amount = "", , unit = ""] of text.matchAll(/(\d+(\.\d+)?)(ms|s|m|h|d)/g)) {
     total += Number(amount) * (unitMilliseconds[unit] ?? 0);
   }
-  return total;
+  return total <= longestMilliseconds ? total : undefined;
 }

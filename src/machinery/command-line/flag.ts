@@ -76,7 +76,7 @@ function parseValue(flag: Flag, raw: unknown, given: string): unknown {
       return refuse(`a whole number from ${flag.minimum} to ${flag.maximum}`);
     }
     case "duration":
-      return parseDuration(text) ?? refuse("a duration such as 90s, 10m or 24h");
+      return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
     case "strings":
       return (Array.isArray(raw) ? raw : [raw]).flatMap((one) => String(one).split(",")).filter((one) => one !== "");
     case "file":

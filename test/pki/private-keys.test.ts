@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../src/pki/keys.ts";
+
+it("private keys are written in the form that every tool reads, and read back", () => {
+  const labels = {
+    "ECDSA P-256": "EC PRIVATE KEY",
+    "ECDSA P-384": "EC PRIVATE KEY",
+    "RSA 2048": "RSA PRIVATE KEY",
+    Ed25519: "PRIVATE KEY",
+  } as const;
+  for (const type of ["ECDSA P-256", "ECDSA P-384", "RSA 2048", "Ed25519"] as const) {
+    const key = generatePrivateKey(type);
+    const pem = encodePrivateKeyPem(key);
+    assert.equal(pem.split("\n")[0], `-----BEGIN ${labels[type]}-----`);
+    assert.ok(parsePrivateKeyPem(pem).equals(key));
+  }
+});

@@ -1,11 +1,11 @@
 /** Reports slow requests and their steps: node --import ./examples/slow-requests.ts src/main.js serve --data-dir DIRECTORY */
 import { subscribe } from "node:diagnostics_channel";
-import type { ExplainedRequest } from "../src/machinery/tracing/request-trace.ts";
+import type { TracedRequest } from "../src/machinery/tracing/request-trace.ts";
 
 const slowMicroseconds = Number(process.env["SLOW_MICROSECONDS"] ?? 100_000);
 
 subscribe("signet:request", (message) => {
-  const { method, uri, user, status, microseconds, steps } = message as ExplainedRequest; // the channel's only kind of message
+  const { method, uri, user, status, microseconds, steps } = message as TracedRequest; // the channel's only kind of message
   if (microseconds < slowMicroseconds) return;
   console.error(`slow: ${method} ${uri} by ${user} answered ${status} after ${microseconds} µs`);
   for (const { step, microseconds: took, decided } of steps) console.error(`  ${step} ${took} µs ${decided}`);

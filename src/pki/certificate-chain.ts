@@ -4,7 +4,7 @@ import { nameConstraintViolation } from "./name-constraints.ts";
 import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
-export interface ChainQuestion {
+export interface ChainInput {
   readonly leaf: Certificate;
   /** Other certificates that the peer sent, in any order. They are not trusted. */
   readonly intermediates: readonly Certificate[];
@@ -15,7 +15,7 @@ export interface ChainQuestion {
 }
 
 /** `chain` runs from the leaf to the root. `reason` is worded like Go's `x509` errors. */
-export type ChainAnswer =
+export type ChainResult =
   | { readonly isValid: true; readonly chain: readonly Certificate[] }
   | { readonly isValid: false; readonly reason: string };
 
@@ -32,18 +32,18 @@ const maximumChainLength = 10;
  * path length, certSign, name constraints, extended key usages (each CA may only narrow them), and that no critical
  * extension is unknown. Returns the first good chain.
  */
-export function verifyChain(question: ChainQuestion): ChainAnswer {
-  const { leaf, intermediates, roots } = question;
-  const fault = certificateFault(leaf, question.now);
+export function verifyChain(input: ChainInput): ChainResult {
+  const { leaf, intermediates, roots } = input;
+  const fault = certificateFault(leaf, input.now);
   if (fault !== undefined) return { isValid: false, reason: fault };
-  const search: Search = { question, candidates: [...roots, ...intermediates], signatureChecks: 0, reason: undefined };
+  const search: Search = { input, candidates: [...roots, ...intermediates], signatureChecks: 0, reason: undefined };
   const chain = isAmong(roots, leaf) ? acceptable([leaf], search) : extend([leaf], search);
   if (chain !== undefined) return { isValid: true, chain };
   return { isValid: false, reason: search.reason ?? "x509: certificate signed by unknown authority" };
 }
 
 interface Search {
-  readonly question: ChainQuestion;
+  readonly input: ChainInput;
   /** Roots first: a short chain is cheap to check. */
   readonly candidates: readonly Certificate[];
   signatureChecks: number;
@@ -65,14 +65,13 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
       search.reason = "x509: signature check attempts limit reached while verifying certificate chain";
       return undefined;
     }
-    const fault =
-      certificateFault(issuer, search.question.now) ?? issuerFault(child, issuer) ?? pathFault(chain, issuer);
+    const fault = certificateFault(issuer, search.input.now) ?? issuerFault(child, issuer) ?? pathFault(chain, issuer);
     if (fault !== undefined) {
       search.reason = fault;
       continue;
     }
     const longer = [...chain, issuer];
-    const found = isAmong(search.question.roots, issuer) ? acceptable(longer, search) : extend(longer, search);
+    const found = isAmong(search.input.roots, issuer) ? acceptable(longer, search) : extend(longer, search);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -145,7 +144,7 @@ function nameFault(chain: readonly Certificate[]): string | undefined {
  * gets here, so strangers cannot make the server do many comparisons.
  */
 function acceptable(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
-  const required = extendedKeyUsages[search.question.requiredUsage];
+  const required = extendedKeyUsages[search.input.requiredUsage];
   const allows = ({ extendedKeyUsages: usages }: Certificate): boolean =>
     required === extendedKeyUsages.any ||
     usages === undefined ||

@@ -1,7 +1,7 @@
 import { parseIpAddress } from "./ip-address.ts";
 
 /** The host of a URI in lower case, without user and port. It is empty when the URI has no host. */
-export type UriAnswer =
+export type ParsedUri =
   { readonly isValid: true; readonly host: string } | { readonly isValid: false; readonly reason: string };
 
 class UriFault extends Error {}
@@ -10,7 +10,7 @@ class UriFault extends Error {}
  * Parses an ASCII URI like Go's `url.Parse` and `x509.ParseCertificate` (RFC 3986, with the zones of RFC 6874), with
  * the same error messages. Blanks and control characters are refused everywhere. An IPv6 host keeps its brackets.
  */
-export function readUri(uri: string): UriAnswer {
+export function readUri(uri: string): ParsedUri {
   try {
     return { isValid: true, host: hostOf(uri).toLowerCase() };
   } catch (error) {

@@ -5,7 +5,7 @@ import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";
 import type { TlsFiles } from "../machinery/storage/etcd/grpc-channel.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
-import { storeDirectory } from "./own-data-directory.ts";
+import { storeDirectory } from "./lock-data-directory.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 
 export const usesEtcd = (options: ServeOptions): boolean => options["etcd-servers"].length > 0;

@@ -1,9 +1,9 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
-import { baseName } from "../features/certificates/authorities/cluster-authorities.ts";
+import { authorityFileName } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import { bySignerWord, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
-import type { SignerWord } from "../features/certificates/signers/well-known-signers.ts";
+import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
+import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
 /** What all replicas of a server must have in common: it decides whom they believe. */
@@ -20,8 +20,8 @@ const key = "/replicas/identity";
 
 interface Recorded {
   readonly authority: string;
-  /** By the signer's word. Left out by versions with one CA for everything: then it is the server's. */
-  readonly ofSigner: Readonly<Record<SignerWord, string>>;
+  /** By the signer's short name. Versions with one CA for everything leave it out: then it is the server's. */
+  readonly ofSigner: Readonly<Record<SignerShortName, string>>;
   readonly signingKeyId: string;
 }
 
@@ -29,10 +29,10 @@ interface Recorded {
  * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
  * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
  */
-export async function agreeOnIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
+export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const own: Recorded = {
     authority: fingerprintOf(identity.authorities.server.certificate),
-    ofSigner: bySignerWord((word) => fingerprintOf(identity.authorities.ofSigner[word].certificate)),
+    ofSigner: bySigner((shortName) => fingerprintOf(identity.authorities.ofSigner[shortName].certificate)),
     signingKeyId: identity.signingKeyId,
   };
   for (;;) {
@@ -62,9 +62,9 @@ function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: Replic
         "their data directories, or --service-account-signing-key-file, or that key in --service-account-key-file",
     );
   }
-  const others = wellKnownSigners.filter(({ word }) => recorded.ofSigner[word] !== own.ofSigner[word]);
+  const others = wellKnownSigners.filter(({ shortName }) => recorded.ofSigner[shortName] !== own.ofSigner[shortName]);
   if (others.length > 0) {
-    const files = others.map(({ word }) => `${baseName(word)}.crt`).join(", ");
+    const files = others.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ");
     throw new UsageError(
       `this replica's CAs of the signers are not those of the others on this etcd (${files}): give all of them the same ` +
         "*-ca.crt and *-ca.key in their data directories, or none of them where the others have none",
@@ -78,10 +78,10 @@ function parseRecorded(value: Buffer): Recorded {
   const authority = String(fields.get("authority"));
   const signers: unknown = fields.get("ofSigner");
   const ofSigner = new Map(typeof signers === "object" && signers !== null ? Object.entries(signers) : []);
-  const recordedOf = (word: SignerWord): string => String(ofSigner.get(word) ?? authority);
+  const recordedOf = (shortName: SignerShortName): string => String(ofSigner.get(shortName) ?? authority);
   return {
     authority,
-    ofSigner: bySignerWord(recordedOf),
+    ofSigner: bySigner(recordedOf),
     signingKeyId: String(fields.get("signingKeyId")),
   };
 }

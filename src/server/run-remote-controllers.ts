@@ -4,7 +4,7 @@ import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { RemoteControllerOptions } from "../cli/controllers-command.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
-import { explainInLog } from "../machinery/tracing/trace-log.ts";
+import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { storedResources } from "./stored-resources.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { controllerList } from "./controller-list.ts";
@@ -20,7 +20,7 @@ import { certificateSettings } from "../features/certificates/settings.ts";
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
 export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
   const log = openProcessLog(options["log-level"]);
-  explainInLog(log);
+  logTraces(log);
   if (enabledControllers(options.controllers).size === 0) {
     throw new UsageError("--controllers switches every controller off: there is nothing to run");
   }

@@ -2,12 +2,12 @@ import cluster from "node:cluster";
 import type { Logger } from "pino";
 import type { ServeOptions } from "./serve-flags.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
-import { explainInLog } from "../machinery/tracing/trace-log.ts";
+import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { keepHeapSmall } from "./small-heap.ts";
-import { ownDataDirectory } from "./own-data-directory.ts";
+import { lockDataDirectory } from "./lock-data-directory.ts";
 import { startServer } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
-import { shareOf, workerCount } from "./workers/worker-count.ts";
+import { perWorker, workerCount } from "./workers/worker-count.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
 
@@ -25,7 +25,7 @@ interface Serving {
 export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   keepHeapSmall();
   const log = openProcessLog(options["log-level"]);
-  explainInLog(log);
+  logTraces(log);
   const workers = workerCount(options.workers);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
   let serving: Serving;
@@ -59,7 +59,7 @@ async function startWorkers(
   options: ServeOptions,
   { workers, log }: { readonly workers: number; readonly log: Logger },
 ): Promise<Serving> {
-  const folder = ownDataDirectory(options["data-dir"]);
+  const folder = lockDataDirectory(options["data-dir"]);
   try {
     const { "bind-address": host, "secure-port": port } = options;
     const pool = await startWorkerPool({ count: workers, host, port, log });
@@ -80,7 +80,7 @@ async function startWorkers(
 /** A worker's part of the bounds that are the whole server's. */
 const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
   ...options,
-  "max-requests-inflight": shareOf(options["max-requests-inflight"], workers),
-  "max-connections": shareOf(options["max-connections"], workers),
-  "max-mutating-requests-inflight": shareOf(options["max-mutating-requests-inflight"], workers),
+  "max-requests-inflight": perWorker(options["max-requests-inflight"], workers),
+  "max-connections": perWorker(options["max-connections"], workers),
+  "max-mutating-requests-inflight": perWorker(options["max-mutating-requests-inflight"], workers),
 });

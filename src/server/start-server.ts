@@ -24,16 +24,16 @@ import { openClusterAuthorities } from "../features/certificates/authorities/clu
 import { enabledControllers } from "./enabled-controllers.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
-import { agreeOnIdentity } from "./replica-identity.ts";
+import { checkReplicaIdentity } from "./replica-identity.ts";
 import { openStore, usesEtcd } from "./open-store.ts";
-import { ownDataDirectory } from "./own-data-directory.ts";
+import { lockDataDirectory } from "./lock-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
 import { startServerControllers } from "./server-controllers.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import { grantingWhenChanged } from "./configured-signer-grants.ts";
+import { grantOnChange } from "./grant-on-change.ts";
 import { configuredSignerGrants, wellKnownSignerGrants } from "../features/certificates/signers/signer-grants.ts";
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
@@ -122,7 +122,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   await using opening = new AsyncDisposableStack();
   let graceMilliseconds = 0;
   const dataDirectory = options["data-dir"];
-  const folder = opening.adopt(given.folder ?? ownDataDirectory(dataDirectory), (owned) => owned.release());
+  const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const store = opening.adopt(given.store ?? (await openStore(options)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const authorities = openClusterAuthorities(dataDirectory, clock);
@@ -191,7 +191,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const nodes = connectNodes({ names, clock, stores, authorize, apiAudiences });
   const connected = { core, accounts, access, certificates, nodes };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  if (usesEtcd(options)) await agreeOnIdentity(store, { authorities, ...accounts.tokens });
+  if (usesEtcd(options)) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({ log, ...connected, loopback });
@@ -288,7 +288,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
       signers: runningSigners({
         names,
         authorityFor: signing.authorityFor,
-        configured: grantingWhenChanged(configuredSigners, { grantTo, log }),
+        configured: grantOnChange(configuredSigners, { grantTo, log }),
         maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
       }),
       policy,

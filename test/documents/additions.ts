@@ -103,7 +103,7 @@ const signer: Addition = {
 
 /** Serving certificates of services. */
 export const serviceServing = {
-  word: "service-serving",
+  shortName: "service-serving",
   nameIn: ({ domain }) => \`\${domain}/service-serving\`,
   certifies: "user",
   isClientAuthenticating: false,
@@ -150,7 +150,7 @@ const credential: Addition = {
   section: "Add a credential",
   files: {
     "src/features/access/credentials/api-key.ts": `import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { notMine, refused } from "../../../machinery/authentication/credential.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { firstHeaderValue } from "../../../machinery/authentication/header-values.ts";
 
@@ -160,7 +160,7 @@ export const apiKey = (users: ReadonlyMap<string, UserInfo>): Credential => ({
   headers: { names: ["x-api-key"], prefixes: [] },
   authenticate({ headers }) {
     const key = firstHeaderValue(headers, "x-api-key");
-    if (key === "") return notMine;
+    if (key === "") return notApplicable;
     const user = users.get(key);
     return user === undefined ? refused("unknown API key") : { outcome: "authenticated", user };
   },

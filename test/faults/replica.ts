@@ -13,7 +13,10 @@ import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 
 /** The files that replicas must share, from the data directory of the first. */
 export const sharedFiles = [
-  ...["ca", ...wellKnownSigners.map(({ word }) => `${word}-ca`)].flatMap((name) => [`${name}.crt`, `${name}.key`]),
+  ...["ca", ...wellKnownSigners.map(({ shortName }) => `${shortName}-ca`)].flatMap((name) => [
+    `${name}.crt`,
+    `${name}.key`,
+  ]),
   "service-account.key",
 ];
 

@@ -8,7 +8,7 @@ import {
 } from "../../src/pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../../src/pki/certificate.ts";
-import { verifyChain, type ChainQuestion } from "../../src/pki/certificate-chain.ts";
+import { verifyChain, type ChainInput } from "../../src/pki/certificate-chain.ts";
 import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
 import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
@@ -58,7 +58,7 @@ function intermediate(
   };
 }
 
-const reasonFor = (leaf: Certificate, changes: Partial<ChainQuestion> = {}): string => {
+const reasonFor = (leaf: Certificate, changes: Partial<ChainInput> = {}): string => {
   const answer = verifyChain({
     leaf,
     intermediates: [],

@@ -8,7 +8,7 @@ import { parseTokenFile } from "../../src/features/access/credentials/static-tok
 import type { Headers } from "../../src/machinery/api/http-message.ts";
 import { createAuthentication } from "../../src/machinery/authentication/authentication.ts";
 import { bearerToken, bearerTokenWarnings } from "../../src/machinery/authentication/bearer-token.ts";
-import { notMine, refused } from "../../src/machinery/authentication/credential.ts";
+import { notApplicable, refused } from "../../src/machinery/authentication/credential.ts";
 import type { Credential, CredentialOutcome } from "../../src/machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../../src/machinery/authentication/identity-headers.ts";
 import {
@@ -129,7 +129,7 @@ describe("a credential that asks outside this process", () => {
   });
 
   it("leaves the request to the next one when it is not its own, and to nobody when it is refused", async () => {
-    const stranger = askThenTokens(slow(() => Promise.resolve(notMine)));
+    const stranger = askThenTokens(slow(() => Promise.resolve(notApplicable)));
     assert.equal((await stranger(request({ authorization: "Bearer static" }))).username, "dave");
     assert.equal((await stranger(request())).username, "system:anonymous");
     const bad = askThenTokens(slow(() => Promise.resolve(refused("no"))));

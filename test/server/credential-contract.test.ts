@@ -152,7 +152,8 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
 for (const [name, { credential, absent, bad, good, username }] of Object.entries(credentials)) {
   describe(name, () => {
     for (const [what, one] of Object.entries(absent)) {
-      it(`is not seen in: ${what}`, async () => assert.equal((await credential.authenticate(one)).outcome, "notMine"));
+      it(`is not seen in: ${what}`, async () =>
+        assert.equal((await credential.authenticate(one)).outcome, "notApplicable"));
     }
     for (const [what, one] of Object.entries(bad)) {
       it(`is refused when it is: ${what}`, async () => {
@@ -241,7 +242,7 @@ describe("every credential that reads a header", () => {
     it(`declares the headers that it reads, so that they are removed: ${name}`, async () => {
       const stripped = identityHeaderRemover([credential.headers])(good);
       const isByHeader = Object.keys(good.headers).length > 0;
-      assert.equal((await credential.authenticate(stripped)).outcome, isByHeader ? "notMine" : "authenticated");
+      assert.equal((await credential.authenticate(stripped)).outcome, isByHeader ? "notApplicable" : "authenticated");
     });
   }
 });

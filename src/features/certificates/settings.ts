@@ -1,6 +1,6 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
 import { wellKnownSigners } from "./signers/well-known-signers.ts";
-import type { SignerWord } from "./signers/well-known-signers.ts";
+import type { SignerShortName } from "./signers/well-known-signers.ts";
 import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
 
 interface FileFlag {
@@ -8,7 +8,7 @@ interface FileFlag {
   readonly help: string;
 }
 
-type SignerFlags = Readonly<Record<`cluster-signing-${SignerWord}-${"cert" | "key"}-file`, FileFlag>>;
+type SignerFlags = Readonly<Record<`cluster-signing-${SignerShortName}-${"cert" | "key"}-file`, FileFlag>>;
 
 /** `signer-name` of `example.com/signer-name`. */
 const pathOf = (signerName: string): string => signerName.slice(signerName.indexOf("/") + 1);
@@ -17,12 +17,12 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
   const [name, upstreamName] = [platformNames, kubernetesNames].map((names) => pathOf(signer.nameIn(names)));
   const help = `The same for the signer ${name} (${upstreamName}) alone.`;
   return [
-    [`cluster-signing-${signer.word}-cert-file`, { type: "file", help }],
-    [`cluster-signing-${signer.word}-key-file`, { type: "file", help: "PEM private key of that CA." }],
+    [`cluster-signing-${signer.shortName}-cert-file`, { type: "file", help }],
+    [`cluster-signing-${signer.shortName}-key-file`, { type: "file", help: "PEM private key of that CA." }],
   ];
 };
 
-// `fromEntries` forgets which keys there are: two of each word.
+// `fromEntries` forgets which keys there are: two for each short name.
 const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
 /** Of `signet serve`, and of `signet controllers`. */
@@ -65,7 +65,7 @@ export interface CertificateSettings {
   readonly maximumLifetimeMilliseconds: number;
   /** The CA of every signer that has none of its own. */
   readonly authority: AuthorityFiles;
-  readonly authorityOf: (signer: SignerWord) => AuthorityFiles;
+  readonly authorityOf: (signer: SignerShortName) => AuthorityFiles;
   /** Signers of the operator's own. */
   readonly signerConfigurationFile: string | undefined;
   readonly approvalPolicyFile: string | undefined;
@@ -73,7 +73,7 @@ export interface CertificateSettings {
 }
 
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
-  const authorityFiles = (prefix: "cluster-signing" | `cluster-signing-${SignerWord}`): AuthorityFiles => ({
+  const authorityFiles = (prefix: "cluster-signing" | `cluster-signing-${SignerShortName}`): AuthorityFiles => ({
     certificateFlag: `${prefix}-cert-file`,
     certificateFile: values[`${prefix}-cert-file`],
     keyFlag: `${prefix}-key-file`,

@@ -245,7 +245,7 @@ export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiE
   });
 
 /** The deadline passed or the client disconnected, and nothing was written. */
-export const requestOver = (): ApiError =>
+export const requestCanceled = (): ApiError =>
   timeout("Timeout: the request ended before it could be done, and nothing was written for it");
 
 export const timeout = (message: string, details: StatusDetails = {}): ApiError =>

@@ -1,4 +1,4 @@
-import { noteFault } from "./first-faults.ts";
+import { recordFault } from "./first-faults.ts";
 import { maximumShownLength, shortened, formatValue } from "./format-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
@@ -33,7 +33,7 @@ const maximumSupportedLength = 4096;
  * values.
  */
 const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sentence): FieldError =>
-  noteFault({
+  recordFault({
     reason,
     field: shortened(field),
     message: `${summary}${detail === "" ? "" : `: ${shortened(detail, 2 * maximumShownLength)}`}`,

@@ -29,7 +29,7 @@ export function firstFaults(validate: () => readonly FieldError[]): readonly Fie
 }
 
 /** Records a fault at the moment when a validator creates it. */
-export function noteFault(fault: FieldError): FieldError {
+export function recordFault(fault: FieldError): FieldError {
   if (found === undefined) return fault;
   found.push(fault);
   if (found.length > maximumFaults) throw new EnoughFaults();

@@ -1,6 +1,6 @@
 import { unauthorized } from "../api/api-error.ts";
-import { andThen } from "../api/eventually.ts";
-import type { Eventually } from "../api/eventually.ts";
+import { andThen } from "../api/maybe-promise.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
@@ -18,7 +18,7 @@ export interface AuthenticationOptions {
 }
 
 /** Answers who asks. Throws, or rejects with, a 401 ApiError. */
-export type Authenticate = (request: HttpRequest) => Eventually<UserInfo>;
+export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
 
 /**
  * Asks one credential after the other. The first that authenticates decides. A refused credential does not end the search
@@ -27,7 +27,7 @@ export type Authenticate = (request: HttpRequest) => Eventually<UserInfo>;
  */
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
   const { credentials, isAnonymousAllowed, onFailure } = options;
-  const outcomeOf = (credential: Credential, request: HttpRequest): Eventually<CredentialOutcome> => {
+  const outcomeOf = (credential: Credential, request: HttpRequest): MaybePromise<CredentialOutcome> => {
     const answer = credential.authenticate(request);
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown): CredentialOutcome => {
@@ -35,14 +35,14 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return refused("it could not be checked");
     });
   };
-  const ask = (request: HttpRequest, { first, isRefused }: Search): Eventually<UserInfo> => {
+  const ask = (request: HttpRequest, { first, isRefused }: Search): MaybePromise<UserInfo> => {
     const credential = credentials[first];
     if (credential === undefined) {
       if (isRefused || !isAnonymousAllowed) throw unauthorized();
       return anonymousUser;
     }
     return andThen(outcomeOf(credential, request), (answer) => {
-      if (answer.outcome !== "notMine") currentTrace()?.note(explanation(credential, answer));
+      if (answer.outcome !== "notApplicable") currentTrace()?.note(explanation(credential, answer));
       return answer.outcome === "authenticated"
         ? withAuthenticatedGroup(answer.user)
         : ask(request, { first: first + 1, isRefused: isRefused || answer.outcome === "refused" });

@@ -1,7 +1,7 @@
 import type { Headers } from "../api/http-message.ts";
-import { andThen } from "../api/eventually.ts";
+import { andThen } from "../api/maybe-promise.ts";
 import type { Credential } from "./credential.ts";
-import { notMine, refused } from "./credential.ts";
+import { notApplicable, refused } from "./credential.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 import { firstHeaderValue } from "./header-values.ts";
 
@@ -30,9 +30,9 @@ export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]
   headers: { names: ["authorization"], prefixes: [] },
   authenticate({ headers }) {
     const token = bearerTokenOf(headers);
-    if (token === undefined) return notMine;
+    if (token === undefined) return notApplicable;
     return andThen(verify(token, apiAudiences), (answer) =>
-      answer.outcome === "notMine" ? refused("invalid bearer token") : answer,
+      answer.outcome === "notApplicable" ? refused("invalid bearer token") : answer,
     );
   },
 });

@@ -1,4 +1,4 @@
-import type { Eventually } from "../api/eventually.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { IdentityHeaders } from "./identity-headers.ts";
@@ -8,7 +8,7 @@ import type { IdentityHeaders } from "./identity-headers.ts";
  * (for the log: never with the credential in it); or it tells who asks.
  */
 export type CredentialOutcome =
-  | { readonly outcome: "notMine" }
+  | { readonly outcome: "notApplicable" }
   | { readonly outcome: "refused"; readonly message: string }
   | { readonly outcome: "authenticated"; readonly user: UserInfo };
 
@@ -25,8 +25,8 @@ export interface Credential {
    * Throws only an ApiError, for what must end the request: headers that cannot be read, a front proxy that must name a user
    * and names none. A promise only where something outside this process must be asked; it may reject.
    */
-  readonly authenticate: (request: HttpRequest) => Eventually<CredentialOutcome>;
+  readonly authenticate: (request: HttpRequest) => MaybePromise<CredentialOutcome>;
 }
 
-export const notMine: CredentialOutcome = { outcome: "notMine" };
+export const notApplicable: CredentialOutcome = { outcome: "notApplicable" };
 export const refused = (message: string): CredentialOutcome => ({ outcome: "refused", message });

@@ -1,12 +1,12 @@
-import { andThen } from "../api/eventually.ts";
-import type { Eventually } from "../api/eventually.ts";
+import { andThen } from "../api/maybe-promise.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
-import { commonAudiences, notMine, refused } from "./token-outcome.ts";
+import { commonAudiences, notApplicable, refused } from "./token-outcome.ts";
 import type { TokenOutcome } from "./token-outcome.ts";
 
 /** Checks a token for the audiences of who asks. Never throws. A promise only where somebody else must be asked. */
-export type VerifyToken = (token: string, audiences: readonly string[]) => Eventually<TokenOutcome>;
+export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;
 
 /** A verifier that has all it needs in memory. */
 export type VerifyTokenInMemory = (token: string, audiences: readonly string[]) => TokenOutcome;
@@ -17,15 +17,17 @@ type TokenReviewResult =
   | { readonly isAuthenticated: false; readonly error: string };
 
 /** Whose token it is. No audiences mean those of this API. The token is taken as it is. */
-export type ReviewToken = (token: string, audiences: readonly string[]) => Eventually<TokenReviewResult>;
+export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
 
 /** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
   return (token, audiences) => {
-    const ask = (index: number, faults: readonly string[]): Eventually<TokenOutcome> => {
+    const ask = (index: number, faults: readonly string[]): MaybePromise<TokenOutcome> => {
       const verify = verifiers[index];
       if (verify === undefined) {
-        return faults.length === 0 ? notMine : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
+        return faults.length === 0
+          ? notApplicable
+          : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
       }
       return andThen(verify(token, audiences), (answer) =>
         answer.outcome === "authenticated"
@@ -44,9 +46,9 @@ export function forApiAudiences(
 ): VerifyTokenInMemory {
   return (token, audiences) => {
     const common = commonAudiences(audiences, apiAudiences);
-    if (common.length === 0) return notMine;
+    if (common.length === 0) return notApplicable;
     const user = find(token);
-    return user === undefined ? notMine : { outcome: "authenticated", user, audiences: common };
+    return user === undefined ? notApplicable : { outcome: "authenticated", user, audiences: common };
   };
 }
 
@@ -54,7 +56,7 @@ export function forApiAudiences(
 export function tokenReviewer(verify: VerifyToken, apiAudiences: readonly string[]): ReviewToken {
   return (token, audiences) =>
     andThen(verify(token, audiences.length > 0 ? audiences : apiAudiences), (answer): TokenReviewResult => {
-      if (answer.outcome === "notMine") return { isAuthenticated: false, error: "invalid bearer token" };
+      if (answer.outcome === "notApplicable") return { isAuthenticated: false, error: "invalid bearer token" };
       if (answer.outcome === "refused") return { isAuthenticated: false, error: answer.message };
       return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
     });

@@ -5,11 +5,11 @@ import type { UserInfo } from "../api/user-info.ts";
  * `error`, never the token's); or good, with the user and the audiences that it shares with who asks.
  */
 export type TokenOutcome =
-  | { readonly outcome: "notMine" }
+  | { readonly outcome: "notApplicable" }
   | { readonly outcome: "refused"; readonly message: string }
   | { readonly outcome: "authenticated"; readonly user: UserInfo; readonly audiences: readonly string[] };
 
-export const notMine: TokenOutcome = { outcome: "notMine" };
+export const notApplicable: TokenOutcome = { outcome: "notApplicable" };
 export const refused = (message: string): TokenOutcome => ({ outcome: "refused", message });
 
 /** Members of `requested` that are in `held`, in the order of the request (upstream: `Audiences.Intersect`). */

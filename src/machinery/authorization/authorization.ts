@@ -1,6 +1,6 @@
 import type { Authorize, Decision } from "../api/attributes.ts";
-import { andThen } from "../api/eventually.ts";
-import type { Eventually } from "../api/eventually.ts";
+import { andThen } from "../api/maybe-promise.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { Authorizer } from "./authorizer.ts";
 
@@ -13,7 +13,7 @@ const masters: Decision = { decision: "allow", reason: "" };
 export function createAuthorization(authorizers: readonly Authorizer[]): Authorize {
   return (attributes) => {
     if (attributes.user.groups.includes(mastersGroup)) return masters;
-    const ask = (index: number, reasons: readonly string[]): Eventually<Decision> => {
+    const ask = (index: number, reasons: readonly string[]): MaybePromise<Decision> => {
       const authorize = authorizers[index];
       if (authorize === undefined) return { decision: "noOpinion", reason: reasons.join("\n") };
       return andThen(authorize(attributes), (decision) => {

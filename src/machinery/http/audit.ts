@@ -2,7 +2,7 @@ import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
-import { bounded, requestUri } from "./request-uri.ts";
+import { shortenedTo, requestUri } from "./request-uri.ts";
 
 export interface AuditOptions {
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export function createAuditLog({ clock, write }: AuditOptions): AuditLog {
       user: authenticatedUser ? auditUser(authenticatedUser) : {},
       impersonatedUser: user && user !== authenticatedUser ? auditUser(user) : undefined,
       sourceIPs: [request.connection.remoteAddress],
-      userAgent: userAgent === undefined ? undefined : bounded(String(userAgent), longestUserAgent),
+      userAgent: userAgent === undefined ? undefined : shortenedTo(String(userAgent), longestUserAgent),
       objectRef: info && info.kind !== "path" ? objectReference(answered, info) : undefined,
       responseStatus: responseStatus(answered),
       requestReceivedTimestamp: microTimestamp(now - seconds * 1000),

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import { accessDenied } from "../api/access-denied.ts";
 import type { Authorize, Decision } from "../api/attributes.ts";
-import type { Eventually } from "../api/eventually.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
@@ -23,19 +23,19 @@ import { addWarnings } from "./warnings.ts";
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
   /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
-  authenticate(request: HttpRequest): Eventually<UserInfo>;
+  authenticate(request: HttpRequest): MaybePromise<UserInfo>;
   /** Limits the number of requests that run at once. Watches and `system:masters` are exempt. */
   readonly readOnlyQueue: FairQueue;
   readonly mutatingQueue: FairQueue;
   /** Returns the user that the request acts as: the given user, or the one that the impersonation headers name. */
-  impersonate(request: HttpRequest, user: UserInfo): Eventually<UserInfo>;
+  impersonate(request: HttpRequest, user: UserInfo): MaybePromise<UserInfo>;
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
   /** Warnings for the caller about its credentials. */
   identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
-  handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): Eventually<HttpResponse>;
+  handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): MaybePromise<HttpResponse>;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
   readonly log: ChainLog;
@@ -201,7 +201,7 @@ function route(
   options: ChainOptions,
   lifecycle: Lifecycle,
   { info, user, request }: { readonly info: ParsedRequestInfo; readonly user: UserInfo; readonly request: HttpRequest },
-): Eventually<HttpResponse> {
+): MaybePromise<HttpResponse> {
   if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
   if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
   const verbs = options.servedResources.verbsAt(info);

@@ -11,12 +11,12 @@ const knownParameters: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The path and query to write down: bounded, and only with the API's own parameters. Others may carry a token by mistake. */
+/** The path and query to write down: shortenedTo, and only with the API's own parameters. Others may carry a token by mistake. */
 export function requestUri({ path, query }: HttpRequest): string {
-  if (query === "") return bounded(path, longestUri);
+  if (query === "") return shortenedTo(path, longestUri);
   const known = query.split("&").filter((parameter) => knownParameters.has(parameter.split("=", 1)[0] ?? ""));
-  return bounded(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
+  return shortenedTo(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
 }
 
-export const bounded = (text: string, length: number): string =>
+export const shortenedTo = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length)}...TRUNCATED`;

@@ -5,7 +5,7 @@ import type { ControllerName } from "../api/controller-names.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { Schedule } from "../api/schedule.ts";
-import { explained } from "../tracing/loop-trace.ts";
+import { traced } from "../tracing/loop-trace.ts";
 import { WorkQueue } from "./work-queue.ts";
 import type { WorkQueueOptions } from "./work-queue.ts";
 
@@ -55,7 +55,7 @@ export function controllerQueue(
 ): WorkQueue {
   return new WorkQueue({
     ...options,
-    reconcile: explained(name, reconcile),
+    reconcile: traced(name, reconcile),
     schedule,
     onError: (key, error) => {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;

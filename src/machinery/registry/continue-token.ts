@@ -40,7 +40,7 @@ export function decodeContinue(token: string): ContinuePoint {
 }
 
 /** The 400 for a token whose start key is outside the list. */
-export const foreignToken = (): Error => invalidToken("encoded start key is not of this list");
+export const startKeyOutsideList = (): Error => invalidToken("encoded start key is not of this list");
 
 function parsed(json: Buffer): unknown {
   try {

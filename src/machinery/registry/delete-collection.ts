@@ -1,4 +1,4 @@
-import { ApiError, requestOver } from "../api/api-error.ts";
+import { ApiError, requestCanceled } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { Caller } from "./admission.ts";
 import { deleteObject } from "./delete-object.ts";
@@ -37,7 +37,7 @@ export async function deleteCollection<T extends ApiObject>(
     }
   };
   for (let start = 0; start < items.length; start += parallelDeletions) {
-    if (caller.signal.aborted) throw requestOver();
+    if (caller.signal.aborted) throw requestCanceled();
     const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;

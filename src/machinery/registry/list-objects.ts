@@ -4,7 +4,7 @@ import { byteOrdered } from "../storage/byte-order.ts";
 import { isTooLongKey } from "../storage/check-key.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
-import { decodeContinue, encodeContinue, foreignToken } from "./continue-token.ts";
+import { decodeContinue, encodeContinue, startKeyOutsideList } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
@@ -65,7 +65,7 @@ async function nextPage<T extends ApiObject>(
   // A token from another list must not leave this list's range, nor skip objects of this list.
   const at = byteOrdered(next);
   const isOfRange = at >= byteOrdered(start) && at < byteOrdered(end);
-  if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw foreignToken();
+  if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw startKeyOutsideList();
   const range = { start: next, end };
   if (point.revision === -1) {
     await registry.waitForFreshCache(waiter);

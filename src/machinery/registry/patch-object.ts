@@ -12,7 +12,7 @@ import { checkName, inRequestNamespace } from "./object-namespace.ts";
 import { goValue } from "./patch/go-value.ts";
 import { applyJsonPatch, parseJsonPatch, unknownOperationFields } from "./patch/json-patch.ts";
 import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
-import { undecodablePatch, unfitPatch } from "./patch/patch-error.ts";
+import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { changeObject, fieldWrite } from "./update-object.ts";
@@ -178,12 +178,12 @@ function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unkno
     throw badRequest(`the patch takes the apiVersion away: it must stay ${JSON.stringify(registry.apiVersion)}`);
   }
   if (!isOfKind || apiVersion !== registry.apiVersion) {
-    throw unfitPatch(`the kind and apiVersion cannot be changed`, shown);
+    throw patchDoesNotApply(`the kind and apiVersion cannot be changed`, shown);
   }
   try {
     return decodeObject(registry, { value });
   } catch (error) {
-    if (error instanceof TypeMismatch) throw unfitPatch(error.message, shown);
+    if (error instanceof TypeMismatch) throw patchDoesNotApply(error.message, shown);
     throw error;
   }
 }
@@ -195,7 +195,8 @@ interface StrictReport {
 
 function reportStrictFaults(faults: readonly string[], { request: { options, caller }, shown }: StrictReport): void {
   if (faults.length === 0 || options.fieldValidation === "Ignore") return;
-  if (options.fieldValidation === "Strict") throw unfitPatch(`strict decoding error: ${faults.join(", ")}`, shown);
+  if (options.fieldValidation === "Strict")
+    throw patchDoesNotApply(`strict decoding error: ${faults.join(", ")}`, shown);
   for (const fault of faults) caller.warn(fault);
 }
 

@@ -1,5 +1,13 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { conflict, invalid, notFound, requestOver, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
+import {
+  conflict,
+  invalid,
+  notFound,
+  requestCanceled,
+  serviceUnavailable,
+  timeout,
+  tooLarge,
+} from "../api/api-error.ts";
 import type { Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
@@ -172,7 +180,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     try {
       await this.cache.waitFor(await latest, signal);
     } catch (error) {
-      if (signal?.aborted === true) throw requestOver();
+      if (signal?.aborted === true) throw requestCanceled();
       if (error instanceof StoreUnavailable) throw serviceUnavailable(`the store can't be read now: ${error.message}`);
       throw error;
     }
@@ -225,7 +233,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
-      if (error instanceof WriteAbandoned) throw requestOver();
+      if (error instanceof WriteAbandoned) throw requestCanceled();
       if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
       if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
       if (error instanceof StoreUnavailable)

@@ -188,7 +188,7 @@ export const unionList = <S extends Schema>(items: S, key: string): ArraySchema<
 });
 
 /** A list that is one value for apply, as its key need not be unique; a strategic merge patch goes by the key. */
-export const patchedList = <S extends Schema>(items: S, mergeKey: string): ArraySchema<Infer<S>[]> => ({
+export const atomicListWithMergeKey = <S extends Schema>(items: S, mergeKey: string): ArraySchema<Infer<S>[]> => ({
   ...atomicList(items),
   patchMerge: { mergeKey },
 });

@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 
 /** One look of a loop at one key, as subscribers of `signet:loop` get it. */
-export interface ExplainedReconcile {
+export interface TracedReconcile {
   readonly controller: string;
   readonly key: string;
   /** What the loop did, or why it did nothing. */
@@ -9,11 +9,11 @@ export interface ExplainedReconcile {
   readonly microseconds: number;
 }
 
-/** Has one ExplainedReconcile for each key that a loop looked at. */
+/** Has one TracedReconcile for each key that a loop looked at. */
 export const loopChannel = channel("signet:loop");
 
 /** A reconcile function that also tells subscribers its outcome. While nobody listens it does nothing else. */
-export function explained(
+export function traced(
   controller: string,
   reconcile: (key: string) => Promise<string>,
 ): (key: string) => Promise<void> {
@@ -25,7 +25,7 @@ export function explained(
     const startedAt = performance.now();
     const publish = (outcome: string): void => {
       const microseconds = Math.round((performance.now() - startedAt) * 1000);
-      const message: ExplainedReconcile = { controller, key, outcome, microseconds };
+      const message: TracedReconcile = { controller, key, outcome, microseconds };
       loopChannel.publish(message);
     };
     try {

@@ -33,7 +33,7 @@ export interface RequestStep {
  * One answered request, as subscribers of `signet:request` get it. It holds no header, no body, no credential, and only the
  * query parameters of the API. A watch is answered when its stream begins.
  */
-export interface ExplainedRequest {
+export interface TracedRequest {
   /** Finds the request in the audit log. */
   readonly auditId: string;
   readonly method: string;
@@ -45,7 +45,7 @@ export interface ExplainedRequest {
   readonly steps: readonly RequestStep[];
 }
 
-/** Has one ExplainedRequest for each request. Nothing is measured or made while nobody subscribes. */
+/** Has one TracedRequest for each request. Nothing is measured or made while nobody subscribes. */
 export const requestChannel = channel("signet:request");
 
 /** A deletion of a whole collection has thousands: those after this many count as one. */
@@ -95,7 +95,7 @@ export class RequestTrace {
     this.note(`refused: ${code} ${reason ?? ""}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`.trimEnd());
   }
 
-  publish(answered: Omit<ExplainedRequest, "microseconds" | "steps">): void {
+  publish(answered: Omit<TracedRequest, "microseconds" | "steps">): void {
     this.#isPublished = true;
     const endedAt = performance.now();
     const steps = this.#steps.map(({ step, decided, startedAt }, index) => ({
@@ -103,7 +103,7 @@ export class RequestTrace {
       decided,
       microseconds: microseconds(startedAt, this.#steps[index + 1]?.startedAt ?? endedAt),
     }));
-    const message: ExplainedRequest = { ...answered, microseconds: microseconds(this.#startedAt, endedAt), steps };
+    const message: TracedRequest = { ...answered, microseconds: microseconds(this.#startedAt, endedAt), steps };
     requestChannel.publish(message);
   }
 }

@@ -1,7 +1,7 @@
 import { loopChannel } from "./loop-trace.ts";
-import type { ExplainedReconcile } from "./loop-trace.ts";
+import type { TracedReconcile } from "./loop-trace.ts";
 import { requestChannel } from "./request-trace.ts";
-import type { ExplainedRequest, RequestStep } from "./request-trace.ts";
+import type { TracedRequest, RequestStep } from "./request-trace.ts";
 
 /** pino's shape, as far as it is used. */
 export interface TraceLog {
@@ -10,13 +10,13 @@ export interface TraceLog {
 }
 
 /** With the level `debug` a line for each request and for each look of a loop; otherwise nobody listens. */
-export function explainInLog(log: TraceLog): void {
+export function logTraces(log: TraceLog): void {
   if (!log.isLevelEnabled("debug")) return;
   requestChannel.subscribe((message) => {
-    const { steps, ...request } = message as ExplainedRequest; // the channel's only kind of message
+    const { steps, ...request } = message as TracedRequest; // the channel's only kind of message
     log.debug({ ...request, steps: steps.map(stepText) }, "request");
   });
-  loopChannel.subscribe((message) => log.debug(message as ExplainedReconcile, "loop")); // its only kind of message
+  loopChannel.subscribe((message) => log.debug(message as TracedReconcile, "loop")); // its only kind of message
 }
 
 const stepText = ({ step, decided, microseconds }: RequestStep): string =>

@@ -14,4 +14,4 @@ export function workerCount(value: string): number {
 }
 
 /** Bounds of the whole server are shared out: connections are spread evenly over the workers. */
-export const shareOf = (total: number, workers: number): number => Math.ceil(total / workers);
+export const perWorker = (total: number, workers: number): number => Math.ceil(total / workers);

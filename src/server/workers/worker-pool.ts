@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { sleep } from "../../machinery/loops/repetition.ts";
-import { Restarts } from "./restarts.ts";
+import { WorkerRestarter } from "./worker-restarter.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 export interface WorkerPoolOptions {
@@ -45,7 +45,7 @@ export class WorkerFailed extends Error {
 /**
  * Starts processes that serve one port, this program with the same arguments each. Each accepts connections by itself, and
  * the system spreads them: none is handed on, and so none is lost between two processes. This one replaces workers that
- * die (see Restarts), tells the others of each one's writes, and lets one of them, the oldest, run the loops. Rejects with WorkerFailed when one can't start.
+ * die (see WorkerRestarter), tells the others of each one's writes, and lets one of them, the oldest, run the loops. Rejects with WorkerFailed when one can't start.
  */
 export async function startWorkerPool({ count, host, port, log }: WorkerPoolOptions): Promise<WorkerPool> {
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
@@ -69,14 +69,14 @@ class Pool {
   /** In the order in which they became ready. */
   readonly #ready = new Set<Worker>();
   readonly #running = new Set<Worker>();
-  readonly #restarts: Restarts;
+  readonly #restarts: WorkerRestarter;
   #leader: Worker | undefined;
   #isStopping = false;
 
   constructor(port: number, log: Logger) {
     this.#port = port;
     this.#log = log;
-    this.#restarts = new Restarts({
+    this.#restarts = new WorkerRestarter({
       start: () => this.add(),
       sleep,
       random: Math.random,

@@ -40,5 +40,5 @@ it("a token that a Secret holds ends with its account", () => {
 
 it("a token that a Secret holds is not a token of TokenRequest, nor the other way round", () => {
   const test = secretScene();
-  assert.equal(test.verify(test.token, [apiAudience]).outcome, "notMine");
+  assert.equal(test.verify(test.token, [apiAudience]).outcome, "notApplicable");
 });

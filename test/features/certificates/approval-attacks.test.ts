@@ -7,10 +7,10 @@ import { createCertificateRequestPem } from "../../../src/pki/create-certificate
 import type { DistinguishedNameParts } from "../../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames, type SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { decideApproval, type ApprovalQuestion } from "../../../src/features/certificates/policy/decide-approval.ts";
+import { decideApproval, type ApprovalInput } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
-import { namesOfTheServer } from "../../../src/features/certificates/signers/server-names.ts";
+import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 
 const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
 const privateKey = generatePrivateKey("ECDSA P-256");
@@ -19,7 +19,7 @@ const server = {
   ipAddresses: ["10.0.0.9", "fd00::9"],
 };
 
-interface Asked extends Partial<Omit<ApprovalQuestion, "request">> {
+interface Asked extends Partial<Omit<ApprovalInput, "request">> {
   readonly subject?: DistinguishedNameParts;
   readonly altNames?: Partial<SubjectAltNames>;
   readonly node?: NodeNames;
@@ -274,8 +274,8 @@ describe("namesBelongToNode", () => {
   });
 });
 
-describe("namesOfTheServer", () => {
-  const own = (...dnsNames: string[]): string[] => namesOfTheServer({ dnsNames, ipAddresses: [] }, server);
+describe("serverNamesIn", () => {
+  const own = (...dnsNames: string[]): string[] => serverNamesIn({ dnsNames, ipAddresses: [] }, server);
 
   it("sees through spelling, wildcards in both directions, and addresses in DNS names", () => {
     for (const name of [
@@ -317,6 +317,6 @@ describe("namesOfTheServer", () => {
   it("takes linear time on names made to be slow", { timeout: 10_000 }, () => {
     const slow = `${"*a".repeat(30_000)}.example.com`;
     const wanted = { dnsNames: [...Array<string>(200).fill(slow)], ipAddresses: [] };
-    assert.deepEqual(namesOfTheServer(wanted, { dnsNames: [`${"a".repeat(60)}.example.com`], ipAddresses: [] }), []);
+    assert.deepEqual(serverNamesIn(wanted, { dnsNames: [`${"a".repeat(60)}.example.com`], ipAddresses: [] }), []);
   });
 });

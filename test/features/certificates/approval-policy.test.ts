@@ -11,8 +11,8 @@ import {
   approvalCondition,
   decideApproval,
   type ApprovalDecision,
-  type ApprovalQuestion,
-  type ApprovalSurroundings,
+  type ApprovalInput,
+  type ApprovalContext,
 } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../src/features/certificates/policy/name-pattern.ts";
@@ -65,8 +65,8 @@ const nodes = new Map<string, NodeNames>([
 ]);
 
 function question(
-  changes: Partial<ApprovalQuestion> & { names?: object; subject?: object; keyType?: KeyType } = {},
-): ApprovalQuestion {
+  changes: Partial<ApprovalInput> & { names?: object; subject?: object; keyType?: KeyType } = {},
+): ApprovalInput {
   const { names, subject, keyType = "ECDSA P-256", ...rest } = changes;
   const privateKey = keys.get(keyType);
   assert.ok(privateKey);
@@ -88,14 +88,14 @@ function question(
   };
 }
 
-const surroundings: ApprovalSurroundings = {
+const context: ApprovalContext = {
   names: platformNames,
   serverNames: { dnsNames: ["api.example.org", "*.api.example.org"], ipAddresses: ["10.0.0.9", "fd00::9"] },
   findNode: (name) => nodes.get(name),
 };
 
-const decide = (asked: ApprovalQuestion): ApprovalDecision => decideApproval(policy, asked, surroundings);
-const failedFields = (asked: ApprovalQuestion): string[] => {
+const decide = (asked: ApprovalInput): ApprovalDecision => decideApproval(policy, asked, context);
+const failedFields = (asked: ApprovalInput): string[] => {
   const decision = decide(asked);
   return decision.type === "denied" ? decision.failed.map(({ field }) => field) : [decision.type];
 };

@@ -20,7 +20,7 @@ const records = [
 describe("the records of the signers", () => {
   it("are the only place that knows how a signer is called", () => {
     const words = wellKnownSigners.flatMap((signer) => [
-      signer.word,
+      signer.shortName,
       ...[platformNames, kubernetesNames].map((names) => signer.nameIn(names).split("/")[1] ?? ""),
     ]);
     const mentions = new RegExp(`["'\`/-](${words.join("|")})(?![\\w.-]*\\.ts)`);
@@ -42,7 +42,7 @@ describe("the records of the signers", () => {
 
   it("have words and names that no two of them share", () => {
     for (const valuesOf of [
-      ({ word }: (typeof wellKnownSigners)[number]) => word,
+      ({ shortName }: (typeof wellKnownSigners)[number]) => shortName,
       (signer: (typeof wellKnownSigners)[number]) => signer.nameIn(platformNames),
       (signer: (typeof wellKnownSigners)[number]) => signer.nameIn(kubernetesNames),
     ]) {

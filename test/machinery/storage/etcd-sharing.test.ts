@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
-import { SharedReading } from "../../../src/machinery/storage/etcd/shared-reading.ts";
+import { SharedRead } from "../../../src/machinery/storage/etcd/shared-read.ts";
 import {
   RevisionCompacted,
   StoreUnavailable,
@@ -131,7 +131,7 @@ describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
 describe("a shared reading", () => {
   it("never began before its caller asked, and is one for all who ask while another is under way", async () => {
     const performed: ((value: number) => void)[] = [];
-    const reading = new SharedReading(() => new Promise<number>((resolve) => performed.push(resolve)));
+    const reading = new SharedRead(() => new Promise<number>((resolve) => performed.push(resolve)));
     const first = reading.read();
     const others = [reading.read(), reading.read(), reading.read()];
     assert.equal(performed.length, 1);
@@ -149,7 +149,7 @@ describe("a shared reading", () => {
 
   it("fails for those who wait for it, not for those who come later", async () => {
     let isFailing = true;
-    const reading = new SharedReading(async () => {
+    const reading = new SharedRead(async () => {
       if (isFailing) throw new Error("not reachable");
       return 1;
     });

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError, conflict } from "../../../src/machinery/api/api-error.ts";
 import { currentTrace, requestChannel, RequestTrace } from "../../../src/machinery/tracing/request-trace.ts";
-import type { ExplainedRequest } from "../../../src/machinery/tracing/request-trace.ts";
+import type { TracedRequest } from "../../../src/machinery/tracing/request-trace.ts";
 
 const answered = { auditId: "id", method: "GET", uri: "/", user: "jane", status: 200 };
 
 /** What a subscriber is told of one request. */
-function published(answer: (trace: RequestTrace) => void): ExplainedRequest {
-  const messages: ExplainedRequest[] = [];
-  const collect = (message: unknown): void => void messages.push(message as ExplainedRequest);
+function published(answer: (trace: RequestTrace) => void): TracedRequest {
+  const messages: TracedRequest[] = [];
+  const collect = (message: unknown): void => void messages.push(message as TracedRequest);
   requestChannel.subscribe(collect);
   try {
     const trace = new RequestTrace();

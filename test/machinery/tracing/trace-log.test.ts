@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
-import { explained, loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
+import { traced, loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
 import { requestChannel, RequestTrace } from "../../../src/machinery/tracing/request-trace.ts";
-import { explainInLog } from "../../../src/machinery/tracing/trace-log.ts";
+import { logTraces } from "../../../src/machinery/tracing/trace-log.ts";
 
 describe("the debug log", () => {
   const lines: { readonly fields: object; readonly message: string }[] = [];
@@ -12,22 +12,22 @@ describe("the debug log", () => {
   });
 
   it("does not listen on any other level, and then a loop is not even timed", async () => {
-    explainInLog(logAt("info"));
+    logTraces(logAt("info"));
     assert.equal(requestChannel.hasSubscribers, false);
     assert.equal(loopChannel.hasSubscribers, false);
     const now = mock.method(performance, "now");
-    await explained("cleaner", () => Promise.resolve("done"))("a");
+    await traced("cleaner", () => Promise.resolve("done"))("a");
     assert.equal(now.mock.callCount(), 0);
     now.mock.restore();
   });
 
   it("has one line for a request and one for each look of a loop, failures included", async () => {
-    explainInLog(logAt("debug"));
+    logTraces(logAt("debug"));
     const trace = new RequestTrace();
     trace.begin("authorize");
     trace.decided("allow");
     trace.publish({ auditId: "id", method: "GET", uri: "/x", user: "jane", status: 200 });
-    const reconcile = explained("cleaner", (key) =>
+    const reconcile = traced("cleaner", (key) =>
       key === "bad" ? Promise.reject(new Error("no")) : Promise.resolve("nothing to do: it is clean"),
     );
     await reconcile("a");

@@ -6,7 +6,7 @@ import { verifyChain } from "../../../pki/certificate-chain.ts";
 import { extendedKeyUsages } from "../../../pki/object-identifiers.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 
-export type CertificateAnswer =
+export type CertificateResult =
   { readonly isTrusted: true; readonly leaf: Certificate } | { readonly isTrusted: false; readonly reason: string };
 
 export interface CertificateVerifierOptions {
@@ -19,7 +19,7 @@ const isSameList = <T>(one: readonly T[], other: readonly T[]): boolean =>
   one === other || (one.length === other.length && one.every((item, index) => item === other[index]));
 
 interface Known {
-  readonly answer: CertificateAnswer;
+  readonly answer: CertificateResult;
   readonly roots: readonly Certificate[];
   readonly from: number;
   readonly until: number;
@@ -37,7 +37,7 @@ const refusalKeptMilliseconds = 10_000;
 export function createCertificateVerifier({ roots, clock }: CertificateVerifierOptions) {
   const known = new WeakMap<readonly X509Certificate[], Known>();
 
-  return (peerCertificates: readonly X509Certificate[]): CertificateAnswer => {
+  return (peerCertificates: readonly X509Certificate[]): CertificateResult => {
     const now = clock.now();
     const currentRoots = roots();
     const kept = known.get(peerCertificates);

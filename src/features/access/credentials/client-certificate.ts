@@ -5,7 +5,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
-import { notMine, refused } from "../../../machinery/authentication/credential.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 
 export interface ClientCertificateOptions extends CertificateVerifierOptions {
   readonly names: Names;
@@ -36,10 +36,12 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
     name: "client certificate",
     headers: { names: [], prefixes: [] },
     authenticate({ connection: { peerCertificates } }) {
-      if (peerCertificates.length === 0) return notMine;
+      if (peerCertificates.length === 0) return notApplicable;
       const answer = verify(peerCertificates);
       if (!answer.isTrusted) return refused(answer.reason);
-      return answer.leaf.subject.commonName === "" ? notMine : { outcome: "authenticated", user: userOf(answer.leaf) };
+      return answer.leaf.subject.commonName === ""
+        ? notApplicable
+        : { outcome: "authenticated", user: userOf(answer.leaf) };
     },
   };
 }

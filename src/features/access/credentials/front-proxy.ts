@@ -5,7 +5,7 @@ import type { Credential } from "../../../machinery/authentication/credential.ts
 import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
-import { notMine, refused } from "../../../machinery/authentication/credential.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /** The headers in which a front proxy sends its users (`--requestheader-*-headers`), in lower case. */
@@ -44,7 +44,7 @@ export function frontProxy(options: FrontProxyOptions): Credential {
     headers: identityHeadersOf([standardFrontProxyHeaders, headers]),
     authenticate(request) {
       const { peerCertificates } = request.connection;
-      if (peerCertificates.length === 0 || certificates.roots().length === 0) return notMine;
+      if (peerCertificates.length === 0 || certificates.roots().length === 0) return notApplicable;
       const answer = verify(peerCertificates);
       if (!answer.isTrusted) return refused(answer.reason);
       const { commonName } = answer.leaf.subject;
@@ -54,7 +54,7 @@ export function frontProxy(options: FrontProxyOptions): Credential {
       const user = userOf(request.headers, headers);
       if (user !== undefined) return { outcome: "authenticated", user };
       if (isUserRequired) throw nobodyNamed();
-      return notMine;
+      return notApplicable;
     },
   };
 }

@@ -3,7 +3,7 @@ import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { roleResourceOf } from "../rbac-types.ts";
 import type { PolicyRule, RoleBinding, RoleRef } from "../rbac-types.ts";
-import { changesOnlyGarbageCollection, escalationOf, isMaster, mayDoAnyway } from "./escalation.ts";
+import { changesOnlyGarbageCollection, escalationError, isMaster, hasEscalationVerb } from "./escalation.ts";
 import type { EscalationOptions } from "./escalation.ts";
 
 export interface BindingEscalationOptions extends EscalationOptions {
@@ -27,10 +27,10 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       if (changesOnlyGarbageCollection(attributes)) return;
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
-      if (await mayDoAnyway(options, attributes, bind)) return;
+      if (await hasEscalationVerb(options, attributes, bind)) return;
       const rules = options.rulesOfRole(roleRef, namespace);
       if (rules === undefined) throw notFound({ group, resource }, roleRef.name);
-      const refusal = escalationOf(options, attributes, rules);
+      const refusal = escalationError(options, attributes, rules);
       if (refusal !== undefined) throw refusal;
     },
   };

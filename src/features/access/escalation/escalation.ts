@@ -32,7 +32,7 @@ export const isMaster = (user: UserInfo): boolean => user.groups.includes(master
 /**
  * Whether the user has a verb (`escalate`, `bind`) that lifts the restriction, for a role in the request's namespace.
  */
-export async function mayDoAnyway(
+export async function hasEscalationVerb(
   { authorize }: EscalationOptions,
   attributes: AdmissionAttributes,
   { verb, resource, name }: { readonly verb: string; readonly resource: string; readonly name: string },
@@ -56,7 +56,7 @@ export async function mayDoAnyway(
  * The error when the author does not hold the rules of a role. Undefined when they do (upstream:
  * `validation.ConfirmNoEscalation`).
  */
-export function escalationOf(
+export function escalationError(
   options: EscalationOptions,
   attributes: AdmissionAttributes,
   wanted: readonly PolicyRule[],

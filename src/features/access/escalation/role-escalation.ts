@@ -2,7 +2,13 @@ import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role } from "../rbac-types.ts";
-import { changesOnlyGarbageCollection, escalationOf, fullAuthority, isMaster, mayDoAnyway } from "./escalation.ts";
+import {
+  changesOnlyGarbageCollection,
+  escalationError,
+  fullAuthority,
+  isMaster,
+  hasEscalationVerb,
+} from "./escalation.ts";
 import type { EscalationOptions } from "./escalation.ts";
 
 /**
@@ -19,11 +25,11 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const isRole = attributes.group === group && (resource === "roles" || resource === "clusterroles");
       if (!isRole || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
       if (changesOnlyGarbageCollection(attributes)) return;
-      if (await mayDoAnyway(options, attributes, { verb: "escalate", resource, name })) return;
+      if (await hasEscalationVerb(options, attributes, { verb: "escalate", resource, name })) return;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       const refusal =
-        (needsEverything ? escalationOf(options, attributes, fullAuthority) : undefined) ??
-        escalationOf(options, attributes, asRole(object).rules ?? []);
+        (needsEverything ? escalationError(options, attributes, fullAuthority) : undefined) ??
+        escalationError(options, attributes, asRole(object).rules ?? []);
       if (refusal !== undefined) throw refusal;
     },
   };

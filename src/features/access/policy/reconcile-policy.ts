@@ -7,7 +7,7 @@ import { reconcileBinding, reconcileRole } from "./reconcile.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 
-export interface PolicyKeeper {
+export interface PolicyConnections {
   readonly names: Names;
   readonly stores: Stores;
   /** May do everything: the policy says what everybody else may. */
@@ -16,7 +16,7 @@ export interface PolicyKeeper {
 
 /** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
 export async function reconcilePolicy(
-  { names, stores, client }: PolicyKeeper,
+  { names, stores, client }: PolicyConnections,
   signers: readonly SignerGrants[],
 ): Promise<void> {
   const roles = client.resource(clusterRoleResource(names));

@@ -5,7 +5,12 @@ import { isSignedBy, parseToken, tokenSigner } from "./json-web-token.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { SigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
+import {
+  commonAudiences,
+  notApplicable,
+  quotedAudiences,
+  refused,
+} from "../../../machinery/authentication/token-outcome.ts";
 
 /** The account and the Secret that a token belongs to. */
 export interface SecretTokenSubject {
@@ -57,7 +62,7 @@ export function createSecretTokenVerifier({
   return (token, audiences) => {
     const parsed = parseToken(token);
     const payload = stringsOf(parsed?.payload);
-    if (parsed === undefined || payload.get("iss") !== issuer) return notMine;
+    if (parsed === undefined || payload.get("iss") !== issuer) return notApplicable;
     const candidates = parsed.header.kid === undefined ? keys : keys.filter((key) => key.kid === parsed.header.kid);
     if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
 

@@ -8,7 +8,12 @@ import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 import type { VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import { commonAudiences, notMine, quotedAudiences, refused } from "../../../machinery/authentication/token-outcome.ts";
+import {
+  commonAudiences,
+  notApplicable,
+  quotedAudiences,
+  refused,
+} from "../../../machinery/authentication/token-outcome.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
@@ -47,8 +52,8 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
 
   return (token, audiences) => {
     // Tokens of other kinds contain no dots: do not compute a digest for them.
-    if (!token.includes(".")) return notMine;
-    let failure: TokenOutcome = notMine;
+    if (!token.includes(".")) return notApplicable;
+    let failure: TokenOutcome = notApplicable;
     const verified = cache.get(token, () => {
       const result = verify(token);
       if ("claims" in result) return result;
@@ -85,7 +90,7 @@ function signatureVerifier({
 
   return (token) => {
     const parsed = parseToken(token);
-    if (parsed === undefined || !hasIssuer(parsed.payload, acceptedIssuers)) return notMine;
+    if (parsed === undefined || !hasIssuer(parsed.payload, acceptedIssuers)) return notApplicable;
     const { kid } = parsed.header;
     const candidates = kid === undefined || kid === "" ? keys : keysById.get(kid);
     if (candidates === undefined || candidates.length === 0) return refused("invalid signature, no keys found");

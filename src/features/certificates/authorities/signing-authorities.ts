@@ -6,7 +6,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
-import type { SignerWord } from "../signers/well-known-signers.ts";
+import type { SignerShortName } from "../signers/well-known-signers.ts";
 import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
@@ -21,13 +21,13 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 export function openAuthorities(
   names: Names,
   settings: CertificateSettings,
-  fallback: (word: SignerWord) => SigningAuthority | undefined = () => undefined,
+  fallback: (shortName: SignerShortName) => SigningAuthority | undefined = () => undefined,
 ): AuthorityFor {
   const common = openSigningAuthority(settings.authority);
   const bySigner = new Map(
-    wellKnownSigners.map(({ word, nameIn }) => {
-      const other = fallback(word);
-      const opened = openSigningAuthority(settings.authorityOf(word));
+    wellKnownSigners.map(({ shortName, nameIn }) => {
+      const other = fallback(shortName);
+      const opened = openSigningAuthority(settings.authorityOf(shortName));
       return [nameIn(names), opened ?? common ?? (() => other)];
     }),
   );
@@ -59,7 +59,7 @@ export interface ServerAuthorityOptions {
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
   const { settings, dataDirectory, names, clock, own } = options;
-  const authorities = openAuthorities(names, settings, (word) => rootSigningAuthority(own[word]));
+  const authorities = openAuthorities(names, settings, (shortName) => rootSigningAuthority(own[shortName]));
   const retired = new RetiredAuthorities({
     file: join(dataDirectory, "client-authorities.json"),
     clock,

@@ -3,22 +3,22 @@ import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../../../machinery
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
+import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
-import { namesOfOthers } from "../signers/node-names.ts";
+import { namesNotOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
-import { namesOfTheServer } from "../signers/server-names.ts";
+import { serverNamesIn } from "../signers/server-names.ts";
 
-export interface RequestToApprove {
+export interface ApprovalWarningInput {
   readonly names: Names;
   readonly spec: CertificateSigningRequest["spec"];
   readonly request: CertificateRequest;
-  readonly surroundings: RequestSurroundings;
+  readonly context: RequestContext;
 }
 
 /** What the server says besides the request. */
-export interface RequestSurroundings {
+export interface RequestContext {
   /** How clients know the server. */
   readonly server: ServerIdentity;
   /** The names of the node that asks; undefined when no node asks, or whoever looks may not read nodes. */
@@ -26,15 +26,15 @@ export interface RequestSurroundings {
 }
 
 /** What makes it dangerous to approve a request, one sentence each. None: nothing unusual. */
-export const approvalWarnings = (question: RequestToApprove): string[] => [
-  ...identityWarnings(question),
-  ...nameWarnings(question),
-  ...keyWarnings(question.request),
-  ...scopeWarnings(question),
+export const approvalWarnings = (input: ApprovalWarningInput): string[] => [
+  ...identityWarnings(input),
+  ...nameWarnings(input),
+  ...keyWarnings(input.request),
+  ...scopeWarnings(input),
 ];
 
 /** Whom the certificate would make of its holder. */
-function identityWarnings({ names, spec, request }: RequestToApprove): string[] {
+function identityWarnings({ names, spec, request }: ApprovalWarningInput): string[] {
   const { commonName, organizations } = request.subject;
   const { username = "", groups = [], signerName } = spec;
   const signer = findWellKnownSigner(names, signerName);
@@ -59,21 +59,21 @@ function identityWarnings({ names, spec, request }: RequestToApprove): string[] 
 }
 
 /** Under whose names the holder could serve. */
-function nameWarnings({ request, surroundings }: RequestToApprove): string[] {
+function nameWarnings({ request, context }: ApprovalWarningInput): string[] {
   const { subjectAltNames } = request;
-  const { server, node } = surroundings;
+  const { server, node } = context;
   const odd = subjectAltNames.dnsNames.flatMap((name) => {
     const fault = dnsNameFault(name.toLowerCase(), { allowsWildcard: true });
     return fault === undefined ? [] : [`${quoted(name)} is no DNS name: it ${fault}`];
   });
   return [
-    ...namesOfTheServer(subjectAltNames, server.names).map(
+    ...serverNamesIn(subjectAltNames, server.names).map(
       (name) => `${quoted(name)} is a name of the API server: the holder could be taken for it`,
     ),
     ...(node === "not registered" ? ["the node that asks is not registered"] : []),
-    ...(typeof node === "object" ? namesOfOthers(subjectAltNames, node) : []),
+    ...(typeof node === "object" ? namesNotOfNode(subjectAltNames, node) : []),
     ...odd,
-    ...(countOfOtherNames(request) === 0 ? [] : ["the request holds names of kinds that are not shown here"]),
+    ...(countUnsupportedNames(request) === 0 ? [] : ["the request holds names of kinds that are not shown here"]),
   ];
 }
 
@@ -91,11 +91,11 @@ function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): str
 const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
 
 /** What the certificate would be good for. */
-function scopeWarnings({ spec, request }: RequestToApprove): string[] {
+function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   const { usages = [] } = spec;
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [
-    ...(asksForCa(request) ? ["the request asks for a CA certificate"] : []),
+    ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
     ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is a CA's`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
     ...wildcards.map((name) => `the DNS name ${quoted(name)} stands for every name below it`),

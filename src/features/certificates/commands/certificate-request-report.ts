@@ -8,7 +8,7 @@ import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
-import type { RequestSurroundings } from "./approval-warnings.ts";
+import type { RequestContext } from "./approval-warnings.ts";
 
 /** What a human should know of a request before deciding on it. */
 export interface CertificateRequestReport {
@@ -36,10 +36,10 @@ export interface CertificateRequestReport {
 const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
 
 /** Decodes a request and holds it against the rules of its signer, and against what the server says of the names in it. */
-export function reportOf(
+export function certificateRequestReport(
   names: Names,
   object: CertificateSigningRequest,
-  surroundings: RequestSurroundings,
+  context: RequestContext,
 ): CertificateRequestReport {
   const { metadata, spec, status } = object;
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
@@ -49,7 +49,7 @@ export function reportOf(
   return {
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",
-    state: stateOf(object),
+    state: requestStateText(object),
     conditions: (status.conditions ?? []).map(({ type, reason, message }) => ({
       type,
       ...(reason !== undefined && { reason }),
@@ -63,7 +63,7 @@ export function reportOf(
     signerRules: { areKnown: signer !== undefined, broken },
     warnings: [
       ...broken.map((rule) => `the signer will fail this request: ${rule}`),
-      ...(request instanceof PkiError ? [] : approvalWarnings({ names, spec, request, surroundings })),
+      ...(request instanceof PkiError ? [] : approvalWarnings({ names, spec, request, context })),
     ],
   };
 }
@@ -94,7 +94,7 @@ function decoded(request: CertificateRequest): NonNullable<CertificateRequestRep
 }
 
 /** What was decided and issued, as the server's table says it. */
-export function stateOf({ status }: CertificateSigningRequest): string {
+export function requestStateText({ status }: CertificateSigningRequest): string {
   const types = new Set((status.conditions ?? []).map(({ type }) => type));
   return [
     types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending",

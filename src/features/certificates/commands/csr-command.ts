@@ -5,8 +5,8 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { namesOfNode } from "../signers/node-names.ts";
-import type { RequestSurroundings } from "./approval-warnings.ts";
-import { reportOf, stateOf } from "./certificate-request-report.ts";
+import type { RequestContext } from "./approval-warnings.ts";
+import { certificateRequestReport, requestStateText } from "./certificate-request-report.ts";
 import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { certificateRequestText } from "./certificate-request-text.ts";
 import { confirm } from "../../../machinery/command-line/confirm.ts";
@@ -54,9 +54,13 @@ const list = (): Command =>
           ["NAME", "SIGNER", "REQUESTER", "CREATED", "STATE"],
           newest.map((request) => {
             const { metadata, spec } = request;
-            return [metadata.name ?? "", spec.signerName, spec.username ?? "", created(request), stateOf(request)].map(
-              printable,
-            );
+            return [
+              metadata.name ?? "",
+              spec.signerName,
+              spec.username ?? "",
+              created(request),
+              requestStateText(request),
+            ].map(printable);
           }),
         ),
       );
@@ -124,7 +128,7 @@ async function look(
   const { username = "", signerName } = request.spec;
   const { holdsNodeNames = false } = findWellKnownSigner(names, signerName) ?? {};
   const nodeName = holdsNodeNames ? nodeNameOf(username) : undefined;
-  const namesOf = async (name: string): Promise<RequestSurroundings["node"]> => {
+  const namesOf = async (name: string): Promise<RequestContext["node"]> => {
     try {
       const node = await client.resource(nodeResource(names)).find(name);
       return node === undefined ? "not registered" : namesOfNode(node);
@@ -137,7 +141,7 @@ async function look(
     identityOfServer(transport),
     nodeName === undefined ? undefined : namesOf(nodeName),
   ]);
-  return reportOf(names, request, { server, node });
+  return certificateRequestReport(names, request, { server, node });
 }
 
 async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
@@ -163,7 +167,7 @@ const get = (): Command =>
       const connection = await connect(flags);
       const request = await requestsOf(connection).get(name);
       const pem = Buffer.from(request.status.certificate ?? "", "base64").toString("utf8");
-      if (pem === "") throw new UsageError(`request ${name} has no certificate: it is ${stateOf(request)}`);
+      if (pem === "") throw new UsageError(`request ${name} has no certificate: it is ${requestStateText(request)}`);
       if (output !== undefined) writePublicOutput(output, pem);
       else print(request, flags.output, () => pem.trimEnd());
       connection.client.close();

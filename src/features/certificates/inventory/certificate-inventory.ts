@@ -3,7 +3,7 @@ import { parseCertificate } from "../../../pki/certificate.ts";
 import { decodePemBlocks } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { certificateRecord, foreignRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
+import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
@@ -22,7 +22,7 @@ export const certificateInventory: Controller = {
 
     /** The local copy may be behind the request that was just signed here: then the server is asked. */
     const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
-      if (records.get(foreignRecordName(certificate)) !== undefined) return true;
+      if (records.get(fingerprintRecordName(certificate)) !== undefined) return true;
       const ownName = signedRecordName(requestUid);
       const own = records.get(ownName) ?? (await writer.find(ownName));
       return own !== undefined && isRecordOf(own, certificate);
@@ -38,7 +38,7 @@ export const certificateInventory: Controller = {
       if (certificate === undefined) return "nothing to do: the request has no certificate";
       if (await isRecorded(certificate, request.metadata.uid ?? ""))
         return "nothing to do: the certificate is recorded";
-      const recordName = foreignRecordName(certificate);
+      const recordName = fingerprintRecordName(certificate);
       await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
       return "recorded the certificate";
     });

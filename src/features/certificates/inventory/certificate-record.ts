@@ -10,7 +10,8 @@ import type { IssuedCertificate } from "./issued-certificates.ts";
 const nameLength = 40;
 
 /** The name of the record of a certificate that somebody else signed: the same certificate is recorded once. */
-export const foreignRecordName = (certificate: Certificate): string => fingerprintOf(certificate).slice(0, nameLength);
+export const fingerprintRecordName = (certificate: Certificate): string =>
+  fingerprintOf(certificate).slice(0, nameLength);
 
 /** The name of the record of what `csrsigning` signs for a request: a request has one, so that it is signed once. */
 export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;

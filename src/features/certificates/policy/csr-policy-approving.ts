@@ -5,7 +5,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import type { Node } from "../../nodes/index.ts";
 import type { ApprovalPolicy } from "./approval-policy.ts";
 import { approvalCondition, decideApproval, isDecidedByPolicy } from "./decide-approval.ts";
-import type { ApprovalDecision, ApprovalQuestion, RequestIdentity } from "./decide-approval.ts";
+import type { ApprovalDecision, ApprovalInput, RequestIdentity } from "./decide-approval.ts";
 import type { SignerLifetime } from "../signers/configured-signer.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
 import { namesOfNode } from "../signers/node-names.ts";
@@ -56,17 +56,17 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
         const policy = options.policy();
         if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
-        const question = questionOf(request, options.lifetimeOf(request.spec.signerName));
-        if (question === undefined) return { type: "undecided" };
+        const input = approvalInputOf(request, options.lifetimeOf(request.spec.signerName));
+        if (input === undefined) return { type: "undecided" };
         const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));
-        const surroundings = { names, serverNames: options.serverNames(), findNode: known };
-        const decision = decideApproval(policy, question, surroundings);
-        const nodeName = nodeNameOf(question.username);
+        const context = { names, serverNames: options.serverNames(), findNode: known };
+        const decision = decideApproval(policy, input, context);
+        const nodeName = nodeNameOf(input.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
         const node = await client.resource(nodeResource(names)).find(nodeName);
         const findNode = (name: string): NodeNames | undefined => (name === nodeName ? namesOf(node) : known(name));
-        return decideApproval(policy, question, { ...surroundings, findNode });
+        return decideApproval(policy, input, { ...context, findNode });
       }
 
       const add = (request: CertificateSigningRequest): void => {
@@ -85,7 +85,7 @@ export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity
   groups: spec.groups ?? [],
 });
 
-function questionOf(request: CertificateSigningRequest, lifetime: SignerLifetime): ApprovalQuestion | undefined {
+function approvalInputOf(request: CertificateSigningRequest, lifetime: SignerLifetime): ApprovalInput | undefined {
   const { request: base64, usages = [], expirationSeconds = lifetime.defaultSeconds } = request.spec;
   try {
     return {

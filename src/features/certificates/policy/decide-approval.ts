@@ -2,7 +2,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { asksForCa, countOfOtherNames } from "../requests/requested-extensions.ts";
+import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
 import type { RequesterNode } from "../signers/alternative-name-requirements.ts";
 import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
@@ -20,7 +20,7 @@ export interface RequestIdentity {
 }
 
 /** A stored request, as a policy looks at it. */
-export interface ApprovalQuestion extends RequestIdentity {
+export interface ApprovalInput extends RequestIdentity {
   readonly usages: readonly string[];
   readonly request: CertificateRequest;
   /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
@@ -39,7 +39,7 @@ export type ApprovalDecision =
   | { readonly type: "denied"; readonly rule: string; readonly failed: readonly FailedRequirement[] };
 
 /** What a decision needs to know besides the request. */
-export interface ApprovalSurroundings {
+export interface ApprovalContext {
   readonly names: Names;
   /** No policy approves a certificate for one of these. */
   readonly serverNames: ServerNames;
@@ -50,24 +50,24 @@ export interface ApprovalSurroundings {
 /** What the policy says of a request: the first rule that matches decides, and without one nothing is decided. */
 export function decideApproval(
   policy: ApprovalPolicy,
-  question: ApprovalQuestion,
-  { names, serverNames, findNode }: ApprovalSurroundings,
+  input: ApprovalInput,
+  { names, serverNames, findNode }: ApprovalContext,
 ): ApprovalDecision {
-  const rule = policy.rules.find(({ match }) => isAbout(match, question));
+  const rule = policy.rules.find(({ match }) => isAbout(match, input));
   if (rule === undefined) return { type: "undecided" };
   if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
   const node = (): RequesterNode => {
-    const name = nodeNameOf(question.username);
+    const name = nodeNameOf(input.username);
     return { name, names: name === undefined ? undefined : findNode(name) };
   };
   const failed = [
-    ...subjectFaults(rule.require, question, names),
-    ...alternativeNameFaults(rule.require, question, {
+    ...subjectFaults(rule.require, input, names),
+    ...alternativeNameFaults(rule.require, input, {
       node,
       isNode: (name) => findNode(name) !== undefined,
       serverNames,
     }),
-    ...otherFaults(rule.require, question, names),
+    ...otherFaults(rule.require, input, names),
   ];
   return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
 }
@@ -108,30 +108,31 @@ const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign
 /** An hour, as long as an account's token lives when nobody says how long. */
 const longestForAccountSeconds = 3600;
 
-function otherFaults(require: RequestRequirements, question: ApprovalQuestion, names: Names): FailedRequirement[] {
+function otherFaults(require: RequestRequirements, input: ApprovalInput, names: Names): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
-  for (const usage of question.usages) {
+  for (const usage of input.usages) {
     if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }
   // A signer of somebody else's may take over what is requested besides names that a rule can judge.
-  if (asksForCa(question.request)) faults.push({ field: "extensions", message: "a CA certificate is asked for" });
-  if (countOfOtherNames(question.request) > 0) {
+  if (requestsCaCertificate(input.request))
+    faults.push({ field: "extensions", message: "a CA certificate is asked for" });
+  if (countUnsupportedNames(input.request) > 0) {
     faults.push({ field: "extensions", message: "only DNS names, IP addresses, mail addresses and URIs are allowed" });
   }
-  const { algorithm, sizeBits } = question.request.publicKey;
+  const { algorithm, sizeBits } = input.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {
     faults.push({ field: "keys", message: `${algorithm} with ${sizeBits} bits is not allowed` });
   }
-  const { lifetimeSeconds } = question;
+  const { lifetimeSeconds } = input;
   const field = "maximumLifetimeSeconds";
   if (lifetimeSeconds > require.maximumLifetimeSeconds) {
     const message = `${lifetimeSeconds} seconds are more than ${require.maximumLifetimeSeconds}`;
     faults.push({ field, message });
   }
   // Nothing ends a certificate before its time, not even the removal of the account.
-  if (isOfAccount(question) && findWellKnownSigner(names, question.signerName)?.certifies === "user") {
+  if (isOfAccount(input) && findWellKnownSigner(names, input.signerName)?.certifies === "user") {
     if (lifetimeSeconds > longestForAccountSeconds) {
       const message = `${lifetimeSeconds} seconds are more than ${longestForAccountSeconds} for a service account`;
       faults.push({ field, message });

@@ -4,7 +4,7 @@ import { namePattern } from "./name-pattern.ts";
 import type { NamePattern } from "./name-pattern.ts";
 
 /** Where a value stands in a document, and the list that its faults go to. */
-export interface Place {
+export interface FieldContext {
   readonly path: string;
   readonly faults: string[];
 }
@@ -22,7 +22,7 @@ export class Fields {
   readonly #values: ReadonlyMap<string, unknown>;
   readonly #known = new Set<string>();
 
-  constructor(value: unknown, { path, faults }: Place) {
+  constructor(value: unknown, { path, faults }: FieldContext) {
     this.#path = path;
     this.faults = faults;
     const isMapping = typeof value === "object" && value !== null && !Array.isArray(value);

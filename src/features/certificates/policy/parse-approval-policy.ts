@@ -7,7 +7,7 @@ import {
   type KeyRequirement,
 } from "./approval-policy.ts";
 import { Fields } from "./fields.ts";
-import type { Place } from "./fields.ts";
+import type { FieldContext } from "./fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
 
 export type ParsedPolicy =
@@ -40,8 +40,8 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
   return faults.length > 0 ? { isValid: false, faults } : { isValid: true, policy: { rules } };
 }
 
-function parseRule(value: unknown, place: Place): ApprovalRule {
-  const rule = new Fields(value, place);
+function parseRule(value: unknown, context: FieldContext): ApprovalRule {
+  const rule = new Fields(value, context);
   const name = rule.text("name") ?? "";
   if (!/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(name)) {
     rule.fault("name", "must be 1 to 63 letters, digits, dots, dashes or underscores");
@@ -91,8 +91,8 @@ function parseRequirements(fields: Fields): ApprovalRule["require"] {
   return requirements;
 }
 
-function parseKey(value: unknown, place: Place): KeyRequirement {
-  const key = new Fields(value, place);
+function parseKey(value: unknown, context: FieldContext): KeyRequirement {
+  const key = new Fields(value, context);
   const type = key.text("type");
   const minimumBits = key.positiveInteger("minimumBits");
   key.refuseOthers();

@@ -2,11 +2,11 @@ import { dnsNameFault } from "../../../pki/dns-name.ts";
 import { isInIpRange, parseIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { RequestRequirements } from "../policy/approval-policy.ts";
-import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import type { ApprovalInput, FailedRequirement } from "../policy/decide-approval.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
-import { namesOfOthers } from "./node-names.ts";
+import { namesNotOfNode } from "./node-names.ts";
 import type { NodeNames } from "./node-names.ts";
-import { namesOfTheServer } from "./server-names.ts";
+import { serverNamesIn } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 
 export interface RequesterNode {
@@ -16,7 +16,7 @@ export interface RequesterNode {
   readonly names: NodeNames | undefined;
 }
 
-export interface NameSurroundings {
+export interface NameContext {
   readonly node: () => RequesterNode;
   /** Whether there is a Node of this name. */
   readonly isNode: (name: string) => boolean;
@@ -26,8 +26,8 @@ export interface NameSurroundings {
 /** Which subject alternative names break a rule's requirements. */
 export function alternativeNameFaults(
   require: RequestRequirements,
-  { request }: ApprovalQuestion,
-  { node, isNode, serverNames }: NameSurroundings,
+  { request }: ApprovalInput,
+  { node, isNode, serverNames }: NameContext,
 ): FailedRequirement[] {
   const owner = require.namesBelongToNode ? node() : undefined;
   const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
@@ -43,7 +43,7 @@ export function alternativeNameFaults(
       field: "namesBelongToNode" as const,
       message: `${JSON.stringify(name)} is the name of another node`,
     })),
-    ...namesOfTheServer(request.subjectAltNames, serverNames).map((name) => ({
+    ...serverNamesIn(request.subjectAltNames, serverNames).map((name) => ({
       field: "serverNames" as const,
       message: `${JSON.stringify(name)} is a name of the API server: no policy can approve it`,
     })),
@@ -96,7 +96,7 @@ function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): 
   const field = "namesBelongToNode";
   if (name === undefined) return [{ field, message: "the requester is not a node" }];
   if (names === undefined) return [{ field, message: `there is no node ${JSON.stringify(name)}` }];
-  return namesOfOthers(wanted, names).map((message) => ({ field, message }));
+  return namesNotOfNode(wanted, names).map((message) => ({ field, message }));
 }
 
 /** An address without quotes, comments and escapes (RFC 5321 4.1.2: Dot-string), at a host's name. */

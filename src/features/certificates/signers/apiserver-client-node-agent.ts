@@ -3,7 +3,7 @@ import type { WellKnownSigner } from "./signer.ts";
 
 /** Client certificates with which node agents authenticate: nothing but the node's name. */
 export const apiserverClientNodeAgent = {
-  word: "nodeagent-client",
+  shortName: "nodeagent-client",
   nameIn: ({ signers }) => signers.apiserverClientNodeAgent,
   certifies: "node",
   isClientAuthenticating: true,

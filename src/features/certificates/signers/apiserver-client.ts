@@ -4,7 +4,7 @@ const allowedUsages = new Set(["digital signature", "key encipherment", "client 
 
 /** Client certificates for the API server. Who may be named is for the approver to judge. */
 export const apiserverClient = {
-  word: "apiserver-client",
+  shortName: "apiserver-client",
   nameIn: ({ signers }) => signers.apiserverClient,
   certifies: "user",
   isClientAuthenticating: true,

@@ -32,7 +32,7 @@ export function missingSigner(
   }
   const wellKnown = findWellKnownSigner(names, signerName);
   if (wellKnown !== undefined) {
-    const flag = `--cluster-signing-${wellKnown.word}`;
+    const flag = `--cluster-signing-${wellKnown.shortName}`;
     const message = `the signer ${quoted} has no CA here: give ${flag}-cert-file and ${flag}-key-file`;
     return { mayRunElsewhere: !isSigning, message };
   }

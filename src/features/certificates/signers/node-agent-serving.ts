@@ -3,7 +3,7 @@ import type { WellKnownSigner } from "./signer.ts";
 
 /** Serving certificates of node agents. That the names are the node's own is for the approver to judge. */
 export const nodeAgentServing = {
-  word: "nodeagent-serving",
+  shortName: "nodeagent-serving",
   nameIn: ({ signers }) => signers.nodeAgentServing,
   certifies: "node",
   isClientAuthenticating: false,

@@ -29,7 +29,7 @@ export function namesOfNode({ metadata, status }: NamedNode): NodeNames {
 }
 
 /** Which of the wanted names are not a node's, one sentence each. */
-export function namesOfOthers(wanted: SubjectAltNames, node: NodeNames): string[] {
+export function namesNotOfNode(wanted: SubjectAltNames, node: NodeNames): string[] {
   const dnsNames = new Set(node.dnsNames.map((name) => name.toLowerCase()));
   const addresses = new Set(node.ipAddresses.map((address) => parseIpAddress(address)?.toString("hex")));
   return [

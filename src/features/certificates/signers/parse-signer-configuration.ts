@@ -5,7 +5,7 @@ import { printable } from "../../../machinery/command-line/printable.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { Fields } from "../policy/fields.ts";
-import type { Place } from "../policy/fields.ts";
+import type { FieldContext } from "../policy/fields.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { certificateUsagesOf } from "./usages.ts";
@@ -65,7 +65,8 @@ export function parseSignerConfiguration(text: string, file: string): ParsedSign
   if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
   if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
   const signers =
-    root.list("signers", (value, path) => parseSigner(value, { place: { path, faults }, folder: dirname(file) })) ?? [];
+    root.list("signers", (value, path) => parseSigner(value, { context: { path, faults }, folder: dirname(file) })) ??
+    [];
   if (!root.has("signers")) root.fault("signers", "must be a list; an empty one is none");
   if (signers.length > maximumSigners) root.fault("signers", `must be ${maximumSigners} at most`);
   root.refuseOthers();
@@ -83,9 +84,9 @@ export function parseSignerConfiguration(text: string, file: string): ParsedSign
 
 function parseSigner(
   value: unknown,
-  { place, folder }: { readonly place: Place; readonly folder: string },
+  { context, folder }: { readonly context: FieldContext; readonly folder: string },
 ): SignerSpecification {
-  const fields = new Fields(value, place);
+  const fields = new Fields(value, context);
   const bounded = <T>(name: string, list: T[] | undefined): T[] | undefined => {
     if (list !== undefined && list.length > maximumEntries) fields.fault(name, `must have ${maximumEntries} at most`);
     return list?.slice(0, maximumEntries);

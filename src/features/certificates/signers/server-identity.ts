@@ -1,7 +1,7 @@
 import type { Certificate } from "../../../pki/certificate.ts";
 import { parseIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { namesOfTheServer } from "./server-names.ts";
+import { serverNamesIn } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 
@@ -48,7 +48,7 @@ const isIssuedBy = ({ rawIssuer, authorityKeyId }: Certificate, { rawSubject, su
   (subjectKeyId === undefined || authorityKeyId === undefined || authorityKeyId.equals(subjectKeyId));
 
 /** Whether who believes one of `anchors` believes what a CA signs: it is one of them, or one of them signed it. */
-export const isBelievedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
+export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
   path.some((authority) =>
     anchors.some((anchor) => anchor.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(authority, anchor)),
   );
@@ -62,7 +62,7 @@ export const serverNameViolations = (
   { authority, server }: { readonly authority: SigningAuthority; readonly server: ServerIdentity },
 ): string[] =>
   isBelievedByClients(authority, server)
-    ? namesOfTheServer(wanted, server.names).map(
+    ? serverNamesIn(wanted, server.names).map(
         (name) =>
           `${JSON.stringify(name)} is a name of the API server, whose clients believe this signer's CA: give the signer a CA of its own`,
       )

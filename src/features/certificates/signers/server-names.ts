@@ -27,7 +27,7 @@ const isFixedAddress = (address: Buffer): boolean =>
  * the server to its clients. Names are compared without case and final dot, and as wildcards in both directions; addresses
  * by their octets, also where a DNS name spells one.
  */
-export function namesOfTheServer(
+export function serverNamesIn(
   wanted: Pick<SubjectAltNames, "dnsNames" | "ipAddresses">,
   server: ServerNames,
 ): string[] {

@@ -15,7 +15,7 @@ import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { configuredSignerRules } from "./configured-signer.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { parseSignerConfiguration } from "./parse-signer-configuration.ts";
-import { isBelievedThrough } from "./server-identity.ts";
+import { isTrustedThrough } from "./server-identity.ts";
 import type { SignerRules } from "./signer.ts";
 
 const flag = "signer-config";
@@ -76,15 +76,14 @@ function specificationsOf(text: string, file: string): readonly SignerSpecificat
   return parsed.signers;
 }
 
-type Surroundings = SignerConfigurationOptions & { readonly path: string };
+type SignerContext = SignerConfigurationOptions & { readonly path: string };
 
-function openSigner(specification: SignerSpecification, surroundings: Surroundings): ConfiguredSigner {
+function openSigner(specification: SignerSpecification, context: SignerContext): ConfiguredSigner {
   const { name, lifetime, usages, certificateAuthority } = specification;
-  const path = `${surroundings.path}.certificateAuthority`;
-  const open = openAuthority(certificateAuthority, { ...surroundings, path, signerName: name });
+  const path = `${context.path}.certificateAuthority`;
+  const open = openAuthority(certificateAuthority, { ...context, path, signerName: name });
   const isRefused = (authority: SigningAuthority): boolean =>
-    usages.includes("client auth") &&
-    (!hasRoot(authority) || isBelievedThrough(authority, surroundings.clientAuthorities()));
+    usages.includes("client auth") && (!hasRoot(authority) || isTrustedThrough(authority, context.clientAuthorities()));
   if (!open.isNew && isRefused(open.authority())) {
     throw new UsageError(
       `--${flag}: ${path}: client certificates of this CA authenticate at the API server, or may, where its file does not hold the root: ` +
@@ -116,7 +115,7 @@ interface OpenAuthority {
 
 function openAuthority(
   source: AuthoritySource,
-  { path, signerName, generated, clock }: Surroundings & { readonly signerName: string },
+  { path, signerName, generated, clock }: SignerContext & { readonly signerName: string },
 ): OpenAuthority {
   if (source.type === "files") {
     const { certificateFile, keyFile } = source;

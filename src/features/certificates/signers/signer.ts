@@ -12,8 +12,8 @@ export interface SignerRules {
  * approval follow from it: a new signer is a file with such a record, and a line in `wellKnownSigners`.
  */
 export interface WellKnownSigner extends SignerRules {
-  /** In the names of flags and files: `--cluster-signing-<word>-cert-file`, `<word>-ca.crt`. */
-  readonly word: string;
+  /** In the names of flags and files: `--cluster-signing-<shortName>-cert-file`, `<shortName>-ca.crt`. */
+  readonly shortName: string;
   /** The `spec.signerName` of its requests. */
   nameIn(names: Names): string;
   /** Whom the subject of a certificate names. Only a node's may be a reserved name. */

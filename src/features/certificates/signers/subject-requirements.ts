@@ -1,7 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { RequestRequirements } from "../policy/approval-policy.ts";
-import type { ApprovalQuestion, FailedRequirement } from "../policy/decide-approval.ts";
+import type { ApprovalInput, FailedRequirement } from "../policy/decide-approval.ts";
 import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
@@ -12,7 +12,7 @@ const organizationType = "2.5.4.10";
 /** What in the subject breaks a rule's requirements: whom the certificate would make of its holder. */
 export function subjectFaults(
   require: RequestRequirements,
-  { request, username, groups, signerName }: ApprovalQuestion,
+  { request, username, groups, signerName }: ApprovalInput,
   names: Names,
 ): FailedRequirement[] {
   const { commonName, organizations } = request.subject;

@@ -5,7 +5,7 @@ import {
   int64,
   mapList,
   named,
-  patchedList,
+  atomicListWithMergeKey,
   string,
   time,
 } from "../../../machinery/schema/schema.ts";
@@ -98,7 +98,7 @@ export const nodeStatus = struct("v1.NodeStatus", "What the node agent reports."
   phase: omitEmpty(3, named(string, "v1.NodePhase"), "Deprecated."),
   conditions: omitEmpty(4, mapList(nodeCondition, "type"), "The sides of the node's state."),
   // A node may have several addresses of a type, so that ownership takes the list as one.
-  addresses: omitEmpty(5, patchedList(nodeAddress, "type"), "Where the node can be reached."),
+  addresses: omitEmpty(5, atomicListWithMergeKey(nodeAddress, "type"), "Where the node can be reached."),
   daemonEndpoints: always(6, nodeDaemonEndpoints, "Where its daemons listen."),
   nodeInfo: always(7, nodeSystemInfo, "What the node is and runs."),
   images: omitEmpty(8, atomicList(containerImage), "The images that it has."),

@@ -17,7 +17,7 @@ import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { requestCaller } from "./request-caller.ts";
-import { audited } from "./write-requests.ts";
+import { withAuditDetails } from "./write-requests.ts";
 
 /** Delete options are short. */
 const maximumOptionsBytes = 64 * 1024;
@@ -47,7 +47,7 @@ export async function deleteRequest(
     deletion.isRemoved && registry.definition.answersDeletedObject !== true
       ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
       : representStored(registry, deletion.object, representation);
-  return audited(response, deletion.object.object);
+  return withAuditDetails(response, deletion.object.object);
 }
 
 /** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */

@@ -43,7 +43,7 @@ export async function createRequest(
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
   });
-  return audited(representStored(registry, created, { request, status: 201, mediaType }), created.object);
+  return withAuditDetails(representStored(registry, created, { request, status: 201, mediaType }), created.object);
 }
 
 /** PUT. */
@@ -142,13 +142,13 @@ const representChanged = (
     mediaType,
   }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
 ): HttpResponse =>
-  audited(
+  withAuditDetails(
     representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType }),
     changed.object.object,
   );
 
 /** Returns the answer, with the written object's details for the audit log. */
-export const audited = (
+export const withAuditDetails = (
   response: HttpResponse,
   { metadata: { name, uid, resourceVersion } }: ApiObject,
 ): HttpResponse => ({

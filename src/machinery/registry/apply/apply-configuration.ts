@@ -25,7 +25,7 @@ import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
 
-export interface Application extends FieldWrite {
+export interface ApplyRequest extends FieldWrite {
   /** The stored object. Undefined when the apply creates it. */
   readonly live: ApiObject | undefined;
   /** The applied configuration (`parseConfiguration`), including its nulls. */
@@ -45,13 +45,13 @@ const unrecordedManager = "before-first-apply";
  * Throws ApiErrors: 400 for a configuration that contains managedFields, 422 for one that does not fit the schema, 409
  * for fields that other managers own.
  */
-export function applyConfiguration(application: Application): ApiObject {
-  const { schema, live, apiVersion } = application;
-  const metadata: unknown = application.configuration.metadata ?? {}; // from a client: its type is only claimed
+export function applyConfiguration(request: ApplyRequest): ApiObject {
+  const { schema, live, apiVersion } = request;
+  const metadata: unknown = request.configuration.metadata ?? {}; // from a client: its type is only claimed
   if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
     throw badRequest("metadata.managedFields must be nil");
   }
-  const configuration = { ...application.configuration, metadata } as ApiObject; // otherwise the next lines refuse it
+  const configuration = { ...request.configuration, metadata } as ApiObject; // otherwise the next lines refuse it
   const faults = configurationFaults(schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
@@ -60,7 +60,7 @@ export function applyConfiguration(application: Application): ApiObject {
   if (faults.length > 0) throw refusal(faults);
   try {
     const start = live === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(live));
-    return applyChecked({ ...application, configuration }, start as ApiObject); // an empty object is valid except for its name
+    return applyChecked({ ...request, configuration }, start as ApiObject); // an empty object is valid except for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
     const message = `Invalid value: the live object cannot be merged: ${error.message}`;
@@ -74,13 +74,13 @@ function nameOf({ metadata }: { readonly metadata: unknown }): string {
   return typeof name === "string" ? name : "";
 }
 
-function applyChecked(application: Application, live: ApiObject): ApiObject {
-  const { schema, configuration, now } = application;
-  const managers = managersBefore(application);
-  const writer = writerOf(application, "Apply");
+function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
+  const { schema, configuration, now } = request;
+  const managers = managersBefore(request);
+  const writer = writerOf(request, "Apply");
   const id = managerId(writer);
   const last = managers.get(id);
-  const reset = application.resetFields ?? emptySet;
+  const reset = request.resetFields ?? emptySet;
   const applied: FieldManager = {
     ...writer,
     time: last?.time,
@@ -91,41 +91,40 @@ function applyChecked(application: Application, live: ApiObject): ApiObject {
   const pruned = prune({ schema, merged, last: last?.fields ?? emptySet, managers }) as JsonObject; // kind and name stay
   const compared = compareFields({ schema, before: live, after: pruned });
   const comparison = withoutFields(compared, reset);
-  requireNoConflict({ application, live, managers, comparison, id });
+  requireNoConflict({ request, live, managers, comparison, id });
 
   const released = releaseFields(managers, comparison, id);
   const owned = withoutServerFields(applied.fields);
   const isChanged = !isSameJson(live, pruned);
   if (isEmpty(owned)) released.delete(id);
   else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
-  const object = application.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
+  const object = request.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
   // Merging two objects of a kind gives an object of that kind: the schema was checked.
   return withManagedFields(object as unknown as ApiObject, encodeManagers(released));
 }
 
-function managersBefore(application: Application): Map<string, FieldManager> {
-  const { live } = application;
+function managersBefore(request: ApplyRequest): Map<string, FieldManager> {
+  const { live } = request;
   const stored = decodeManagers(live?.metadata.managedFields ?? []);
   if (live === undefined || (stored !== undefined && stored.size > 0)) {
-    return currentManagers(stored ?? new Map(), application);
+    return currentManagers(stored ?? new Map(), request);
   }
-  const write = { ...application, manager: unrecordedManager };
+  const write = { ...request, manager: unrecordedManager };
   return new Map(updateManagers({ write, managers: new Map(), before: undefined, after: live }));
 }
 
 interface Conflicting {
-  readonly application: Application;
+  readonly request: ApplyRequest;
   readonly live: ApiObject;
   readonly managers: ReadonlyMap<string, FieldManager>;
   readonly comparison: Comparison;
   readonly id: string;
 }
 
-function requireNoConflict({ application, live, managers, comparison, id }: Conflicting): void {
-  if (application.isForced) return;
+function requireNoConflict({ request, live, managers, comparison, id }: Conflicting): void {
+  if (request.isForced) return;
   const changed = union(comparison.modified, comparison.added);
-  const allowed =
-    application.manager === lastAppliedManager ? lastAppliedFields(application.schema, { ...live }) : emptySet;
+  const allowed = request.manager === lastAppliedManager ? lastAppliedFields(request.schema, { ...live }) : emptySet;
   const conflicts = [...managers]
     .filter(([other]) => other !== id)
     .sort(([left], [right]) => (left < right ? -1 : 1))

@@ -2,7 +2,7 @@ import { badRequest } from "../../api/api-error.ts";
 import { isJsonObject, memberOf } from "./json-value.ts";
 import type { JsonObject } from "./json-value.ts";
 import { hasDirective, listWithoutDirectives, patchDirective } from "./patch-directives.ts";
-import { unfitPatch } from "./patch-error.ts";
+import { patchDoesNotApply } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { withoutServerSetFields } from "./patch-schema.ts";
 import type { ListStrategy } from "./patch-schema.ts";
@@ -36,7 +36,7 @@ export function mergeList(merge: ListMerge): unknown[] {
   }
   const { mergeKey } = merge.strategy;
   if (mergeKey === undefined)
-    throw unfitPatch(`${merge.path}: entries that are objects cannot be merged without a merge key`);
+    throw patchDoesNotApply(`${merge.path}: entries that are objects cannot be merged without a merge key`);
   const { kept, entries } = withoutSpecialEntries(merge, mergeKey);
   const merged = mergeEntries(merge, { kept, entries, mergeKey });
   return interleave({ merged, order: entries, original: kept, keyOf: (item) => keyValue(item, mergeKey, merge.path) });
@@ -75,7 +75,7 @@ function requireSameOrder({
     const key = keyOf(entry);
     while (position < order.length && keyOf(order[position]) !== key) position++;
     if (position === order.length)
-      throw unfitPatch(`${path}: the order in the list does not match its $setElementOrder list`);
+      throw patchDoesNotApply(`${path}: the order in the list does not match its $setElementOrder list`);
     position++;
   }
 }
@@ -84,8 +84,10 @@ const identity = (item: unknown): unknown => item;
 
 function keyValue(item: unknown, mergeKey: string, path: string): unknown {
   const key = isJsonObject(item) ? memberOf(item, mergeKey) : undefined;
-  if (key === undefined) throw unfitPatch(`${path}: an entry does not contain the declared merge key: ${mergeKey}`);
-  if (typeof key === "object" && key !== null) throw unfitPatch(`${path}: the merge key ${mergeKey} must be a scalar`);
+  if (key === undefined)
+    throw patchDoesNotApply(`${path}: an entry does not contain the declared merge key: ${mergeKey}`);
+  if (typeof key === "object" && key !== null)
+    throw patchDoesNotApply(`${path}: the merge key ${mergeKey} must be a scalar`);
   return key;
 }
 
@@ -94,7 +96,7 @@ function requireOneKind({ original, patch, path }: ListMerge): void {
     [...original, ...patch].map((item) => (Array.isArray(item) ? "array" : item === null ? "null" : typeof item)),
   );
   if (kinds.has("array")) throw badRequest("lists of lists are not supported");
-  if (kinds.size > 1 || kinds.has("null")) throw unfitPatch(`${path}: list element types are not identical`);
+  if (kinds.size > 1 || kinds.has("null")) throw patchDoesNotApply(`${path}: list element types are not identical`);
 }
 
 /**
@@ -112,8 +114,8 @@ function withoutSpecialEntries(
     else if (entry[patchDirective] === "delete") deleted.add(keyValue(entry, mergeKey, path));
     else if (entry[patchDirective] === "replace") isReplaced = true;
     else if (entry[patchDirective] === "merge")
-      throw unfitPatch(`${path}: merging lists cannot yet be specified in the patch`);
-    else throw unfitPatch(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
+      throw patchDoesNotApply(`${path}: merging lists cannot yet be specified in the patch`);
+    else throw patchDoesNotApply(`${path}: unknown patch type ${JSON.stringify(entry[patchDirective])}`);
   }
   if (isReplaced) return { kept: entries, entries: [] };
   const objects = original as readonly JsonObject[]; // requireOneKind checked that all are objects

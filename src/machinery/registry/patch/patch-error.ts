@@ -21,7 +21,7 @@ export const operationFailed = (): ApiError =>
  * The error for a well-formed patch that does not fit the object. `fault` names the place. `shown` is the patch as
  * sent. The patched object is never shown, although upstream shows it for other patch types.
  */
-export const unfitPatch = (fault: string, shown?: string): ApiError =>
+export const patchDoesNotApply = (fault: string, shown?: string): ApiError =>
   invalid({ group: "", resource: "" }, "", [
     shown === undefined
       ? {

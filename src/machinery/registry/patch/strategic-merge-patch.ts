@@ -4,7 +4,7 @@ import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth, memberOf, setMe
 import type { JsonObject } from "./json-value.ts";
 import { mergeList, orderList } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives } from "./patch-directives.ts";
-import { unfitPatch } from "./patch-error.ts";
+import { patchDoesNotApply } from "./patch-error.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import { listStrategy } from "./patch-schema.ts";
 
@@ -77,7 +77,7 @@ function replaceObject(patch: Readonly<JsonObject>, path: string): JsonObject {
   const { [patchDirective]: directive, ...rest } = patch;
   if (directive === "replace") return rest;
   if (directive === "delete") return {};
-  throw unfitPatch(`unknown patch type ${JSON.stringify(directive)} in ${path === "" ? "the patch" : path}`);
+  throw patchDoesNotApply(`unknown patch type ${JSON.stringify(directive)} in ${path === "" ? "the patch" : path}`);
 }
 
 /** Copies the original without the members that a `$retainKeys` directive does not list. */

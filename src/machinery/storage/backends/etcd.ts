@@ -16,7 +16,7 @@ import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import type { TlsFiles } from "../etcd/grpc-channel.ts";
 import { GrpcError, grpcStatus } from "../etcd/grpc-error.ts";
 import { KeySpace } from "../etcd/key-space.ts";
-import { SharedReading } from "../etcd/shared-reading.ts";
+import { SharedRead } from "../etcd/shared-read.ts";
 import {
   RevisionCompacted,
   RevisionInFuture,
@@ -54,7 +54,7 @@ export class EtcdStore implements Store {
   readonly #client: EtcdClient;
   readonly #keys: KeySpace;
   readonly #watches = new Set<EtcdWatch>();
-  readonly #latest: SharedReading<number>;
+  readonly #latest: SharedRead<number>;
   /** The newest compacted revision that this process knows. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
@@ -67,7 +67,7 @@ export class EtcdStore implements Store {
   constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
     this.#client = new EtcdClient({ ...options, tls });
     this.#keys = new KeySpace({ prefix, profile });
-    this.#latest = new SharedReading(() => this.#readLatest());
+    this.#latest = new SharedRead(() => this.#readLatest());
   }
 
   /** Throws when the prefix belongs to another naming profile. Rejects with StoreUnavailable. */

@@ -9,7 +9,7 @@ interface NativeEnvironment {
  * Keeps lmdb from printing an error with its stack for each commit that fails. Whoever awaits the write hears of the failure,
  * and printing blocks the process when nobody reads its standard error.
  */
-export function keepCommitsQuiet(root: RootDatabase<Buffer, Buffer>): void {
+export function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
   const { env } = root as unknown as { readonly env: NativeEnvironment }; // see there
   const startWriting = env.startWriting.bind(env);
   const quietly: NativeEnvironment["startWriting"] = (address, onStatus) =>

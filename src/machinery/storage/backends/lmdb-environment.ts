@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync } from "node:fs";
 import { chmod, link, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { open } from "lmdb";
-import { keepCommitsQuiet } from "./lmdb-commit-reports.ts";
+import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
 import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
 import { makeStoreFile } from "./lmdb-store-file.ts";
 import type { Database, RootDatabase } from "lmdb";
@@ -54,7 +54,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     // All batching is explicit. With lmdb's own batching, a failed commit rejects promises that nothing can catch.
     eventTurnBatching: false,
   });
-  keepCommitsQuiet(root);
+  silenceCommitErrors(root);
   root.readerCheck(); // the slots of processes that were killed would keep old pages alive
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
   const environment: LmdbEnvironment = {

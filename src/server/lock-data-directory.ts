@@ -4,7 +4,7 @@ import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-environment.ts";
 
 /** Takes the data directory for this server, and makes its store safe to open. Throws UnusableFile. */
-export function ownDataDirectory(directory: string): OwnedFolder {
+export function lockDataDirectory(directory: string): OwnedFolder {
   const folder = ownFolder(directory);
   removeUnsafeLock(storeDirectory(directory));
   return folder;

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Restarts } from "../../src/server/workers/restarts.ts";
+import { WorkerRestarter } from "../../src/server/workers/worker-restarter.ts";
 
-/** Restarts something that fails the given number of times and then serves. Resolves with the wait before each try. */
+/** WorkerRestarter something that fails the given number of times and then serves. Resolves with the wait before each try. */
 async function waitsUntilServed(failures: number): Promise<{ readonly waits: number[]; readonly told: number[] }> {
   const waits: number[] = [];
   const told: number[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   let tries = 0;
-  const restarts = new Restarts({
+  const restarts = new WorkerRestarter({
     async start() {
       if (++tries <= failures) throw new Error("the data directory is gone");
       resolve();
@@ -36,7 +36,7 @@ describe("restarts of workers", () => {
   it("count it as a failure when what was started ends soon", async () => {
     const waits: number[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
-    const restarts: Restarts = new Restarts({
+    const restarts: WorkerRestarter = new WorkerRestarter({
       async start() {
         if (waits.length < 3) setImmediate(() => restarts.ended({ servedMilliseconds: 5 }));
         else resolve();
@@ -53,7 +53,7 @@ describe("restarts of workers", () => {
   it("end a wait when they are stopped, and start nothing any more", async () => {
     const { promise: waiting, resolve } = Promise.withResolvers<void>();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const restarts = new Restarts({
+    const restarts = new WorkerRestarter({
       start: () => assert.fail("something was started"),
       onFailure: () => assert.fail("nothing was tried"),
       sleep: (_milliseconds, signal) => {

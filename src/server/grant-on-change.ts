@@ -13,7 +13,7 @@ export interface GrantOptions {
  * The configured signers, whose permissions follow them: when the list has changed they are granted while the caller goes
  * on, and after a failure again at the next look. What is refused until then, the loops try again by themselves.
  */
-export function grantingWhenChanged(current: () => Signers, { grantTo, log }: GrantOptions): () => Signers {
+export function grantOnChange(current: () => Signers, { grantTo, log }: GrantOptions): () => Signers {
   let granted = current();
   let isGranting = false;
   return () => {

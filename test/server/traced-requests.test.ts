@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { after, before, describe, it, mock } from "node:test";
 import { forbidden } from "../../src/machinery/api/api-error.ts";
-import type { ExplainedReconcile } from "../../src/machinery/tracing/loop-trace.ts";
+import type { TracedReconcile } from "../../src/machinery/tracing/loop-trace.ts";
 import { requestChannel, RequestTrace } from "../../src/machinery/tracing/request-trace.ts";
-import type { ExplainedRequest } from "../../src/machinery/tracing/request-trace.ts";
+import type { TracedRequest } from "../../src/machinery/tracing/request-trace.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -40,9 +40,9 @@ describe("a server that is listened to", () => {
   after(() => server.stop());
 
   /** What is told of one request; those of the loops go on meanwhile. */
-  async function explained(target: string, sent: SentRequest = {}): Promise<ExplainedRequest> {
-    const messages: ExplainedRequest[] = [];
-    const collect = (message: unknown): void => void messages.push(message as ExplainedRequest);
+  async function explained(target: string, sent: SentRequest = {}): Promise<TracedRequest> {
+    const messages: TracedRequest[] = [];
+    const collect = (message: unknown): void => void messages.push(message as TracedRequest);
     subscribe("signet:request", collect);
     try {
       await api.send(target, { ...sent, headers: { ...sent.headers, "audit-id": "the-one" } });
@@ -51,10 +51,10 @@ describe("a server that is listened to", () => {
     }
     const found = messages.filter(({ auditId }) => auditId === "the-one");
     assert.equal(found.length, 1);
-    return found[0] as ExplainedRequest; // there is one
+    return found[0] as TracedRequest; // there is one
   }
-  const stepsOf = ({ steps }: ExplainedRequest): string[] => steps.map(({ step }) => step);
-  const lastOf = ({ steps }: ExplainedRequest): string => {
+  const stepsOf = ({ steps }: TracedRequest): string[] => steps.map(({ step }) => step);
+  const lastOf = ({ steps }: TracedRequest): string => {
     const { step, decided } = steps.at(-1) ?? { step: "", decided: "" };
     return `${step}: ${decided}`;
   };
@@ -121,8 +121,8 @@ describe("a server that is listened to", () => {
   });
 
   it("tells for a loop what it did, and why it did nothing", async () => {
-    const told: ExplainedReconcile[] = [];
-    const collect = (message: unknown): void => void told.push(message as ExplainedReconcile);
+    const told: TracedReconcile[] = [];
+    const collect = (message: unknown): void => void told.push(message as TracedReconcile);
     const outcomes = (controller: string, key: string): string[] =>
       told.filter((one) => one.controller === controller && one.key === key).map(({ outcome }) => outcome);
     subscribe("signet:loop", collect);

@@ -2,7 +2,7 @@
  * Lets many callers share one read. No caller gets a read that started before its call: while a read is in progress,
  * all new callers wait for the same next one.
  */
-export class SharedReading<T> {
+export class SharedRead<T> {
   readonly #perform: () => Promise<T>;
   #running: Promise<T> | undefined;
   #next: Promise<T> | undefined;

@@ -1,7 +1,7 @@
 import { backoffMilliseconds } from "../../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../../machinery/loops/repetition.ts";
 
-export interface RestartsOptions {
+export interface WorkerRestarterOptions {
   /** Resolves when what was started serves. */
   readonly start: () => Promise<unknown>;
   /** Called with each start that failed, and how many failures there were in a row. */
@@ -19,14 +19,14 @@ const steadyMilliseconds = 10_000;
  * Starts again what has ended, one at a time. What served for a while is started at once; what ended soon, or could not be
  * started, after a wait that doubles up to half a minute: a machine where nothing can start is left in peace.
  */
-export class Restarts {
-  readonly #options: RestartsOptions;
+export class WorkerRestarter {
+  readonly #options: WorkerRestarterOptions;
   readonly #stopping = new AbortController();
   #missing = 0;
   #failures = 0;
   #isRunning = false;
 
-  constructor(options: RestartsOptions) {
+  constructor(options: WorkerRestarterOptions) {
     this.#options = options;
   }
 

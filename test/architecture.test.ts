@@ -39,8 +39,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "pki",
     ...faces("resources"),
     ...faces("commands"),
-    "server/serve-flags",
-    "server/controller-flags",
+    "server/server-config",
+    "server/controller-settings",
     "type agent",
   ],
 };

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import pino from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
 import type { Profile } from "../src/machinery/api/names.ts";
-import { resolveFlags } from "../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../src/server/serve-flags.ts";
+import { parseServerConfig } from "../src/server/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
 import type { RunningServer } from "../src/server/start-server.ts";
 import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
@@ -45,11 +44,11 @@ export async function startTestServer({
   const tokenFile = givenTokenFile ?? ownTokenFile;
   const adminToken = "test-administrator";
   writeFileSync(ownTokenFile, `${adminToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
-  const options = resolveFlags(serveFlags, {
+  const config = parseServerConfig({
     commandLine: { "data-dir": dataDirectory, "secure-port": "0", profile, "token-auth-file": tokenFile },
     file: settings,
   });
-  const server = await startServer(options, {
+  const server = await startServer(config, {
     log: pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
     admission,
     ...(storage === "memory" && { store: new MemoryStore() }),

@@ -1,22 +1,13 @@
 import { Command } from "commander";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
-import { controllerFlags } from "../server/controller-flags.ts";
-import { logFlags } from "../machinery/command-line/log-flags.ts";
-import { resolveFlags } from "../machinery/command-line/flag.ts";
-import type { FlagValues, Flags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
-
-const remoteControllerFlags = {
-  ...controllerFlags,
-  ...logFlags,
-} as const satisfies Flags;
-
-export type RemoteControllerOptions = FlagValues<typeof remoteControllerFlags>;
+import { parseRemoteControllerConfig, remoteControllerFlags } from "../server/controller-settings.ts";
+import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 
 /** `signet controllers`: the server's loops in a process of their own. */
 export function controllers(
-  run: (options: RemoteControllerOptions, connection: ConnectionFlags) => Promise<void>,
+  run: (config: RemoteControllerConfig, connection: ConnectionFlags) => Promise<void>,
 ): Command {
   const command = withConnectionFlags(new Command("controllers")).description(
     "run the controllers against a server that was started with --controllers=false, or as a stand-by",
@@ -25,6 +16,6 @@ export function controllers(
   return command.action(async (connection: ConnectionFlags, self: Command) => {
     const given = givenFlags(self);
     const settings = Object.entries(given).filter(([name]) => Object.hasOwn(remoteControllerFlags, name));
-    await run(resolveFlags(remoteControllerFlags, { commandLine: Object.fromEntries(settings), file: {} }), connection);
+    await run(parseRemoteControllerConfig({ commandLine: Object.fromEntries(settings), file: {} }), connection);
   });
 }

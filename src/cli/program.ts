@@ -9,30 +9,30 @@ import { bootstrapToken } from "../features/nodes/commands.ts";
 import { certificates } from "../features/certificates/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { controllers } from "./controllers-command.ts";
-import type { RemoteControllerOptions } from "./controllers-command.ts";
 import { csr } from "../features/certificates/commands.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { serve } from "./serve-command.ts";
-import type { ServeOptions } from "../server/serve-flags.ts";
+import type { RemoteControllerConfig } from "../server/controller-settings.ts";
+import type { ServerConfig } from "../server/server-config.ts";
 import { token } from "../features/accounts/commands.ts";
 import { trust } from "../features/certificates/commands.ts";
 import { whoami } from "../features/access/commands.ts";
 
 /** The commands that are more than calls of the API. */
 export interface Programs {
-  serve(options: ServeOptions): Promise<void>;
+  serve(config: ServerConfig): Promise<void>;
   agent(settings: AgentSettings): Promise<void>;
-  controllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void>;
+  controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
 }
 
 /** Every command with its flags. */
 export const signetCommand = (programs: Programs): Command =>
   new Command("signet")
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
-    .addCommand(serve((options) => programs.serve(options)))
+    .addCommand(serve((config) => programs.serve(config)))
     .addCommand(agent((settings) => programs.agent(settings)))
-    .addCommand(controllers((options, flags) => programs.controllers(options, flags)))
+    .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
     .addCommand(bootstrapToken())
     .addCommand(whoami())
     .addCommand(token())

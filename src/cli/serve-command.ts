@@ -1,13 +1,13 @@
 import { Command } from "commander";
 import { parse } from "yaml";
-import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
-import { serveFlags } from "../server/serve-flags.ts";
-import type { ServeOptions } from "../server/serve-flags.ts";
+import { parseServerConfig, serveFlags } from "../server/server-config.ts";
+import type { ServerConfig } from "../server/server-config.ts";
 
-/** `signet serve`: the command's flags are `serveFlags`; `run` is given their values. */
-export function serve(run: (options: ServeOptions) => Promise<void>): Command {
+/** `signet serve`: the command's flags are `serveFlags`; `run` is given what they say. */
+export function serve(run: (config: ServerConfig) => Promise<void>): Command {
   const command = new Command("serve")
     .description("run the API server, its store and its controllers in this process")
     .option("--config <file>", "YAML file with these settings, by the names of the flags; flags come first");
@@ -15,7 +15,7 @@ export function serve(run: (options: ServeOptions) => Promise<void>): Command {
   return command.action(async (_flags: unknown, self: Command) => {
     const { config, ...commandLine } = givenFlags(self);
     const file = typeof config === "string" ? readConfig(config) : {};
-    await run(resolveFlags(serveFlags, { commandLine, file }));
+    await run(parseServerConfig({ commandLine, file }));
   });
 }
 
@@ -29,5 +29,5 @@ function readConfig(file: string): Record<string, unknown> {
   }
   if (parsed === null || parsed === undefined) return {};
   if (typeof parsed !== "object" || Array.isArray(parsed)) throw new UsageError(`--config: ${file} holds no settings`);
-  return parsed as Record<string, unknown>; // a YAML mapping: resolveFlags checks keys and values
+  return parsed as Record<string, unknown>; // a YAML mapping: parseServerConfig checks keys and values
 }

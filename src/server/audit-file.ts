@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
 import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import type { ServeOptions } from "./serve-flags.ts";
 import { LineWriter } from "../machinery/files/line-writer.ts";
 import { openLogFile, standardOutput } from "../machinery/files/log-output.ts";
 import type { LogOutput } from "../machinery/files/log-output.ts";
@@ -24,11 +23,10 @@ export interface AuditFile extends AuditLog {
 
 /**
  * Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Requests never wait for it: events
- * that cannot be written wait in memory, and are lost and counted when there are too many. Undefined without the flag.
- * Throws UsageError for a path that cannot be written.
+ * that cannot be written wait in memory, and are lost and counted when there are too many. Undefined without a
+ * path. Throws UsageError for a path that cannot be written.
  */
-export function openAuditFile(options: ServeOptions, { clock, log }: AuditFileOptions): AuditFile | undefined {
-  const path = options["audit-log-path"];
+export function openAuditFile(path: string | undefined, { clock, log }: AuditFileOptions): AuditFile | undefined {
   if (path === undefined) return undefined;
   const failed = rateLimitedReport<unknown>((error) => {
     const reason = error instanceof Error ? error.message : String(error);

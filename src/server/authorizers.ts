@@ -1,8 +1,8 @@
+import type { AuthorizationMode } from "../features/access/settings.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
 import { alwaysAllow } from "../machinery/authorization/always-allow.ts";
 import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
 import { publicPaths } from "../machinery/authorization/public-paths.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 
@@ -11,26 +11,19 @@ export interface AuthorizersOptions {
   readonly stores: Stores;
   readonly rbac: AuthorizerInMemory;
   /** Of `--authorization-mode`, in order. */
-  readonly modes: readonly string[];
+  readonly modes: readonly AuthorizationMode[];
   /** Everybody may read what relying parties need of the token issuer. */
   readonly isDiscoveryPublic: boolean;
 }
 
-/** The authorizers in the order in which they are asked: it is a security decision. Throws UsageError for an unknown mode. */
+/** The authorizers in the order in which they are asked: it is a security decision. */
 export function authorizersOf({ names, stores, rbac, modes, isDiscoveryPublic }: AuthorizersOptions): Authorizer[] {
-  const known: Readonly<Record<string, () => Authorizer>> = {
+  const known: Readonly<Record<AuthorizationMode, () => Authorizer>> = {
     Node: () => connectNodeAuthorizer(names, stores),
     RBAC: () => rbac,
     AlwaysAllow: () => alwaysAllow,
   };
-  const chosen = modes.map((mode) => {
-    const make = Object.hasOwn(known, mode) ? known[mode] : undefined;
-    if (make === undefined) {
-      const choices = Object.keys(known).join(", ");
-      throw new UsageError(`--authorization-mode: ${JSON.stringify(mode)} is not one of ${choices}`);
-    }
-    return make();
-  });
+  const chosen = modes.map((mode) => known[mode]());
   return isDiscoveryPublic ? [publicPaths(issuerPaths), ...chosen] : chosen;
 }
 

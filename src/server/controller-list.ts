@@ -2,7 +2,6 @@ import { accessControllers } from "../features/access/feature.ts";
 import { accountControllers } from "../features/accounts/feature.ts";
 import type { AccountControllersOptions } from "../features/accounts/feature.ts";
 import { certificateControllers } from "../features/certificates/feature.ts";
-import type { CertificateSettings } from "../features/certificates/settings.ts";
 import type { ApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import { coreControllers } from "../features/core/feature.ts";
@@ -10,13 +9,11 @@ import { nodeControllers } from "../features/nodes/feature.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceType } from "../machinery/api/resource-type.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
-import type { ControllerOptions } from "./controller-flags.ts";
-import { enabledControllers } from "./enabled-controllers.ts";
+import type { ControllerSettings } from "./controller-settings.ts";
 import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 
 export interface ControllerListOptions extends AccountControllersOptions {
-  readonly options: Pick<ControllerOptions, "controllers">;
-  readonly certificates: CertificateSettings;
+  readonly settings: ControllerSettings;
   readonly names: Names;
   readonly definitions: readonly ResourceType[];
   readonly signers: RunningSigners;
@@ -25,11 +22,9 @@ export interface ControllerListOptions extends AccountControllersOptions {
   readonly server: () => ServerIdentity;
 }
 
-/** The loops that `--controllers` switches on. Throws UsageError for a name that no loop has. */
-export function controllerList(given: ControllerListOptions): Controller[] {
-  const enabled = enabledControllers(given.options.controllers);
-  return everyController(given).filter(({ name }) => enabled.has(name));
-}
+/** The loops that are switched on. */
+export const controllerList = (given: ControllerListOptions): Controller[] =>
+  everyController(given).filter(({ name }) => given.settings.enabled.has(name));
 
 const everyController = (given: ControllerListOptions): Controller[] => [
   ...coreControllers(given.definitions),
@@ -37,8 +32,8 @@ const everyController = (given: ControllerListOptions): Controller[] => [
   ...accessControllers(),
   ...certificateControllers({
     ...given,
-    settings: given.certificates,
-    isSigning: enabledControllers(given.options.controllers).has("csrsigning"),
+    settings: given.settings.certificates,
+    isSigning: given.settings.enabled.has("csrsigning"),
   }),
   ...nodeControllers,
 ];

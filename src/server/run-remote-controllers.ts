@@ -1,36 +1,30 @@
 import { systemClock } from "../machinery/api/clock.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
-import type { RemoteControllerOptions } from "../cli/controllers-command.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { storedResources } from "./stored-resources.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { controllerList } from "./controller-list.ts";
-import { enabledControllers } from "./enabled-controllers.ts";
+import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../features/core/index.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
-import { certificateSettings } from "../features/certificates/settings.ts";
 
 /** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
-export async function runRemoteControllers(options: RemoteControllerOptions, flags: ConnectionFlags): Promise<void> {
-  const log = openProcessLog(options["log-level"]);
+export async function runRemoteControllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void> {
+  const log = openProcessLog(config.logLevel);
   logTraces(log);
-  if (enabledControllers(options.controllers).size === 0) {
-    throw new UsageError("--controllers switches every controller off: there is nothing to run");
-  }
-  const certificateConfig = certificateSettings(options);
-  const policy = openApprovalPolicy(certificateConfig.approvalPolicyFile, log);
+  const { certificates } = config;
+  const policy = openApprovalPolicy(certificates.approvalPolicyFile, log);
   const { client, names, transport } = await connect(flags);
   // No fallback: the server's CAs are in its data directory alone.
-  const authorityFor = openAuthorities(names, certificateConfig);
+  const authorityFor = openAuthorities(names, certificates);
   const configured = openSignerConfiguration({
-    file: certificateConfig.signerConfigurationFile,
+    file: certificates.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: give certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
     clock: systemClock,
@@ -44,8 +38,7 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
     clock: systemClock,
     log,
     controllers: controllerList({
-      options,
-      certificates: certificateConfig,
+      settings: config,
       names,
       definitions: storedResources(names),
       caCertificates: transport.caCertificates ?? "",
@@ -53,12 +46,12 @@ export async function runRemoteControllers(options: RemoteControllerOptions, fla
         names,
         authorityFor,
         configured,
-        maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
+        maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
       }),
       policy,
       server: () => server.current(),
     }),
-    isElected: options["leader-elect"],
+    isElected: config.isElected,
   });
   console.log(`controllers follow ${transport.server}`);
 

@@ -1,13 +1,12 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
-import type { ServeOptions } from "./serve-flags.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { keepHeapSmall } from "./small-heap.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
+import type { ServerConfig } from "./server-config.ts";
 import { startServer } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
-import { perWorker, workerCount } from "./workers/worker-count.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
 
@@ -22,15 +21,14 @@ interface Serving {
 }
 
 /** Runs a server until SIGTERM or SIGINT, and says on standard output where it is and when it is ready. */
-export async function serveUntilStopped(options: ServeOptions): Promise<void> {
+export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   keepHeapSmall();
-  const log = openProcessLog(options["log-level"]);
+  const log = openProcessLog(config.logLevel);
   logTraces(log);
-  const workers = workerCount(options.workers);
-  if (cluster.isWorker) return runWorkerProcess(ofOneWorker(options, workers), log);
+  if (cluster.isWorker) return runWorkerProcess(ofOneWorker(config), log);
   let serving: Serving;
   try {
-    serving = workers === 1 ? await startServer(options, { log }) : await startWorkers(options, { workers, log });
+    serving = config.workers === 1 ? await startServer(config, { log }) : await startWorkers(config, log);
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
     if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
@@ -40,7 +38,7 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
   // Before it says that it is ready: whoever reads that may stop it at once.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  console.log(`signet ${signetVersion} (${options.profile} names) listens on ${serving.url}`);
+  console.log(`signet ${signetVersion} (${config.names.profile} names) listens on ${serving.url}`);
   console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // Since the process began, the runtime's own start included.
   console.log(`ready in ${Math.round(performance.now())} ms`);
@@ -55,13 +53,10 @@ export async function serveUntilStopped(options: ServeOptions): Promise<void> {
 }
 
 /** This process has the data directory, and its workers share it. */
-async function startWorkers(
-  options: ServeOptions,
-  { workers, log }: { readonly workers: number; readonly log: Logger },
-): Promise<Serving> {
-  const folder = lockDataDirectory(options["data-dir"]);
+async function startWorkers({ dataDirectory, listener, workers }: ServerConfig, log: Logger): Promise<Serving> {
+  const folder = lockDataDirectory(dataDirectory);
   try {
-    const { "bind-address": host, "secure-port": port } = options;
+    const { host, port } = listener;
     const pool = await startWorkerPool({ count: workers, host, port, log });
     folder.describe(pool.url);
     return {
@@ -77,10 +72,13 @@ async function startWorkers(
   }
 }
 
-/** A worker's part of the bounds that are the whole server's. */
-const ofOneWorker = (options: ServeOptions, workers: number): ServeOptions => ({
-  ...options,
-  "max-requests-inflight": perWorker(options["max-requests-inflight"], workers),
-  "max-connections": perWorker(options["max-connections"], workers),
-  "max-mutating-requests-inflight": perWorker(options["max-mutating-requests-inflight"], workers),
-});
+/** A worker's part of the bounds that are the whole server's: connections are spread evenly over the workers. */
+function ofOneWorker(config: ServerConfig): ServerConfig {
+  const { listener, limits, workers } = config;
+  const share = (total: number): number => Math.ceil(total / workers);
+  return {
+    ...config,
+    listener: { ...listener, maximumConnections: share(listener.maximumConnections) },
+    limits: { ...limits, maximumReads: share(limits.maximumReads), maximumWrites: share(limits.maximumWrites) },
+  };
+}

@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Handler } from "../machinery/api/http-message.ts";
-import type { ServeOptions } from "./serve-flags.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { controllerList } from "./controller-list.ts";
@@ -11,7 +10,6 @@ import type { TokenServices } from "../features/accounts/token-services.ts";
 import { leaseResource } from "../features/core/index.ts";
 
 export interface ServerControllersOptions extends ControllerListOptions {
-  readonly options: ServeOptions;
   readonly clock: Clock;
   readonly log: Logger;
   readonly handler: Handler;
@@ -22,7 +20,7 @@ export interface ServerControllersOptions extends ControllerListOptions {
 
 /** Runs every loop in this process, through the same chain as everybody, while it holds the loops' lease. */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
-  const { options, names, clock, log, handler, bearerToken } = server;
+  const { settings, names, clock, log, handler, bearerToken } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const running = startElectedControllers({
     names,
@@ -31,7 +29,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
     clock,
     log,
     controllers: controllerList(server),
-    isElected: options["leader-elect"],
+    isElected: settings.isElected,
   });
   return {
     async stop() {

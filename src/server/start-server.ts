@@ -3,11 +3,8 @@ import type { AdmissionRule } from "../machinery/api/attributes.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Handler } from "../machinery/api/http-message.ts";
-import { namesFor } from "../machinery/api/names.ts";
-import type { Profile } from "../machinery/api/names.ts";
 import { anonymousUsername } from "../machinery/api/user-info.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
-import type { ServeOptions } from "./serve-flags.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
@@ -21,11 +18,10 @@ import { openApprovalPolicy } from "../features/certificates/policy/approval-pol
 import { openAuditFile } from "./audit-file.ts";
 import { openAuthentication } from "./authentication.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import { enabledControllers } from "./enabled-controllers.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { checkReplicaIdentity } from "./replica-identity.ts";
-import { openStore, usesEtcd } from "./open-store.ts";
+import { openStore } from "./open-store.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
@@ -42,11 +38,8 @@ import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
 import { Stores } from "../machinery/registry/stores.ts";
-import { accessSettings } from "../features/access/settings.ts";
-import { accountSettings } from "../features/accounts/settings.ts";
 import { admissionRules } from "./admission-rules.ts";
 import { authorizersOf } from "./authorizers.ts";
-import { checkImpersonationOnly } from "./check-impersonation-only.ts";
 import { connectAccess } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
@@ -54,12 +47,12 @@ import { connectCore } from "../features/core/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
 import { connectRbac } from "../features/access/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
+import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
 import { authenticateOnFreshCache } from "./authenticate-on-fresh-cache.ts";
 import { clientAuthorityFiles } from "../features/access/feature.ts";
-import { certificateSettings } from "../features/certificates/settings.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -104,40 +97,30 @@ export interface RunningServer {
  * opened is closed in reverse order, when the server stops and when it cannot start. Throws UsageError for settings that
  * can't be used.
  */
-export async function startServer(options: ServeOptions, given: StartOptions): Promise<RunningServer> {
-  const {
-    log,
-    clock = systemClock,
-    loops = "at once",
-    isStoreShared = usesEtcd(options),
-    isPortShared = false,
-  } = given;
-  const names = namesFor(options.profile as Profile);
-  const accessConfig = accessSettings(options);
-  const certificateConfig = certificateSettings(options);
-  // A wrong setting is told before anything is made.
-  enabledControllers(options.controllers);
-  checkImpersonationOnly(accessConfig.impersonationOnly, names);
+export async function startServer(config: ServerConfig, given: StartOptions): Promise<RunningServer> {
+  const { dataDirectory, names } = config;
+  const usesEtcd = config.storage.type === "etcd";
+  const { log, clock = systemClock, loops = "at once", isStoreShared = usesEtcd, isPortShared = false } = given;
+  const { certificates: certificateSettings } = config.controllers;
 
   await using opening = new AsyncDisposableStack();
   let graceMilliseconds = 0;
-  const dataDirectory = options["data-dir"];
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
-  const store = opening.adopt(given.store ?? (await openStore(options)), (opened) => opened.close());
+  const store = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({
-    settings: certificateConfig,
+    settings: certificateSettings,
     dataDirectory,
     names,
     clock,
     own: authorities.ofSigner,
   });
-  const policy = openApprovalPolicy(certificateConfig.approvalPolicyFile, log);
-  const otherClientAuthorities = clientAuthorityFiles(accessConfig);
+  const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, log);
+  const otherClientAuthorities = clientAuthorityFiles(config.access);
   const configuredSigners = openSignerConfiguration({
-    file: certificateConfig.signerConfigurationFile,
-    generated: usesEtcd(options)
+    file: certificateSettings.signerConfigurationFile,
+    generated: usesEtcd
       ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
       : { type: "allowed", dataDirectory },
     clientAuthorities: () => [
@@ -149,7 +132,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     log,
   });
   const certificate = opening.adopt(
-    openTlsCertificate(options, { authority: authorities.server, clock, log }),
+    openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log }),
     (opened) => opened.stop(),
   );
 
@@ -159,25 +142,24 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     store,
     feed,
     clock,
-    maximumObjectBytes: options["max-request-bytes"],
+    maximumObjectBytes: config.limits.maximumObjectBytes,
   });
   await stores.start();
 
-  const accountConfig = accountSettings(options, dataDirectory);
   const { resolver, rbac } = connectRbac(names, stores);
   const authorize = createAuthorization(
     authorizersOf({
       names,
       stores,
       rbac,
-      modes: accessConfig.authorizationModes,
-      isDiscoveryPublic: accountConfig.isDiscoveryPublic,
+      modes: config.access.authorizationModes,
+      isDiscoveryPublic: config.accounts.isDiscoveryPublic,
     }),
   );
-  const accounts = connectAccounts({ settings: accountConfig, names, clock, stores });
+  const accounts = connectAccounts({ settings: config.accounts, names, clock, stores });
   const { apiAudiences } = accounts.tokens;
   const access = connectAccess({
-    settings: accessConfig,
+    settings: config.access,
     names,
     clock,
     log,
@@ -191,12 +173,12 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   const nodes = connectNodes({ names, clock, stores, authorize, apiAudiences });
   const connected = { core, accounts, access, certificates, nodes };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  if (usesEtcd(options)) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
+  if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({ log, ...connected, loopback });
   const reviews = reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken));
-  const audit = opening.adopt(openAuditFile(options, { clock, log }), (opened) => opened?.close());
+  const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   let url = "";
@@ -226,8 +208,8 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     signetVersion,
     serverAddress: () => url.replace("https://", ""),
     openStreams: () => openStreams(),
-    maximumReads: options["max-requests-inflight"],
-    maximumWrites: options["max-mutating-requests-inflight"],
+    maximumReads: config.limits.maximumReads,
+    maximumWrites: config.limits.maximumWrites,
   });
 
   const client = opening.adopt(
@@ -246,8 +228,8 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
       handler,
       certificate: certificate.current(),
       limits: {
-        connections: connectionLimit(options["max-connections"], openFileLimit()),
-        connectionsPerAddress: options["max-connections-per-address"],
+        connections: connectionLimit(config.listener.maximumConnections, openFileLimit()),
+        connectionsPerAddress: config.listener.maximumConnectionsPerAddress,
       },
       log,
     }),
@@ -255,8 +237,9 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
   );
   openStreams = () => listener.openStreams();
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
-  const port = await listener.listen({ host: options["bind-address"], port: options["secure-port"], isPortShared });
-  url = serverUrl(options, port);
+  const { host, advertisedHost } = config.listener;
+  const port = await listener.listen({ host, port: config.listener.port, isPortShared });
+  url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
   const { caCertificates } = certificate;
   const kubeconfigFile = writeAdminKubeconfig({
@@ -273,10 +256,9 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
     if (hasLoops || health.isStopping) return;
     hasLoops = true;
     running.adopt(startCompaction({ store, clock, log }), (loop) => loop.stop());
-    if (enabledControllers(options.controllers).size === 0) return;
+    if (config.controllers.enabled.size === 0) return;
     const controllers = startServerControllers({
-      options,
-      certificates: certificateConfig,
+      settings: config.controllers,
       names,
       clock,
       log,
@@ -289,7 +271,7 @@ export async function startServer(options: ServeOptions, given: StartOptions): P
         names,
         authorityFor: signing.authorityFor,
         configured: grantOnChange(configuredSigners, { grantTo, log }),
-        maximumLifetimeSeconds: Math.floor(certificateConfig.maximumLifetimeMilliseconds / 1000),
+        maximumLifetimeSeconds: Math.floor(certificateSettings.maximumLifetimeMilliseconds / 1000),
       }),
       policy,
       server: () => certificate.identity(),
@@ -323,12 +305,3 @@ const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck =>
     if (health.isStopping) throw new Error("the server is stopping");
   },
 });
-
-function serverUrl(options: ServeOptions, port: number): string {
-  const host = options["advertise-address"] ?? reachable(options["bind-address"]);
-  return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/** The address to connect to: "every address" is none that a client could use. */
-const reachable = (address: string): string =>
-  address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

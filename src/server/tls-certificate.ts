@@ -1,13 +1,12 @@
 import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
 import { periodically } from "../machinery/api/periodically.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import type { ServeOptions } from "./serve-flags.ts";
 import type { ServingCertificate } from "../machinery/http/listener.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
+import type { ListenerSettings } from "./listener-settings.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 
@@ -27,6 +26,7 @@ export interface TlsCertificate {
 const intervalMilliseconds = 60_000;
 
 export interface TlsCertificateOptions {
+  readonly dataDirectory: string;
   readonly authority: ClusterAuthority;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,35 +38,22 @@ export interface TlsCertificateOptions {
  * be read later, or do not fit each other, the last good certificate stays and the log says why at each look.
  */
 export function openTlsCertificate(
-  options: ServeOptions,
-  { authority, clock, log, lookMilliseconds = intervalMilliseconds }: TlsCertificateOptions,
+  { certificate: files, names }: ListenerSettings,
+  { dataDirectory, authority, clock, log, lookMilliseconds = intervalMilliseconds }: TlsCertificateOptions,
 ): TlsCertificate {
-  const certificateFile = options["tls-cert-file"];
-  const keyFile = options["tls-private-key-file"];
-  if ((certificateFile === undefined) !== (keyFile === undefined)) {
-    throw new UsageError("--tls-cert-file and --tls-private-key-file go together");
-  }
-  const hosts = [options["bind-address"], options["advertise-address"] ?? "", ...options["tls-san"]].filter(
-    (host) => host !== "",
-  );
   const read = (): ServingCertificate => {
-    if (certificateFile !== undefined && keyFile !== undefined) {
-      const cert = readSettingsFile("tls-cert-file", certificateFile);
-      return { cert, key: readSettingsFile("tls-private-key-file", keyFile) };
+    if (files !== undefined) {
+      const cert = readSettingsFile(files.certificateFlag, files.certificateFile);
+      return { cert, key: readSettingsFile(files.keyFlag, files.keyFile) };
     }
-    const { certificate, key } = openServingCertificate({
-      dataDirectory: options["data-dir"],
-      authority,
-      clock,
-      names: hosts,
-    });
+    const { certificate, key } = openServingCertificate({ dataDirectory, authority, clock, names });
     return { cert: certificate, key };
   };
   const identify = ({ cert }: ServingCertificate): ServerIdentity =>
     serverIdentity({
       shown: parseCertificatesPem(cert),
-      trusted: certificateFile === undefined ? [authority.certificate] : [],
-      hosts,
+      trusted: files === undefined ? [authority.certificate] : [],
+      hosts: names,
     });
   let current = read();
   let identity = identify(current);
@@ -88,7 +75,7 @@ export function openTlsCertificate(
   return {
     current: () => current,
     identity: () => identity,
-    caCertificates: certificateFile === undefined ? authority.pem : current.cert,
+    caCertificates: files === undefined ? authority.pem : current.cert,
     onRenewed: (next) => (listener = next),
     stop: () => looks.stop(),
   };

@@ -6,8 +6,7 @@ import { after, before, describe, it } from "node:test";
 import pino from "pino";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { resolveFlags } from "../../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../../src/server/serve-flags.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
@@ -68,7 +67,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
       "etcd-certfile": etcd.tlsFlags[3],
       "etcd-keyfile": etcd.tlsFlags[5],
     };
-    const server = await startServer(resolveFlags(serveFlags, { commandLine: settings, file: {} }), {
+    const server = await startServer(parseServerConfig({ commandLine: settings, file: {} }), {
       log: pino({ level: "silent" }),
     });
     started.push(server);
@@ -205,7 +204,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
       const servers = await Promise.all(
         ["early", "as-early"].map((name) =>
           startServer(
-            resolveFlags(serveFlags, {
+            parseServerConfig({
               commandLine: {
                 "data-dir": newDataDirectory(name, "one"),
                 "secure-port": "0",
@@ -226,7 +225,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   it("answer what can't be served without etcd as unavailable, and are not ready", async () => {
     const lonely = await startEtcd();
     const server = await startServer(
-      resolveFlags(serveFlags, {
+      parseServerConfig({
         commandLine: {
           "data-dir": newDataDirectory("lonely"),
           "secure-port": "0",

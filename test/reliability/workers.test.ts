@@ -10,7 +10,7 @@ import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
-import { workerCount } from "../../src/server/workers/worker-count.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -153,6 +153,7 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
 
 describe("--workers", () => {
   it("takes a number, or auto for one a core", () => {
+    const workerCount = (workers: string): number => parseServerConfig({ commandLine: { workers }, file: {} }).workers;
     assert.equal(workerCount("3"), 3);
     assert.ok(workerCount("auto") >= 1);
     for (const wrong of ["0", "-1", "many", "1.5", "257", ""]) assert.throws(() => workerCount(wrong), /--workers/);

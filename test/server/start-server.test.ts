@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import pino from "pino";
-import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../../src/server/serve-flags.ts";
+import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 
@@ -16,12 +16,9 @@ const folder = mkdtempSync(join(tmpdir(), "start-server-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const dataDirectory = join(folder, "data");
 
-const start = (settings: Record<string, unknown> = {}): Promise<RunningServer> =>
+const start = async (settings: Record<string, unknown> = {}): Promise<RunningServer> =>
   startServer(
-    resolveFlags(serveFlags, {
-      commandLine: { "data-dir": dataDirectory, "secure-port": "0", ...settings },
-      file: {},
-    }),
+    parseServerConfig({ commandLine: { "data-dir": dataDirectory, "secure-port": "0", ...settings }, file: {} }),
     { log: pino({ level: "silent" }) },
   );
 
@@ -101,7 +98,17 @@ describe("wrong settings", () => {
     [
       "a serving certificate without its key",
       { "tls-cert-file": broken },
-      /^--tls-cert-file and --tls-private-key-file/,
+      /^--tls-cert-file and --tls-private-key-file go together: give both, or neither$/,
+    ],
+    [
+      "a signer's CA without its key",
+      { "cluster-signing-nodeagent-serving-cert-file": broken },
+      /^--cluster-signing-nodeagent-serving-cert-file and --cluster-signing-nodeagent-serving-key-file go together: /,
+    ],
+    [
+      "etcd's members of two schemes",
+      { "etcd-servers": "http://a:1,https://b:1" },
+      /^--etcd-servers: http and https do/,
     ],
     ["an authorizer that does not exist", { "authorization-mode": ["Magic"] }, /^--authorization-mode: "Magic" is not/],
     [

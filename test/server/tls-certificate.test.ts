@@ -6,8 +6,7 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import pino from "pino";
 import { systemClock } from "../../src/machinery/api/clock.ts";
-import { resolveFlags } from "../../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../../src/server/serve-flags.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import type { ServingCertificate } from "../../src/machinery/http/listener.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
@@ -22,8 +21,9 @@ describe("the serving certificate's files", () => {
     writeFileSync(key, "key 1");
     const logged: string[] = [];
     const certificate = openTlsCertificate(
-      resolveFlags(serveFlags, { commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }),
+      parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
       {
+        dataDirectory: folder,
         authority: openClusterAuthority({ dataDirectory: folder, clock: systemClock }),
         clock: systemClock,
         log: pino({ level: "error" }, { write: (line) => void logged.push(line) }),

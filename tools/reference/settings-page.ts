@@ -4,7 +4,7 @@ import type { Option } from "commander";
 import { signetCommand } from "../../src/cli/program.ts";
 import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
 import type { Flag, Flags } from "../../src/machinery/command-line/flag.ts";
-import { serveFlags } from "../../src/server/serve-flags.ts";
+import { serveFlags } from "../../src/server/server-config.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:settings` from the flags. Do not edit. -->";

@@ -57,9 +57,12 @@ export const accessFlags = {
   "authorization-mode": {
     type: "strings",
     default: ["Node", "RBAC"],
-    help: "Authorizers in order: Node, RBAC, AlwaysAllow (development only).",
+    choices: ["Node", "RBAC", "AlwaysAllow"],
+    help: "Authorizers, in the order in which they are asked. AlwaysAllow is for development only.",
   },
 } as const satisfies Flags;
+
+export type AuthorizationMode = FlagValues<typeof accessFlags>["authorization-mode"][number];
 
 export interface AccessSettings {
   readonly clientAuthorityFile: string | undefined;
@@ -73,8 +76,8 @@ export interface AccessSettings {
     readonly isUserRequired: boolean;
   };
   readonly impersonationOnly: ImpersonationOnly;
-  /** The names of the authorizers, in the order in which they are asked. */
-  readonly authorizationModes: readonly string[];
+  /** The authorizers, in the order in which they are asked. */
+  readonly authorizationModes: readonly AuthorizationMode[];
 }
 
 export const accessSettings = (values: FlagValues<typeof accessFlags>): AccessSettings => ({

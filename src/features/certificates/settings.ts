@@ -1,7 +1,8 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
-import { wellKnownSigners } from "./signers/well-known-signers.ts";
+import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
-import type { FlagValues, Flags } from "../../machinery/command-line/flag.ts";
+import { keyPairFiles } from "../../machinery/command-line/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
 
 export interface FileFlag {
   readonly type: "file";
@@ -53,36 +54,25 @@ export const certificateFlags = {
   },
 } as const satisfies Flags;
 
-/** A CA as two files of settings, with the names of the flags for messages. */
-export interface AuthorityFiles {
-  readonly certificateFlag: string;
-  readonly certificateFile: string | undefined;
-  readonly keyFlag: string;
-  readonly keyFile: string | undefined;
-}
-
 export interface CertificateSettings {
   readonly maximumLifetimeMilliseconds: number;
   /** The CA of every signer that has none of its own. */
-  readonly authority: AuthorityFiles;
-  readonly authorityOf: (signer: SignerShortName) => AuthorityFiles;
+  readonly authority: KeyPairFiles | undefined;
+  readonly authorityOf: Readonly<Record<SignerShortName, KeyPairFiles | undefined>>;
   /** Signers of the operator's own. */
   readonly signerConfigurationFile: string | undefined;
   readonly approvalPolicyFile: string | undefined;
   readonly recordRetentionMilliseconds: number;
 }
 
+/** Throws UsageError for a certificate without its key. */
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
-  const authorityFiles = (prefix: "cluster-signing" | `cluster-signing-${SignerShortName}`): AuthorityFiles => ({
-    certificateFlag: `${prefix}-cert-file`,
-    certificateFile: values[`${prefix}-cert-file`],
-    keyFlag: `${prefix}-key-file`,
-    keyFile: values[`${prefix}-key-file`],
-  });
   return {
     maximumLifetimeMilliseconds: values["cluster-signing-duration"],
-    authority: authorityFiles("cluster-signing"),
-    authorityOf: (signer) => authorityFiles(`cluster-signing-${signer}`),
+    authority: keyPairFiles(values, "cluster-signing-cert-file", "cluster-signing-key-file"),
+    authorityOf: bySigner((shortName) =>
+      keyPairFiles(values, `cluster-signing-${shortName}-cert-file`, `cluster-signing-${shortName}-key-file`),
+    ),
     signerConfigurationFile: values["signer-config"],
     approvalPolicyFile: values["approval-policy"],
     recordRetentionMilliseconds: values["issued-certificate-retention"],

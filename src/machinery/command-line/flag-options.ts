@@ -21,7 +21,7 @@ export function flagOption(name: string, flag: Flag): Option {
 
 /** Help shows the defaults, but the parser does not set them: the configuration file takes precedence over defaults. */
 function describe(flag: Flag): string {
-  const choices = flag.type === "string" && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
+  const choices = "choices" in flag && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
   const fallback = "default" in flag && flag.default !== undefined ? ` (default: ${String(flag.default)})` : "";
   return `${flag.help}${choices}${fallback}`;
 }

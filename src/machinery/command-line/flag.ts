@@ -4,7 +4,12 @@ import { parseDuration } from "../api/duration.ts";
 export type Flag =
   | { readonly type: "string"; readonly default?: string; readonly choices?: readonly string[]; readonly help: string }
   | { readonly type: "file"; readonly help: string }
-  | { readonly type: "strings"; readonly default?: readonly string[]; readonly help: string }
+  | {
+      readonly type: "strings";
+      readonly default?: readonly string[];
+      readonly choices?: readonly string[];
+      readonly help: string;
+    }
   | { readonly type: "boolean"; readonly default: boolean; readonly help: string }
   | {
       readonly type: "integer";
@@ -15,20 +20,23 @@ export type Flag =
     }
   | { readonly type: "duration"; readonly default?: string; readonly help: string };
 
+/** A text of a flag: one of its choices where it has any. */
+type TextOf<F extends Flag> = F extends { choices: readonly (infer Choice extends string)[] } ? Choice : string;
+
 /** The parsed value of a flag. Durations are milliseconds; `file` is a path. */
 type ValueOf<F extends Flag> = F extends { type: "boolean" }
   ? boolean
   : F extends { type: "integer" }
     ? number
     : F extends { type: "strings" }
-      ? readonly string[]
+      ? readonly TextOf<F>[]
       : F extends { type: "duration" }
         ? F extends { default: string }
           ? number
           : number | undefined
         : F extends { default: string }
-          ? string
-          : string | undefined;
+          ? TextOf<F>
+          : TextOf<F> | undefined;
 
 export type Flags = Readonly<Record<string, Flag>>;
 export type FlagValues<F extends Flags> = { readonly [K in keyof F]: ValueOf<F[K]> };
@@ -41,14 +49,17 @@ export class UsageError extends Error {
   }
 }
 
+/** Raw values by the names of the flags, before they are parsed. */
+export interface GivenFlags {
+  readonly commandLine: Readonly<Record<string, unknown>>;
+  readonly file: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Converts raw values to typed ones. The command line takes precedence over the configuration file, and that over the
  * defaults. Throws UsageError for an unknown key or an invalid value.
  */
-export function resolveFlags<F extends Flags>(
-  flags: F,
-  { commandLine, file }: { readonly commandLine: Record<string, unknown>; readonly file: Record<string, unknown> },
-): FlagValues<F> {
+export function resolveFlags<F extends Flags>(flags: F, { commandLine, file }: GivenFlags): FlagValues<F> {
   for (const key of Object.keys(file)) {
     if (!Object.hasOwn(flags, key)) throw new UsageError(`configuration file: unknown setting ${JSON.stringify(key)}`);
   }
@@ -78,12 +89,41 @@ function parseValue(flag: Flag, raw: unknown, given: string): unknown {
     case "duration":
       return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
     case "strings":
-      return (Array.isArray(raw) ? raw : [raw]).flatMap((one) => String(one).split(",")).filter((one) => one !== "");
+      return (Array.isArray(raw) ? raw : [raw])
+        .flatMap((one) => String(one).split(","))
+        .filter((one) => one !== "")
+        .map((one) => chosen(flag, one, given));
     case "file":
       return text === "" ? refuse("a file name") : text;
     case "string":
-      if (flag.choices !== undefined && !flag.choices.includes(text))
-        return refuse(`one of ${flag.choices.join(", ")}`);
-      return text;
+      return chosen(flag, text, given);
   }
+}
+
+function chosen({ choices }: { readonly choices?: readonly string[] }, text: string, given: string): string {
+  if (choices === undefined || choices.includes(text)) return text;
+  throw new UsageError(`${given}: ${JSON.stringify(text)} is not one of ${choices.join(", ")}`);
+}
+
+/** A certificate and its private key as the files of two flags. */
+export interface KeyPairFiles {
+  /** The names of the flags, for messages. */
+  readonly certificateFlag: string;
+  readonly certificateFile: string;
+  readonly keyFlag: string;
+  readonly keyFile: string;
+}
+
+/** Undefined when neither file is given. Throws UsageError for one without the other. */
+export function keyPairFiles<CertificateFlag extends string, KeyFlag extends string>(
+  values: Readonly<Record<CertificateFlag | KeyFlag, string | undefined>>,
+  certificateFlag: CertificateFlag,
+  keyFlag: KeyFlag,
+): KeyPairFiles | undefined {
+  const { [certificateFlag]: certificateFile, [keyFlag]: keyFile } = values;
+  if (certificateFile === undefined && keyFile === undefined) return undefined;
+  if (certificateFile !== undefined && keyFile !== undefined) {
+    return { certificateFlag, certificateFile, keyFlag, keyFile };
+  }
+  throw new UsageError(`--${certificateFlag} and --${keyFlag} go together: give both, or neither`);
 }

@@ -1,4 +1,4 @@
-import type { Flags } from "./flag.ts";
+import type { Flags, FlagValues } from "./flag.ts";
 
 /** What a process says of itself while it runs. */
 export const logFlags = {
@@ -9,3 +9,5 @@ export const logFlags = {
     help: "What is logged.",
   },
 } as const satisfies Flags;
+
+export type LogLevel = FlagValues<typeof logFlags>["log-level"];

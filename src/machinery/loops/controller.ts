@@ -1,7 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "./informer-set.ts";
-import type { ControllerName } from "../api/controller-names.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { Schedule } from "../api/schedule.ts";
@@ -39,7 +38,8 @@ interface StartedController {
  * lease.
  */
 export interface Controller {
-  readonly name: ControllerName;
+  /** As `--controllers` takes it. */
+  readonly name: string;
   start(context: ControllerContext): StartedController;
 }
 
@@ -48,7 +48,7 @@ export interface Controller {
  * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
  */
 export function controllerQueue(
-  name: ControllerName,
+  name: string,
   { log, schedule }: ControllerContext,
   reconcile: (key: string) => Promise<string>,
   options: Pick<WorkQueueOptions, "concurrency"> = {},

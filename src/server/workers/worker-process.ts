@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { ServeOptions } from "../serve-flags.ts";
 import { joinFolder } from "../../machinery/files/owned-folder.ts";
 import { openStore } from "../open-store.ts";
+import type { ServerConfig } from "../server-config.ts";
 import { startServer } from "../start-server.ts";
 import type { RunningServer } from "../start-server.ts";
 import type { Store } from "../../machinery/storage/store.ts";
@@ -11,7 +11,7 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
  * One of several processes that serve one data directory on one port. It does what the process that started it says, and
  * ends with it. What other workers write reaches it through the store alone; messages only make that sooner.
  */
-export async function runWorkerProcess(options: ServeOptions, log: Logger): Promise<void> {
+export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
   // A terminal signals the whole group of processes: stopping is for the first of them to say.
   process.on("SIGTERM", () => {}).on("SIGINT", () => {});
   // Where nobody hears it any more, this process is about to end too.
@@ -41,10 +41,10 @@ export async function runWorkerProcess(options: ServeOptions, log: Logger): Prom
   });
   const port = await portToServe;
   try {
-    const folder = joinFolder(options["data-dir"]);
-    const store = await openStore(options, () => tell({ type: "written" }));
+    const folder = joinFolder(config.dataDirectory);
+    const store = await openStore(config, () => tell({ type: "written" }));
     server = await startServer(
-      { ...options, "secure-port": port },
+      { ...config, listener: { ...config.listener, port } },
       { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
     );
   } catch (error) {

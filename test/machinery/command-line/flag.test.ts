@@ -8,6 +8,7 @@ const flags = {
   wait: { type: "duration", help: "" },
   on: { type: "boolean", default: false, help: "" },
   list: { type: "strings", help: "" },
+  modes: { type: "strings", default: ["a"], choices: ["a", "b"], help: "" },
   mode: { type: "string", default: "a", choices: ["a", "b"], help: "" },
 } as const satisfies Flags;
 
@@ -21,8 +22,15 @@ test("the command line comes before the file, and the file before the defaults",
 });
 
 test("values are read by their type", () => {
-  const values = resolve({ wait: "1h30m", on: true, list: ["a,b", "c"], mode: "b" });
-  assert.deepEqual(values, { port: 1, wait: 5_400_000, on: true, list: ["a", "b", "c"], mode: "b" });
+  const values = resolve({ wait: "1h30m", on: true, list: ["a,b", "c"], modes: "b,a", mode: "b" });
+  assert.deepEqual(values, {
+    port: 1,
+    wait: 5_400_000,
+    on: true,
+    list: ["a", "b", "c"],
+    modes: ["b", "a"],
+    mode: "b",
+  });
 });
 
 test("a list in the file is a list or one value", () => {
@@ -37,6 +45,7 @@ test("a wrong value is refused with its flag's name", () => {
     [{ wait: "5 minutes" }, {}, /^--wait: "5 minutes" is not a duration/],
     [{}, { on: "maybe" }, /^configuration file: on: "maybe" is not true or false$/],
     [{ mode: "c" }, {}, /^--mode: "c" is not one of a, b$/],
+    [{ modes: ["a,c"] }, {}, /^--modes: "c" is not one of a, b$/],
     [{}, { prot: 1 }, /^configuration file: unknown setting "prot"$/],
     [{}, { toString: 1 }, /^configuration file: unknown setting "toString"$/],
   ];

@@ -23,12 +23,12 @@ export function openAuthorities(
   settings: CertificateSettings,
   fallback: (shortName: SignerShortName) => SigningAuthority | undefined = () => undefined,
 ): AuthorityFor {
-  const common = openSigningAuthority(settings.authority);
+  const common = settings.authority && openSigningAuthority(settings.authority);
   const bySigner = new Map(
     wellKnownSigners.map(({ shortName, nameIn }) => {
+      const files = settings.authorityOf[shortName];
       const other = fallback(shortName);
-      const opened = openSigningAuthority(settings.authorityOf(shortName));
-      return [nameIn(names), opened ?? common ?? (() => other)];
+      return [nameIn(names), files === undefined ? (common ?? (() => other)) : openSigningAuthority(files)];
     }),
   );
   return (signerName) => bySigner.get(signerName)?.();

@@ -126,7 +126,6 @@ function openAuthority(
       keyFlag: `${label}.keyFile`,
       keyFile,
     });
-    if (authority === undefined) throw new Error("the configuration of a signer names its CA");
     return { isNew: false, authority };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);

@@ -1,29 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { controllerNames } from "../../src/machinery/api/controller-names.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { certificateSettings } from "../../src/features/certificates/settings.ts";
-import { controllerFlags } from "../../src/server/controller-flags.ts";
-import { resolveFlags, UsageError } from "../../src/machinery/command-line/flag.ts";
+import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { controllerList } from "../../src/server/controller-list.ts";
-import { enabledControllers } from "../../src/server/enabled-controllers.ts";
+import { controllerNames } from "../../src/server/controller-settings.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
 import { runningSigners } from "../../src/features/certificates/signers/running-signers.ts";
 import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
 import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 
-const enabled = (value: unknown): string[] => [
-  ...enabledControllers(resolveFlags(controllerFlags, { commandLine: {}, file: { controllers: value } }).controllers),
-];
+const settings = (value: unknown) => parseServerConfig({ commandLine: {}, file: { controllers: value } }).controllers;
+const enabled = (value: unknown): string[] => [...settings(value).enabled];
 const everyOneBut = (...off: readonly string[]): string[] => controllerNames.filter((name) => !off.includes(name));
 
 describe("--controllers", () => {
   it("speaks of the loops that there are", () => {
-    const options = resolveFlags(controllerFlags, { commandLine: {}, file: {} });
     const list = controllerList({
-      options,
-      certificates: certificateSettings(options),
+      settings: settings("*"),
       names,
       definitions: [],
       caCertificates: "PEM",

@@ -1,0 +1,99 @@
+import { certificateFlags, certificateSettings } from "../features/certificates/settings.ts";
+import type { CertificateSettings } from "../features/certificates/settings.ts";
+import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
+import { logFlags } from "../machinery/command-line/log-flags.ts";
+import type { LogLevel } from "../machinery/command-line/log-flags.ts";
+
+/** Every controller, as `--controllers` takes its name: kube-controller-manager's where it has the same one. */
+export const controllerNames = [
+  "certificate-inventory",
+  "certificate-record-cleaner",
+  "clusterrole-aggregation",
+  "csrapproving",
+  "csrcleaner",
+  "csrpolicyapproving",
+  "csrsigning",
+  "eventcleaner",
+  "garbagecollector",
+  "namespace",
+  "root-ca-cert-publisher",
+  "serviceaccount",
+  "serviceaccount-token",
+  "tokencleaner",
+  "trust-bundle-publisher",
+  "unsigned-request-reporter",
+] as const;
+
+/** The settings of the loops: of `signet serve`, and of `signet controllers`. */
+export const controllerFlags = {
+  controllers: {
+    type: "strings",
+    default: ["*"],
+    help:
+      "The controllers to run in this process: * is every one, NAME switches one on, -NAME off; false is none. " +
+      `Names: ${controllerNames.join(", ")}.`,
+  },
+  ...certificateFlags,
+  "leader-elect": {
+    type: "boolean",
+    default: true,
+    help: "Run the controllers only while holding their Lease, so that of several servers one does.",
+  },
+} as const satisfies Flags;
+
+export interface ControllerSettings {
+  /** The names of the controllers that run in this process. */
+  readonly enabled: ReadonlySet<string>;
+  /** Whether they run only while this process holds their Lease. */
+  readonly isElected: boolean;
+  readonly certificates: CertificateSettings;
+}
+
+export const controllerSettings = (values: FlagValues<typeof controllerFlags>): ControllerSettings => ({
+  enabled: enabledControllers(values.controllers),
+  isElected: values["leader-elect"],
+  certificates: certificateSettings(values),
+});
+
+/**
+ * The controllers that `--controllers` switches on, by kube-controller-manager's rules: `NAME` is on and `-NAME` is off, the
+ * first of the two decides; `*` is every controller that is not named. `false` and `-*` alone are no controller, `true` alone is
+ * every one. Throws UsageError for a name that no controller has.
+ */
+function enabledControllers(items: readonly string[]): ReadonlySet<string> {
+  const [only] = items;
+  if (items.length === 1 && (only === "false" || only === "-*")) return new Set();
+  if (items.length === 1 && only === "true") return new Set(controllerNames);
+  for (const item of items) {
+    const name = item.replace(/^-/, "");
+    if (item === "*" || controllerNames.some((known) => known === name)) continue;
+    throw new UsageError(
+      `--controllers: there is no controller ${JSON.stringify(name)}; there are: *, ${controllerNames.join(", ")}`,
+    );
+  }
+  const isOnByDefault = items.includes("*");
+  return new Set(
+    controllerNames.filter((name) => {
+      const first = items.find((item) => item === name || item === `-${name}`);
+      return first === undefined ? isOnByDefault : first === name;
+    }),
+  );
+}
+
+/** The settings of `signet controllers`. */
+export const remoteControllerFlags = { ...controllerFlags, ...logFlags } as const satisfies Flags;
+
+export interface RemoteControllerConfig extends ControllerSettings {
+  readonly logLevel: LogLevel;
+}
+
+/** Throws UsageError for settings that can't be used. */
+export function parseRemoteControllerConfig(given: GivenFlags): RemoteControllerConfig {
+  const values = resolveFlags(remoteControllerFlags, given);
+  const settings = controllerSettings(values);
+  if (settings.enabled.size === 0) {
+    throw new UsageError("--controllers switches every controller off: there is nothing to run");
+  }
+  return { ...settings, logLevel: values["log-level"] };
+}

@@ -1,0 +1,67 @@
+import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
+import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
+
+export const storageFlags = {
+  "data-dir": {
+    type: "string",
+    default: "./.signet",
+    help: "Where everything is stored: objects, CA, keys, admin.kubeconfig.",
+  },
+  "etcd-servers": {
+    type: "strings",
+    help: "URLs of etcd's members, for several replicas of the server. Default: the data directory's own store.",
+  },
+  "etcd-cafile": { type: "file", help: "PEM bundle of CAs that sign etcd's certificates. Default: the system's." },
+  "etcd-certfile": { type: "file", help: "PEM client certificate for etcd." },
+  "etcd-keyfile": { type: "file", help: "PEM private key of that certificate." },
+  "etcd-prefix": { type: "string", default: "/signet", help: "What the names of all keys in etcd begin with." },
+} as const satisfies Flags;
+
+/** Where objects are stored. */
+export type StorageSettings =
+  /** In the data directory. */
+  | { readonly type: "own" }
+  | {
+      readonly type: "etcd";
+      /** `http(s)://host:port` of each member, all of one scheme. */
+      readonly servers: readonly string[];
+      /** Undefined: the system's CAs. */
+      readonly authorityFile: string | undefined;
+      readonly clientCertificate: KeyPairFiles | undefined;
+      /** Without a slash at the end. */
+      readonly prefix: string;
+    };
+
+/** Throws UsageError for settings that can't be used. */
+export function storageSettings(values: FlagValues<typeof storageFlags>): StorageSettings {
+  if (values["etcd-servers"].length === 0) return { type: "own" };
+  return {
+    type: "etcd",
+    servers: etcdServers(values["etcd-servers"]),
+    authorityFile: values["etcd-cafile"],
+    clientCertificate: keyPairFiles(values, "etcd-certfile", "etcd-keyfile"),
+    prefix: etcdPrefix(values["etcd-prefix"]),
+  };
+}
+
+function etcdServers(given: readonly string[]): string[] {
+  const servers = given.map((server) => {
+    const url = URL.canParse(server) ? new URL(server) : undefined;
+    if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
+      throw new UsageError(`--etcd-servers: ${JSON.stringify(server)} is not http(s)://host:port`);
+    }
+    return url.origin;
+  });
+  if (new Set(servers.map((server) => new URL(server).protocol)).size > 1) {
+    throw new UsageError("--etcd-servers: http and https do not mix: give every member the same scheme");
+  }
+  return servers;
+}
+
+function etcdPrefix(given: string): string {
+  const prefix = given.replace(/\/+$/, "");
+  if (!/^\/[\w./-]+$/.test(prefix)) {
+    throw new UsageError("--etcd-prefix: a path of letters and digits, such as /signet");
+  }
+  return prefix;
+}

@@ -12,6 +12,7 @@ import { identityHeaderRemover } from "../machinery/authentication/identity-head
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
+import { webSocketToken } from "../machinery/authentication/web-socket-token.ts";
 
 export interface AuthenticationParts {
   readonly log: Logger;
@@ -47,6 +48,7 @@ export function openAuthentication({
     access.credentials.frontProxy,
     access.credentials.clientCertificate,
     bearerToken(verifyToken, apiAudiences),
+    webSocketToken(verifyToken, apiAudiences),
   ];
   return {
     authenticate: createAuthentication({

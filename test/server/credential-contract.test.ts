@@ -10,6 +10,7 @@ import { identityHeaderRemover } from "../../src/machinery/authentication/identi
 import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
 import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
 import { forApiAudiences } from "../../src/machinery/authentication/token-authentication.ts";
+import { webSocketToken } from "../../src/machinery/authentication/web-socket-token.ts";
 import { apiAudience, bob, scene, TestClock } from "../features/accounts/token-scene.ts";
 import { newAuthority, newCertificate, oneHour, request, startOf2026 } from "../features/access/certificate-scene.ts";
 
@@ -33,6 +34,12 @@ function roots<T>(list: readonly T[]): () => readonly T[] {
 }
 
 const bearer = (token: string): HttpRequest => request({ authorization: `Bearer ${token}` });
+const subprotocol = (token: string): string =>
+  `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`;
+const handshake = (subprotocols: string): HttpRequest => ({
+  ...request({ "sec-websocket-protocol": subprotocols }),
+  isWebSocket: true,
+});
 const secretValue = (text: string): string => Buffer.from(text).toString("base64");
 const bootstrapData = {
   "token-id": secretValue("abcdef"),
@@ -103,6 +110,28 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
       "the bad one of two headers": request({ authorization: ["Bearer garbage", `Bearer ${apiToken}`] }),
     },
     good: bearer(apiToken),
+    username: "system:serviceaccount:ns:bob",
+  },
+  "a token of a WebSocket's subprotocols": {
+    credential: webSocketToken(tokens.verify, [apiAudience]),
+    absent: {
+      "no header": { ...request(), isWebSocket: true },
+      "other subprotocols": handshake("base64.binary.k8s.io"),
+      "an empty token": handshake("base64url.bearer.authorization.k8s.io., base64.binary.k8s.io"),
+      "a request that is no handshake": request({ "sec-websocket-protocol": `${subprotocol(apiToken)}, x` }),
+    },
+    bad: {
+      garbage: handshake(`${subprotocol("garbage")}, x`),
+      "the token alone": handshake(subprotocol(apiToken)),
+      "two tokens": handshake(`${subprotocol(apiToken)}, ${subprotocol(apiToken)}, x`),
+      "a token as it is": handshake(`base64url.bearer.authorization.k8s.io.${apiToken}, x`),
+      "a token with padding": handshake("base64url.bearer.authorization.k8s.io.YQ==, x"),
+      "a token that is no UTF-8": handshake("base64url.bearer.authorization.k8s.io._w, x"),
+      "another audience": handshake(
+        `x, ${subprotocol(tokens.issue(bob, { audiences: ["vault"], lifetimeSeconds: 600 }))}`,
+      ),
+    },
+    good: { ...request({ "sec-websocket-protocol": ["x", subprotocol(apiToken)] }), isWebSocket: true },
     username: "system:serviceaccount:ns:bob",
   },
   "a token of the token file": {

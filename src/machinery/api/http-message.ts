@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;
+  /** The client asks to speak WebSocket from here on, and its connection can. Absent: it does not. */
+  readonly isWebSocket?: boolean;
   /**
    * Reads the whole body. Call it once. Rejects with an ApiError: 413 when the body is too large, 400 when it is cut
    * off.
@@ -56,6 +58,8 @@ interface AuditedAnswer {
 export interface StreamBody {
   /** Called once. The returned function is called once, when the reader disconnects or `sink.end` was called. */
   start(sink: ByteSink): () => void;
+  /** Over a WebSocket each write is one message of this type. */
+  readonly messageType?: "text" | "binary";
 }
 
 export interface ByteSink {

@@ -67,6 +67,10 @@ class RequestWithHeaders implements HttpRequest {
     return this.#request.connection;
   }
 
+  get isWebSocket(): boolean {
+    return this.#request.isWebSocket ?? false;
+  }
+
   get signal(): AbortSignal {
     return this.#request.signal;
   }

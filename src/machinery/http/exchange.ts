@@ -18,6 +18,8 @@ export interface ExchangeContext {
   readonly open: Set<Exchange>;
   /** Seconds since the listener started, counted by its sweep. This clock is free to read. */
   readonly tick: { seconds: number };
+  /** The listener closes: what ends now ends for this reason. */
+  isClosing: boolean;
 }
 
 export interface ExchangeOptions {

@@ -1,6 +1,7 @@
 import { constants } from "node:crypto";
 import type { EventEmitter } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
@@ -15,6 +16,7 @@ import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { serveSession } from "./http2-exchange.ts";
 import { TlsConnection } from "./tls-connection.ts";
+import { wantsWebSocket } from "./web-socket-handshake.ts";
 
 /** A PEM certificate chain and its PEM private key. */
 export interface ServingCertificate {
@@ -106,13 +108,12 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     maximumBodyBytes: limits.bodyBytes,
     open: new Set<Exchange>(),
     tick: { seconds: 0 },
+    isClosing: false,
   };
   const sessions = new Map<ServerHttp2Session, TlsConnection>();
   const connections = new WeakMap<TLSSocket, TlsConnection>();
   /** From their first byte on: closing ends those too that never finish their handshake. */
   const sockets = new Set<Socket>();
-  let isClosing = false;
-
   const server = createServer({
     ...secureContextOf(certificate),
     requestCert: true,
@@ -128,6 +129,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     requestTimeout: limits.requestSeconds * 1000,
     keepAliveTimeout: limits.idleSeconds * 1000,
     insecureHTTPParser: false,
+    shouldUpgradeCallback: wantsWebSocket,
   });
   // Node.js silently drops headers beyond this count, and a dropped header could be important. They are counted below
   // instead.
@@ -167,7 +169,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   const serveHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     // Its handshake was under way when the server closed: nobody would end it any more.
-    if (isClosing) return socket.destroy();
+    if (context.isClosing) return socket.destroy();
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
@@ -179,18 +181,34 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     serveSession(session, connection, context);
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+  /** The connection of a request that may be served. Others are answered here. */
+  const connectionOf = (request: IncomingMessage, response: ServerResponse): TlsConnection | undefined => {
     const connection = connections.get(request.socket as TLSSocket);
-    if (connection === undefined || isClosing) response.setHeader("connection", "close");
-    if (
-      connection === undefined ||
-      request.rawHeaders.length > limits.headerCount * 2 ||
-      !request.url?.startsWith("/")
-    ) {
-      response.writeHead(request.url?.startsWith("/") ? 431 : 400, { connection: "close" }).end();
-      return;
-    }
-    new Http1Exchange({ request, response }, { context, connection }).run();
+    const isTarget = request.url?.startsWith("/") ?? false;
+    if (connection !== undefined && isTarget && request.rawHeaders.length <= limits.headerCount * 2) return connection;
+    response.writeHead(isTarget ? 431 : 400, { connection: "close" }).end();
+    return undefined;
+  };
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    if (context.isClosing) response.setHeader("connection", "close");
+    const connection = connectionOf(request, response);
+    if (connection !== undefined) new Http1Exchange({ request, response }, { context, connection }).run();
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    response.on("finish", () => socket.destroySoon());
+    const connection = connectionOf(request, response);
+    if (connection === undefined) return;
+    // Loaded for the first one: most servers never see any.
+    import("./web-socket-exchange.ts").then(
+      ({ WebSocketExchange }) =>
+        new WebSocketExchange({ request, response, socket, head }, { context, connection }).run(),
+      (error: unknown) => {
+        log?.error({ err: error }, "could not load what speaks WebSocket");
+        socket.destroy();
+      },
+    );
   });
   server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket as TLSSocket)));
 
@@ -232,7 +250,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep,
     close: async ({ graceMilliseconds }) => {
-      isClosing = true;
+      context.isClosing = true;
       sweeper.stop();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of sessions.keys()) session.close();

@@ -19,6 +19,7 @@ import { requestUri } from "./request-uri.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
+import { refuseHandshake } from "./web-socket-handshake.ts";
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
@@ -81,6 +82,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     try {
       trace?.begin("parse");
       refuseMalformedHeaders(request.headers);
+      if (request.isWebSocket === true) refuseHandshake(request);
       const info = requestInfo(request.method, request.path, request.query);
       lifecycle.info = info;
       trace?.begin("authenticate");
@@ -193,7 +195,7 @@ function withEnd(
       onStreamEnded(lifecycle.answered(response));
     };
   };
-  return { ...response, body: { start } };
+  return { ...response, body: { ...body, start } };
 }
 
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */

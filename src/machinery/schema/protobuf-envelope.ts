@@ -76,6 +76,9 @@ function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: stri
   return typeMeta;
 }
 
+/** How many bytes say the length of a watch frame. */
+export const watchFrameLengthBytes = 4;
+
 /** Encodes one watch frame: four bytes of length, then a `WatchEvent` whose object is an envelope. */
 export function encodeWatchFrame(type: string, envelope: Uint8Array): Buffer {
   const writer = new ProtobufWriter();
@@ -86,7 +89,7 @@ export function encodeWatchFrame(type: string, envelope: Uint8Array): Buffer {
   writer.tag(2, bytesType);
   writeString(writer, 1, type);
   const event = writer.finish();
-  const length = Buffer.alloc(4);
+  const length = Buffer.alloc(watchFrameLengthBytes);
   length.writeUInt32BE(event.length);
   return Buffer.concat([length, event]);
 }

@@ -7,7 +7,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
-import { protobufMediaType } from "../../schema/protobuf-envelope.ts";
+import { protobufMediaType, watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
@@ -43,15 +43,30 @@ export function watchResponse<T extends ApiObject>(
 ): HttpResponse {
   parseResourceVersion(options.resourceVersion);
   const includeObject = mediaType.conversion?.kind === "Table" ? parseIncludeObject(request.query) : "Metadata";
+  const isWebSocket = request.isWebSocket ?? false;
+  const isText = mediaType.format !== "protobuf";
   return {
-    status: 200,
-    headers: { "content-type": contentTypes[mediaType.format] },
+    status: isWebSocket ? 101 : 200,
+    headers: isWebSocket ? {} : { "content-type": contentTypes[mediaType.format] },
     body: {
+      messageType: isText ? "text" : "binary",
       start: (sink) =>
-        stream(registry, { options, schedule, sink, frames: watchFrames(registry, { mediaType, includeObject }) }),
+        stream(registry, {
+          options,
+          schedule,
+          sink: isWebSocket && !isText ? withoutLengths(sink) : sink,
+          frames: watchFrames(registry, { mediaType, includeObject }),
+        }),
     },
   };
 }
+
+/** A message has a length of its own: protobuf goes without the four bytes that say it in a stream, as upstream's does. */
+const withoutLengths = (sink: ByteSink): ByteSink => ({
+  write: (frame) => sink.write(frame.subarray(watchFrameLengthBytes)),
+  bufferedBytes: () => sink.bufferedBytes(),
+  end: () => sink.end(),
+});
 
 interface Stream<T extends ApiObject> {
   readonly options: ListOptions<T>;

@@ -1,0 +1,145 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { WebSocketServer } from "ws";
+import type { WebSocket } from "ws";
+import type { HttpResponse } from "../api/http-message.ts";
+import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
+import { Exchange, noBytes } from "./exchange.ts";
+import type { ExchangeContext } from "./exchange.ts";
+import { headersOf } from "./http2-exchange.ts";
+import type { TlsConnection } from "./tls-connection.ts";
+
+/** Clients have nothing to send but pings and the end. */
+const maximumMessageBytes = 4096;
+const maximumMessagesPerSecond = 100;
+/** A client that does not read gets no more pongs. */
+const maximumBufferedPongBytes = 64 * 1024;
+/** For the client's answer to a close frame. */
+const closeTimeoutMilliseconds = 5000;
+
+/** RFC 6455 section 7.4.1. */
+const closeCodes = { normal: 1000, goingAway: 1001, policyViolation: 1008 } as const;
+
+/** What `ws` is told for every connection. It closes on frames that are too large (1009) or against the protocol (1002). */
+const serverOptions = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  autoPong: false,
+  maxPayload: maximumMessageBytes,
+  maxFragments: 16,
+  closeTimeout: closeTimeoutMilliseconds,
+} as const;
+
+export interface UpgradeRequest {
+  readonly request: IncomingMessage;
+  /** For an answer that is no WebSocket. The connection ends after it. */
+  readonly response: ServerResponse;
+  readonly socket: Socket;
+  /** What the client has sent after the request. */
+  readonly head: Buffer;
+}
+
+/**
+ * A request that asks to speak WebSocket (RFC 6455). A stream (a watch) is sent as messages, one for each write. Every
+ * other answer, refusals among them, is an ordinary one, and ends the connection.
+ */
+export class WebSocketExchange extends Exchange {
+  readonly isWebSocket = true;
+  readonly #upgrade: UpgradeRequest;
+  #webSocket: WebSocket | undefined;
+  #messageType: "text" | "binary" = "text";
+  #receivedInSecond = 0;
+  #second = 0;
+
+  constructor(
+    upgrade: UpgradeRequest,
+    { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
+  ) {
+    const { request, socket } = upgrade;
+    super({
+      context,
+      connection,
+      method: request.method ?? "",
+      target: request.url ?? "",
+      headers: headersOf(request.rawHeaders),
+    });
+    this.#upgrade = upgrade;
+    connection.openExchanges++;
+    socket.once("close", () => {
+      connection.openExchanges--;
+      this.closed();
+    });
+  }
+
+  readBody(): Promise<Buffer> {
+    return Promise.resolve(noBytes);
+  }
+
+  protected override sendWhole({ status, headers }: HttpResponse, body: Buffer | string): void {
+    const { response } = this.#upgrade;
+    headers["connection"] = "close";
+    headers["content-length"] = String(Buffer.byteLength(body));
+    response.writeHead(status, headers);
+    response.end(body);
+  }
+
+  protected override sendHead({ headers, body }: HttpResponse): void {
+    const { request, response, socket, head } = this.#upgrade;
+    if (typeof body === "object" && "start" in body) this.#messageType = body.messageType ?? "binary";
+    response.detachSocket(socket);
+    const server = new WebSocketServer({
+      ...serverOptions,
+      // The first: a browser fails when it has offered some and none is chosen. None changes what is sent, as upstream.
+      handleProtocols: () => subprotocolsOf(this.headers).offered[0] ?? false,
+    });
+    server.on("headers", (lines) => {
+      for (const [name, value] of Object.entries(headers)) {
+        for (const one of [value].flat()) lines.push(`${name}: ${one}`);
+      }
+    });
+    server.handleUpgrade(request, socket, head, (webSocket) => this.#listenTo(webSocket));
+  }
+
+  #listenTo(webSocket: WebSocket): void {
+    this.#webSocket = webSocket;
+    webSocket.on("message", () => this.#received());
+    webSocket.on("pong", () => this.#received());
+    webSocket.on("ping", (data) => {
+      this.#received();
+      if (webSocket.bufferedAmount < maximumBufferedPongBytes) webSocket.pong(data);
+    });
+    // `ws` closes after an error with the code that belongs to it.
+    webSocket.on("error", () => undefined);
+    // The client says goodbye: stop at once, its socket may stay open for a while.
+    webSocket.on("close", () => this.closed());
+  }
+
+  /** What a client sends is thrown away, as upstream does; but not without end. */
+  #received(): void {
+    if (this.#second !== this.context.tick.seconds) {
+      this.#second = this.context.tick.seconds;
+      this.#receivedInSecond = 0;
+    }
+    if (++this.#receivedInSecond <= maximumMessagesPerSecond) return;
+    this.#webSocket?.close(closeCodes.policyViolation, "too many messages");
+    this.#webSocket?.pause();
+  }
+
+  override write(bytes: Uint8Array): void {
+    const webSocket = this.#webSocket;
+    if (webSocket?.readyState === webSocket?.OPEN) webSocket?.send(bytes, { binary: this.#messageType === "binary" });
+  }
+
+  override bufferedBytes(): number {
+    return this.#webSocket?.bufferedAmount ?? 0;
+  }
+
+  protected override endBody(): void {
+    this.#webSocket?.close(this.context.isClosing ? closeCodes.goingAway : closeCodes.normal);
+  }
+
+  override destroy(): void {
+    this.#upgrade.socket.destroy();
+  }
+}

@@ -1,0 +1,46 @@
+import type { IncomingMessage } from "node:http";
+import { ApiError, badRequest } from "../api/api-error.ts";
+import type { Headers, HttpRequest } from "../api/http-message.ts";
+import { subprotocolWords } from "../api/web-socket-subprotocols.ts";
+
+/**
+ * Whether a request of HTTP/1.1 asks to speak WebSocket (upstream: `wsstream.IsWebSocketRequest`). Node.js calls it only for
+ * requests whose `Connection` header lists `upgrade`. An offer of another protocol is ignored (RFC 9110 section 7.8).
+ */
+export const wantsWebSocket = ({ method, httpVersion, headers }: IncomingMessage): boolean =>
+  method === "GET" && httpVersion === "1.1" && headers.upgrade?.toLowerCase() === "websocket";
+
+/**
+ * Throws a 400 for a handshake that is not RFC 6455's, and a 403 for one that a browser makes for a page of another server.
+ * Browsers send their user's certificate along with such a handshake, and no rule of theirs hides the answer from the page. A
+ * page cannot send a token that it does not know, so requests without a certificate are let through.
+ */
+export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): void {
+  if (single(headers, "sec-websocket-version") !== "13") {
+    throw badRequest("the WebSocket handshake must have the header Sec-WebSocket-Version: 13");
+  }
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(single(headers, "sec-websocket-key") ?? "")) {
+    throw badRequest("the WebSocket handshake must have a Sec-WebSocket-Key of 16 bytes in base64");
+  }
+  if (headers["sec-websocket-protocol"] !== undefined) {
+    const words = subprotocolWords(headers);
+    if (!words.every((word) => /^[!#$%&'*+.^_`|~\w-]+$/.test(word)) || new Set(words).size < words.length) {
+      throw badRequest("Sec-WebSocket-Protocol must be a list of different words, separated by commas");
+    }
+  }
+  if (headers["origin"] === undefined || connection.peerCertificates.length === 0) return;
+  const origin = single(headers, "origin") ?? "";
+  const host = single(headers, "host") ?? "";
+  if (URL.parse(origin)?.host !== URL.parse(`https://${host}`)?.host) {
+    throw new ApiError({
+      code: 403,
+      reason: "Forbidden",
+      message: "forbidden: a page of another origin cannot open a WebSocket with its user's client certificate",
+    });
+  }
+}
+
+function single(headers: Headers, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" ? value : undefined;
+}

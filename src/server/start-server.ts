@@ -37,6 +37,7 @@ import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
 import { authorizersOf } from "./authorizers.ts";
@@ -179,12 +180,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const authentication = openAuthentication({ log, ...connected, loopback });
   const reviews = reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken));
   const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());
+  const served = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   let url = "";
   const { authenticate } = authentication;
   const { handler } = createApiServer({
-    definitions: [...stores.definitions, ...reviews],
+    definitions: [...served, ...reviews],
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
       : authenticate,
@@ -200,7 +202,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       authorize,
       clock,
     }),
-    openApi: openApiSource({ names, version: signetVersion, resources: stores.definitions, reviews }),
+    openApi: openApiSource({ names, version: signetVersion, resources: served, reviews }),
     pathRoutes: accounts.pathRoutes(() => url),
     healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
     log,

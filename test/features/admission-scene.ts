@@ -37,6 +37,7 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   namespace: "",
   name: "a",
   isDryRun: false,
+  askedGroup: more.group ?? "",
   ...more,
 });
 

@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
+import { servedDefinitions } from "../../src/machinery/registry/served-definitions.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { startTestServer } from "../test-server.ts";
@@ -37,8 +38,8 @@ for (const profile of profiles) {
       await server.stop();
     });
 
-    for (const definition of storedResources(names)) {
-      describe(definition.kind, () => testKind(definition));
+    for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
+      describe(`${definition.kind} ${definition.version}`, () => testKind(definition));
     }
 
     function testKind(definition: ResourceDefinition) {

@@ -44,8 +44,11 @@ export type Authorize = (attributes: AuthorizationAttributes) => Promise<Decisio
 export interface AdmissionAttributes {
   readonly operation: "CREATE" | "UPDATE" | "DELETE";
   readonly user: UserInfo;
+  /** What the kind is stored as, whichever group and version the request names. Rules compare with it. */
   readonly group: string;
   readonly version: string;
+  /** The group in the request's path. Errors show it. */
+  readonly askedGroup: string;
   readonly resource: string;
   /** Empty for the resource itself. */
   readonly subresource: string;

@@ -11,6 +11,8 @@ export type GroupName =
  */
 export interface Names {
   readonly profile: Profile;
+  /** Whether the server also serves the versions of upstream that the API document does not have. */
+  readonly hasUpstreamVersions: boolean;
   /** The domain of keys, claims and signers: `platform.io` or `kubernetes.io`. */
   readonly domain: string;
   /**
@@ -47,6 +49,7 @@ function namesOf(profile: Profile): Names {
   const reserved = upstream ? "kube" : "platform";
   return {
     profile,
+    hasUpstreamVersions: upstream,
     domain,
     group: (name) => (name === "signet" ? ownGroup : `${name}.${groupDomain}`),
     key: (suffix) => `${domain}/${suffix}`,

@@ -8,7 +8,7 @@ export function admissionForbidden(
   message: string,
   causes?: readonly StatusCause[],
 ): ApiError {
-  const { group, resource, name, object } = attributes;
+  const { askedGroup: group, resource, name, object } = attributes;
   // A name that is not generated yet is shown as its generateName.
   const shown = name || object?.metadata.name || object?.metadata.generateName || "Unknown";
   const error = forbidden({ group, resource }, shown, message);

@@ -2,6 +2,7 @@ import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
+import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
@@ -18,7 +19,7 @@ export interface Caller {
 
 /** The target of a write, with the admission rules that apply to it. A registry is one. */
 export interface AdmissionTarget {
-  readonly definition: Pick<ResourceDefinition, "group" | "version" | "plural" | "kind">;
+  readonly definition: Pick<ResourceDefinition, "group" | "version" | "plural" | "kind" | "storedAs">;
   /** Runs every `admit` in order, then validation, then every `validate` in order. */
   readonly admission: readonly AdmissionRule[];
 }
@@ -96,15 +97,18 @@ class AdmittedWrite {
 }
 
 function attributesOf<T extends ApiObject>(
-  { definition: { group, version, plural, kind } }: AdmissionTarget,
+  { definition }: AdmissionTarget,
   { operation, caller, subresource, namespace, name, object, oldObject }: AdmissionSubject<T>,
 ): AdmissionAttributes {
+  const { plural, kind } = definition;
+  const { group, version } = storedAs(definition);
   const isNamespace = group === "" && plural === "namespaces";
   return {
     operation,
     user: caller.user,
     group,
     version,
+    askedGroup: definition.group,
     resource: plural,
     subresource,
     kind,

@@ -8,6 +8,7 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
+import { fieldWrite } from "./field-write.ts";
 import { generateName } from "./generate-name.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
@@ -34,19 +35,11 @@ export async function createObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, namespace, manager, caller }: CreateRequest<T>,
 ): Promise<StoredObject<T>> {
-  const { definition, clock } = registry;
+  const { definition } = registry;
   const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", warn: caller.warn });
   const placed = inRequestNamespace(sent, { scope: definition.scope, namespace });
-  const tracked = trackUpdate({
-    schema: definition.schema,
-    manager,
-    apiVersion: registry.apiVersion,
-    subresource: "",
-    now: clock.now(),
-    resetFields: registry.compiled.resetFields.get(""),
-    previous: undefined,
-    next: placed,
-  }) as T; // changes only managedFields
+  const write = fieldWrite(registry, { manager, subresource: "" });
+  const tracked = trackUpdate({ ...write, previous: undefined, next: placed }) as T; // changes only managedFields
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await createTracked(registry, { object: tracked, namespace, caller });

@@ -25,12 +25,15 @@ export function decodeValue<T>(
   return { object, strictFaults: strictFaults({ unknownFields, duplicateFields }) };
 }
 
-/** Decodes an object of the registry's kind: without unknown fields and with all defaults. Throws TypeMismatch. */
+/**
+ * Decodes an object of the registry's kind, as it is served, to the form that is stored: without unknown fields and with all
+ * defaults. Throws TypeMismatch.
+ */
 export function decodeObject<T extends ApiObject>(
-  { definition, apiVersion, clock }: ResourceRegistry<T>,
+  { definition, compiled, clock }: ResourceRegistry<T>,
   request: DecodeRequest,
 ): DecodedObject<T> {
   const { object, strictFaults } = decodeValue(definition.schema, request);
-  const typed = { ...object, kind: definition.kind, apiVersion };
+  const typed = { ...object, kind: definition.kind, apiVersion: compiled.storedApiVersion };
   return { object: definition.setDefaults?.(typed, { now: clock.now() }) ?? typed, strictFaults };
 }

@@ -15,7 +15,8 @@ import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
 import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
-import { changeObject, fieldWrite } from "./update-object.ts";
+import { fieldWrite } from "./field-write.ts";
+import { changeObject } from "./update-object.ts";
 import type { Change, Changed } from "./update-object.ts";
 import type { WriteOptions } from "./write-options.ts";
 
@@ -58,7 +59,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   return (previous) => {
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
-    const value = patch.apply(previous);
+    const value = patch.apply(registry.served(previous));
     const { object, strictFaults } = fitted(registry, value, patch.shown);
     reportStrictFaults([...patch.strictFaults, ...strictFaults], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
@@ -79,7 +80,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
       });
     }
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
-    const applied = applyConfiguration({ ...write, live, configuration });
+    const applied = applyConfiguration({ ...write, live: live && registry.served(live), configuration });
     reportRepeatedKeys(repeatedKeys, request);
     const { object, strictFaults } = fitted(registry, applied);
     reportStrictFaults(strictFaults, { request });

@@ -63,8 +63,12 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly answersDeletedObject?: boolean;
   /** Whether deleting a collection returns a Status instead of the list of deleted objects. Default false. */
   readonly answersStatusOfDeletedCollection?: boolean;
-  /** Sent as a Warning header with every answer about this version of the kind. */
-  readonly deprecationWarning?: string;
+  /** The releases of the API (`v1.37`) in which this version became deprecated and ends: every answer warns of it. */
+  readonly deprecation?: Deprecation;
+  /** Where else the same objects are served. */
+  readonly alsoServedAs?: readonly ServedVersion<T>[];
+  /** The group and version that the kind is stored as, where this definition serves it under another. */
+  readonly storedAs?: GroupVersion;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Field selectors in addition to metadata.name and metadata.namespace. */
@@ -79,6 +83,26 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * Paths that nobody can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
    */
   readonly resetFields?: readonly (readonly string[])[];
+}
+
+export interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
+interface Deprecation {
+  readonly deprecatedIn: string;
+  readonly unavailableIn: string;
+}
+
+/**
+ * One more group and version under which the objects of a kind are served. What is stored says neither, so an object is
+ * read and written under each of them. `registry.definition` is then the kind's with these parts replaced.
+ */
+interface ServedVersion<T extends ApiObject> extends GroupVersion {
+  /** Default: the schema of the stored kind. Another one has the same fields, with the type names of its version. */
+  readonly schema?: ObjectSchema<T>;
+  readonly deprecation?: Deprecation;
 }
 
 interface DefaultsContext {
@@ -161,6 +185,13 @@ export interface Column<T extends ApiObject> {
   readonly priority?: number;
   cell(object: T, context: DefaultsContext): string | number | boolean | null;
 }
+
+/** The group and version that a kind is stored as, whichever of its definitions this is. */
+export const storedAs = ({
+  group,
+  version,
+  storedAs: stored,
+}: GroupVersion & { readonly storedAs?: GroupVersion }): GroupVersion => stored ?? { group, version };
 
 /** The name of upstream's internal Go type, as upstream's errors show it: `core.ServiceAccount`, `rbac.RoleList`. */
 export function goTypeName({ group, kind }: { readonly group: string; readonly kind: string }): string {

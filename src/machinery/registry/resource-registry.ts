@@ -28,6 +28,7 @@ import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
+import { servedDefinitions } from "./served-definitions.ts";
 
 export interface RegistryOptions<T extends ApiObject> {
   readonly definition: ResourceDefinition<T>;
@@ -43,6 +44,8 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly maximumObjectBytes?: number;
   /** How long a read waits for a revision that does not exist yet. */
   readonly futureWaitMilliseconds?: number;
+  /** The registry of the same objects as they are stored, where the definition serves them under another version. */
+  readonly stored?: ResourceRegistry<T>;
 }
 
 /** A smaller object cannot contain more values than `maximumValues`. */
@@ -78,8 +81,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly clock: Clock;
   readonly futureWaitMilliseconds: number;
   readonly compiled: CompiledKind;
-  readonly #prefix: KindPrefix;
-  readonly #answers = new Map<string, AnswerCreate>();
+  /** One for each group and version that serves these objects. The first is the one that they are stored as. */
+  readonly versions: readonly ResourceRegistry<T>[];
+  readonly #storedPrefix: KindPrefix;
+  readonly #servedPrefix: KindPrefix;
+  readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
 
   constructor({
@@ -91,6 +97,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     historyLength = 10_000,
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
+    stored,
   }: RegistryOptions<T>) {
     this.definition = definition;
     this.store = store;
@@ -99,17 +106,27 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.futureWaitMilliseconds = futureWaitMilliseconds;
     this.compiled = compileKind(definition);
     this.#maximumObjectBytes = maximumObjectBytes;
-    this.#prefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
-    this.cache = new WatchCache({
-      feed,
-      prefix: resourcePrefix(definition),
-      decode: (entry) => this.fromEntry(entry),
-      historyLength,
-      bytesOf: (object) => object.textLength,
-    });
+    this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
+    this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
+    this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
+    this.cache =
+      stored?.cache ??
+      new WatchCache({
+        feed,
+        prefix: resourcePrefix(definition),
+        decode: (entry) => this.fromEntry(entry),
+        historyLength,
+        bytesOf: (object) => object.textLength,
+      });
+    const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
+    const shared = { store, feed, admission, clock, historyLength, maximumObjectBytes, futureWaitMilliseconds };
+    this.versions = [
+      this,
+      ...others.map((served) => new ResourceRegistry({ ...shared, definition: served, stored: this })),
+    ];
   }
 
-  /** `v1`, `certificates.platform.io/v1`. */
+  /** `v1`, `certificates.platform.io/v1`: the one that this registry serves. */
   get apiVersion(): string {
     return this.compiled.apiVersion;
   }
@@ -200,7 +217,18 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   fromEntry({ key, value, modRevision }: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
-    return new StoredObject<T>({ prefix: this.#prefix, key, value, revision: modRevision });
+    return new StoredObject<T>({ prefix: this.#storedPrefix, key, value, revision: modRevision });
+  }
+
+  /** An object as this version serves it. The objects of the store, of hooks and of admission are as they are stored. */
+  served(object: T): T {
+    const { apiVersion } = this;
+    return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+  }
+
+  /** The JSON of an object as this version serves it. */
+  textOf(stored: StoredObject<T>): string {
+    return stored.textAs(this.#servedPrefix);
   }
 
   /**

@@ -4,11 +4,11 @@ import { isTooLongKey, MAX_KEY_BYTES } from "../storage/check-key.ts";
 import { prefixEnd } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 
-type Location = Pick<ResourceDefinition, "group" | "plural" | "scope">;
+type Location = Pick<ResourceDefinition, "group" | "plural" | "scope" | "storedAs">;
 
 /** `/registry/<plural[.group]>/`: the prefix of all keys of a resource. */
-export const resourcePrefix = ({ group, plural }: Location): string =>
-  `/registry/${qualified({ group, resource: plural })}/`;
+export const resourcePrefix = ({ group, plural, storedAs }: Location): string =>
+  `/registry/${qualified({ group: storedAs?.group ?? group, resource: plural })}/`;
 
 export interface ObjectName {
   /** Empty for cluster-scoped objects. */

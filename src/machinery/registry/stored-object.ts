@@ -69,7 +69,12 @@ export class StoredObject<T extends ApiObject = ApiObject> {
 
   /** The whole object as JSON, without a line feed. */
   get text(): string {
-    return `{${this.#prefix}${this.#metadataAndContent}`;
+    return this.textAs(this.#prefix);
+  }
+
+  /** The same under another apiVersion. */
+  textAs(prefix: KindPrefix): string {
+    return `{${prefix}${this.#metadataAndContent}`;
   }
 
   /** The object as an item of a list, without kind and apiVersion. */

@@ -3,6 +3,7 @@ import type { ApiObject, ListMeta } from "../api/object-meta.ts";
 import { partialObjectMetadata } from "./partial-object-metadata.ts";
 import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
 
 /** What a row contains of its object in addition to the cells. */
 export type IncludeObject = "None" | "Metadata" | "Object";
@@ -50,7 +51,7 @@ export function parseIncludeObject(query: string): IncludeObject {
 
 /** Formats objects as table rows for people, with the kind's columns. */
 export function tableOf<T extends ApiObject>(
-  definition: ResourceDefinition<T>,
+  kind: Pick<ResourceRegistry<T>, "definition" | "served">,
   objects: readonly T[],
   options: TableOptions,
 ): Table {
@@ -59,17 +60,21 @@ export function tableOf<T extends ApiObject>(
     kind: "Table",
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
-    columnDefinitions: hasColumnDefinitions ? columnDefinitions(definition) : null,
+    columnDefinitions: hasColumnDefinitions ? columnDefinitions(kind.definition) : null,
     rows: objects.map((object) => ({
-      cells: definition.columns.map((column) => column.cell(object, { now })),
-      object: included(object, options),
+      cells: kind.definition.columns.map((column) => column.cell(object, { now })),
+      object: included(kind, object, options),
     })),
   };
 }
 
-function included(object: ApiObject, { includeObject, version }: TableOptions): TableRow["object"] {
+function included<T extends ApiObject>(
+  kind: Pick<ResourceRegistry<T>, "served">,
+  object: T,
+  { includeObject, version }: TableOptions,
+): TableRow["object"] {
   if (includeObject === "None") return null;
-  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : object;
+  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : kind.served(object);
 }
 
 const columnDefinitions = <T extends ApiObject>({ columns }: ResourceDefinition<T>): ColumnDefinition[] =>

@@ -8,8 +8,8 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/field-manager.ts";
-import type { FieldWrite } from "./apply/field-manager.ts";
 import { createTracked } from "./create-object.ts";
+import { fieldWrite } from "./field-write.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
@@ -74,21 +74,6 @@ export async function updateObject<T extends ApiObject>(
     ...(definition.allowsCreateOnUpdate === true &&
       request.subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
   });
-}
-
-/** The parts of a write that field management needs. */
-export function fieldWrite<T extends ApiObject>(
-  { definition, compiled, clock }: ResourceRegistry<T>,
-  { manager, subresource }: { readonly manager: string; readonly subresource: string },
-): FieldWrite {
-  return {
-    schema: definition.schema,
-    manager,
-    apiVersion: compiled.apiVersion,
-    subresource,
-    now: clock.now(),
-    resetFields: compiled.resetFields.get(subresource),
-  };
 }
 
 /**

@@ -31,6 +31,7 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   operation: "CREATE",
   user: alice,
   group,
+  askedGroup: group,
   version: "v1",
   resource: `${object.kind.toLowerCase()}s`,
   subresource: "",

@@ -20,7 +20,7 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
   return {
     name: "BindingEscalation",
     async validate(attributes) {
-      const { operation, user, resource, subresource, namespace, object } = attributes;
+      const { operation, user, askedGroup, resource, subresource, namespace, object } = attributes;
       const isBinding =
         attributes.group === group && (resource === "rolebindings" || resource === "clusterrolebindings");
       if (!isBinding || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
@@ -29,7 +29,7 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
       if (await hasEscalationVerb(options, attributes, bind)) return;
       const rules = options.rulesOfRole(roleRef, namespace);
-      if (rules === undefined) throw notFound({ group, resource }, roleRef.name);
+      if (rules === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
       const refusal = escalationError(options, attributes, rules);
       if (refusal !== undefined) throw refusal;
     },

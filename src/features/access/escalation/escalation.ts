@@ -61,7 +61,7 @@ export function escalationError(
   attributes: AdmissionAttributes,
   wanted: readonly PolicyRule[],
 ): ApiError | undefined {
-  const { user, group, resource, namespace, name } = attributes;
+  const { user, askedGroup: group, resource, namespace, name } = attributes;
   const { rules, errors } = options.rulesFor(user, namespace);
   const { uncovered, isCutShort } = options.compareRules(rules, wanted);
   if (uncovered.length === 0) return undefined;

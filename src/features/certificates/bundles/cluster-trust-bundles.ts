@@ -13,44 +13,48 @@ import { object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
-const clusterTrustBundleSchema = object({
-  goType: "v1beta1.ClusterTrustBundle",
-  description:
-    "X.509 trust anchors (root certificates) for everyone, of one signer where it names one. Every authenticated user can read it.",
-  fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
-    spec: {
-      number: 2,
-      presence: "always",
-      isRequired: true,
-      description: "The anchors and their signer.",
-      schema: object({
-        goType: "v1beta1.ClusterTrustBundleSpec",
-        description: "The anchors of a bundle and their signer.",
-        fields: {
-          signerName: {
-            number: 1,
-            schema: string,
-            description:
-              "The signer whose anchors these are, if any. Writing such a bundle needs the permission to `attest` for the " +
-              "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
-              "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
+/** The versions differ in the names of their types only. */
+const schemaOf = (version: "v1" | "v1beta1") =>
+  object({
+    goType: `${version}.ClusterTrustBundle`,
+    description:
+      "X.509 trust anchors (root certificates) for everyone, of one signer where it names one. Every authenticated user can read it.",
+    fields: {
+      ...typeMetaFields,
+      metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+      spec: {
+        number: 2,
+        presence: "always",
+        isRequired: true,
+        description: "The anchors and their signer.",
+        schema: object({
+          goType: `${version}.ClusterTrustBundleSpec`,
+          description: "The anchors of a bundle and their signer.",
+          fields: {
+            signerName: {
+              number: 1,
+              schema: string,
+              description:
+                "The signer whose anchors these are, if any. Writing such a bundle needs the permission to `attest` for the " +
+                "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
+                "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
+            },
+            trustBundle: {
+              number: 2,
+              schema: string,
+              presence: "always",
+              isRequired: true,
+              description:
+                "The anchors: CERTIFICATE blocks of PEM without headers, each a certificate with the CA flag, none twice. " +
+                "Readers may reorder them, and drop text between the blocks.",
+            },
           },
-          trustBundle: {
-            number: 2,
-            schema: string,
-            presence: "always",
-            isRequired: true,
-            description:
-              "The anchors: CERTIFICATE blocks of PEM without headers, each a certificate with the CA flag, none twice. " +
-              "Readers may reorder them, and drop text between the blocks.",
-          },
-        },
-      }),
+        }),
+      },
     },
-  },
-});
+  });
+
+const clusterTrustBundleSchema = schemaOf("v1beta1");
 
 export type ClusterTrustBundle = Infer<typeof clusterTrustBundleSchema>;
 
@@ -59,7 +63,10 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     ...clusterTrustBundleResource(names),
     singular: "clustertrustbundle",
     answersStatusOfDeletedCollection: true,
-    deprecationWarning: `${names.group("certificates")}/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+`,
+    deprecation: { deprecatedIn: "v1.37", unavailableIn: "v1.40" },
+    alsoServedAs: names.hasUpstreamVersions
+      ? [{ group: names.group("certificates"), version: "v1", schema: schemaOf("v1") }]
+      : [],
     schema: clusterTrustBundleSchema,
     validateName: (name, { isPrefix, object: bundle }) =>
       bundleNameFaults(name, { signerName: bundle.spec.signerName ?? "", isPrefix }),

@@ -43,7 +43,7 @@ export function representList<T extends ApiObject>(
     return representObject(partialObjectMetadataListSchema, converted, representation);
   }
   const objects = list.items.map(({ object }) => object);
-  const table = tableOf(registry.definition, objects, {
+  const table = tableOf(registry, objects, {
     version: conversion.version,
     includeObject: parseIncludeObject(request.query),
     now: registry.clock.now(),

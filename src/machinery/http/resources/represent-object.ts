@@ -30,9 +30,9 @@ export function representStored<T extends ApiObject>(
   const { conversion, format } = mediaType;
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
-      return { status, headers: { "content-type": mediaType.contentType }, body: `${stored.text}\n` };
+      return { status, headers: { "content-type": mediaType.contentType }, body: `${registry.textOf(stored)}\n` };
     }
-    return representObject(registry.definition.schema, stored.object, representation);
+    return representObject(registry.definition.schema, registry.served(stored.object), representation);
   }
   const { object } = stored;
   if (conversion.kind === "PartialObjectMetadataList") {
@@ -47,7 +47,7 @@ export function representStored<T extends ApiObject>(
       representation,
     );
   }
-  const table = tableOf(registry.definition, [object], {
+  const table = tableOf(registry, [object], {
     version: conversion.version,
     includeObject: parseIncludeObject(request.query),
     now: registry.clock.now(),

@@ -47,17 +47,19 @@ export function createResourceHandler({
   clock = systemClock,
   schedule = systemSchedule,
 }: ResourceHandlerOptions): HandleResource {
-  const registryOf = new Map(registries.map((registry) => [keyOf({ ...registry.definition }), registry]));
+  const registryOf = new Map(
+    registries.flatMap(({ versions }) => versions.map((registry) => [keyOf({ ...registry.definition }), registry])),
+  );
   const reviewOf = new Map(reviews.map((review) => [keyOf(review), review]));
   return (request, info, user) => {
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
-    if (registry !== undefined && info.verb === "get" && registry.definition.deprecationWarning === undefined) {
+    if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
       return getRequest(registry, { request, info });
     }
     const resourceRequest = { request, info, user, warnings: new Warnings(), admission, authorize, clock, schedule };
     if (registry !== undefined) {
-      const { deprecationWarning } = registry.definition;
+      const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
       return withWarnings(resourceRequest, () => answers[info.verb](registry, resourceRequest));
     }

@@ -40,14 +40,14 @@ export function watchFrames<T extends ApiObject>(
 
   const encode = frameEncoder();
   function frameEncoder(): (type: string, object: T) => Buffer {
-    if (conversion === undefined) return (type, object) => encodeAs(type, schema, object);
+    if (conversion === undefined) return (type, object) => encodeAs(type, schema, registry.served(object));
     const { version } = conversion;
     if (conversion.kind !== "Table") {
       return (type, object) => encodeAs(type, partialObjectMetadataSchema, partialObjectMetadata(object, version));
     }
     let isFirst = true;
     return (type, object) => {
-      const table = tableOf(registry.definition, [object], {
+      const table = tableOf(registry, [object], {
         version,
         includeObject,
         now: registry.clock.now(),
@@ -62,10 +62,10 @@ export function watchFrames<T extends ApiObject>(
   const isPlainJson = conversion === undefined && format === "json";
   // Tables are not shared: ages differ, and only the first event has columns.
   const isShared = conversion?.kind !== "Table";
-  const sharedName = `${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
+  const sharedName = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
   return {
     change(type, stored) {
-      const make = (): Buffer => (isPlainJson ? spliced(type, stored.text) : encode(type, stored.object));
+      const make = (): Buffer => (isPlainJson ? spliced(type, registry.textOf(stored)) : encode(type, stored.object));
       return isShared ? sharedFrame(stored, { name: `${type} ${sharedName}`, make }) : make();
     },
     bookmark(revision, { isInitialEventsEnd }) {

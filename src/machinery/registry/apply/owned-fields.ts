@@ -41,17 +41,23 @@ export const withoutFields = (comparison: Comparison, fields: FieldSet): Compari
         removed: recursiveDifference(comparison.removed, fields),
       };
 
+interface CurrentForm {
+  readonly schema: ObjectSchema;
+  readonly apiVersion: string;
+  readonly apiVersions?: ReadonlySet<string>;
+}
+
 /**
  * Adapts the managers' sets to the current schema: a path inside a value that is owned as a whole becomes the whole
  * value. Entries of another version are left out, because the server no longer knows their meaning.
  */
 export function currentManagers(
   managers: FieldManagers,
-  { schema, apiVersion }: { readonly schema: ObjectSchema; readonly apiVersion: string },
+  { schema, apiVersion, apiVersions = new Set([apiVersion]) }: CurrentForm,
 ): Map<string, FieldManager> {
   const current = new Map<string, FieldManager>();
   for (const [id, manager] of managers) {
-    if (manager.apiVersion !== apiVersion) continue;
+    if (!apiVersions.has(manager.apiVersion)) continue;
     const fields = isEmpty(manager.fields) ? emptySet : wholeValues(schema, manager.fields);
     current.set(id, fields === manager.fields ? manager : { ...manager, fields });
   }

@@ -18,7 +18,10 @@ export interface FieldWrite {
   readonly schema: ObjectSchema;
   /** The fieldManager parameter, or the first part of the User-Agent. "" is recorded as `unknown`. */
   readonly manager: string;
+  /** The one that the request names. It is recorded. */
   readonly apiVersion: string;
+  /** All that serve the kind. Entries of others are dropped: the server no longer knows them. Default: only that one. */
+  readonly apiVersions?: ReadonlySet<string>;
   /** Empty for the resource itself. */
   readonly subresource: string;
   /** Milliseconds since the epoch. */

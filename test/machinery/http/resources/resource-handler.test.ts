@@ -209,10 +209,14 @@ describe("a write", () => {
   });
 
   it("of a deprecated version is warned of, failures included", async () => {
-    const { send } = await scene({ definition: { ...toys, deprecationWarning: "toys are old" } });
+    const { send } = await scene({
+      definition: { ...toys, deprecation: { deprecatedIn: "v1.2", unavailableIn: "v1.5" } },
+    });
     const response = await send("/bear");
     assert.equal(response.status, 404);
-    assert.deepEqual(response.headers["warning"], ['299 - "toys are old"']);
+    assert.deepEqual(response.headers["warning"], [
+      '299 - "toys.example.com/v1 Toy is deprecated in v1.2+, unavailable in v1.5+"',
+    ]);
   });
 });
 

@@ -1,0 +1,19 @@
+import type { ApiObject } from "../api/object-meta.ts";
+import type { FieldWrite } from "./apply/field-manager.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+
+/** The parts of a write that field management needs. */
+export function fieldWrite<T extends ApiObject>(
+  { definition, compiled, clock }: ResourceRegistry<T>,
+  { manager, subresource }: { readonly manager: string; readonly subresource: string },
+): FieldWrite {
+  return {
+    schema: definition.schema,
+    manager,
+    apiVersion: compiled.apiVersion,
+    apiVersions: compiled.apiVersions,
+    subresource,
+    now: clock.now(),
+    resetFields: compiled.resetFields.get(subresource),
+  };
+}

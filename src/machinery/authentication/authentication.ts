@@ -1,5 +1,4 @@
 import { unauthorized } from "../api/api-error.ts";
-import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -35,27 +34,27 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return refused("it could not be checked");
     });
   };
-  const ask = (request: HttpRequest, { first, isRefused }: Search): MaybePromise<UserInfo> => {
-    const credential = credentials[first];
-    if (credential === undefined) {
+  return (request) => {
+    let isRefused = false;
+    const userOf = (credential: Credential, answer: CredentialOutcome): UserInfo | undefined => {
+      if (answer.outcome !== "notApplicable") currentTrace()?.note(explanation(credential, answer));
+      if (answer.outcome === "refused") isRefused = true;
+      return answer.outcome === "authenticated" ? withAuthenticatedGroup(answer.user) : undefined;
+    };
+    const ask = (first: number): MaybePromise<UserInfo> => {
+      for (let index = first; index < credentials.length; index += 1) {
+        const credential = credentials[index];
+        if (credential === undefined) break;
+        const answer = outcomeOf(credential, request);
+        if (answer instanceof Promise) return answer.then((later) => userOf(credential, later) ?? ask(index + 1));
+        const user = userOf(credential, answer);
+        if (user !== undefined) return user;
+      }
       if (isRefused || !isAnonymousAllowed) throw unauthorized();
       return anonymousUser;
-    }
-    return andThen(outcomeOf(credential, request), (answer) => {
-      if (answer.outcome !== "notApplicable") currentTrace()?.note(explanation(credential, answer));
-      return answer.outcome === "authenticated"
-        ? withAuthenticatedGroup(answer.user)
-        : ask(request, { first: first + 1, isRefused: isRefused || answer.outcome === "refused" });
-    });
+    };
+    return ask(0);
   };
-  const start: Search = { first: 0, isRefused: false };
-  return (request) => ask(request, start);
-}
-
-interface Search {
-  /** The index of the credential to ask next. */
-  readonly first: number;
-  readonly isRefused: boolean;
 }
 
 /** What the trace of a request says of a credential: never the credential itself. */

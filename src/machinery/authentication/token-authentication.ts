@@ -22,20 +22,22 @@ export type ReviewToken = (token: string, audiences: readonly string[]) => Maybe
 /** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
   return (token, audiences) => {
-    const ask = (index: number, faults: readonly string[]): MaybePromise<TokenOutcome> => {
-      const verify = verifiers[index];
-      if (verify === undefined) {
-        return faults.length === 0
-          ? notApplicable
-          : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
-      }
-      return andThen(verify(token, audiences), (answer) =>
-        answer.outcome === "authenticated"
-          ? answer
-          : ask(index + 1, answer.outcome === "refused" ? [...faults, answer.message] : faults),
-      );
+    let faults: readonly string[] = [];
+    const isGood = (answer: TokenOutcome): boolean => {
+      if (answer.outcome === "refused") faults = [...faults, answer.message];
+      return answer.outcome === "authenticated";
     };
-    return ask(0, []);
+    const ask = (first: number): MaybePromise<TokenOutcome> => {
+      for (let index = first; index < verifiers.length; index += 1) {
+        const answer = verifiers[index]?.(token, audiences) ?? notApplicable;
+        if (answer instanceof Promise) return answer.then((later) => (isGood(later) ? later : ask(index + 1)));
+        if (isGood(answer)) return answer;
+      }
+      return faults.length === 0
+        ? notApplicable
+        : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
+    };
+    return ask(0);
   };
 }
 
@@ -45,7 +47,7 @@ export function forApiAudiences(
   apiAudiences: readonly string[],
 ): VerifyTokenInMemory {
   return (token, audiences) => {
-    const common = commonAudiences(audiences, apiAudiences);
+    const common = audiences === apiAudiences ? apiAudiences : commonAudiences(audiences, apiAudiences);
     if (common.length === 0) return notApplicable;
     const user = find(token);
     return user === undefined ? notApplicable : { outcome: "authenticated", user, audiences: common };

@@ -46,7 +46,8 @@ export async function admit<T extends ApiObject>(
     if (rule.admit === undefined) continue;
     // The last one named is the one that refused.
     trace?.decided(rule.name);
-    const object = await rule.admit(attributes);
+    const admitting = rule.admit(attributes);
+    const object = admitting instanceof Promise ? await admitting : admitting;
     // A deletion has no object.
     if (attributes.object !== undefined && object !== undefined) attributes = { ...attributes, object };
   }
@@ -68,7 +69,8 @@ export async function validateAdmission<T extends ApiObject>(
   for (const rule of target.admission) {
     if (rule.validate === undefined) continue;
     trace?.decided(rule.name);
-    await rule.validate(attributes);
+    const validating = rule.validate(attributes);
+    if (validating instanceof Promise) await validating;
   }
   trace?.decided("allowed");
   return new AdmittedWrite(subject.caller);

@@ -39,7 +39,8 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const { review, resource, subresource, namespace, admission, caller, now } = request;
   const tracked = trackedReview(request);
   const name = request.name || (tracked.metadata.name ?? "");
-  const target = { definition: { ...resource, kind: review.kind }, admission };
+  const { group, version, plural } = resource;
+  const target = { definition: { group, version, plural, kind: review.kind }, admission };
   const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
   const object = (await admit(target, { ...subject, object: tracked })) ?? tracked;
   const { isDryRun } = await validateAdmission(target, { ...subject, object });

@@ -1,4 +1,6 @@
 import type { AdmissionRule } from "../api/attributes.ts";
+import { andThen } from "../api/maybe-promise.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
@@ -59,10 +61,9 @@ export class Stores {
   }
 
   /** The object as every acknowledged write has left it; undefined where there is none. */
-  async findCurrent<T extends ApiObject>(type: NamedResourceType<T>, where: ObjectName): Promise<T | undefined> {
+  findCurrent<T extends ApiObject>(type: NamedResourceType<T>, where: ObjectName): MaybePromise<T | undefined> {
     const registry = this.of(type);
-    await registry.waitForFreshCache();
-    return registry.peek(where)?.object;
+    return andThen(registry.waitForFreshCache(), () => registry.peek(where)?.object);
   }
 
   /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */

@@ -20,6 +20,9 @@ export const requestCaller = (
 
 /** Whose fields a write's are: as it says, or else the program that sends it. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {
-  const [userAgent = ""] = [request.headers["user-agent"] ?? []].flat();
-  return managerName(fieldManager, Buffer.from(userAgent, "latin1").toString("utf8"));
+  const header = request.headers["user-agent"] ?? "";
+  const userAgent = typeof header === "string" ? header : (header[0] ?? "");
+  // Node reads headers as Latin-1, and clients send UTF-8.
+  const isAscii = /^[\x20-\x7e]*$/.test(userAgent);
+  return managerName(fieldManager, isAscii ? userAgent : Buffer.from(userAgent, "latin1").toString("utf8"));
 }

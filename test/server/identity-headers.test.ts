@@ -193,7 +193,7 @@ describe("a caller who may act only for others", () => {
         ] satisfies Field[][]) {
           const { code, message } = await send(token, path, ...fields);
           assert.equal(code, 403);
-          assert.match(message ?? "", /may only act for others, and the request names nobody: send Impersonate-User/);
+          assert.match(message ?? "", /may only impersonate other users: send the header Impersonate-User/);
         }
       }
     }

@@ -40,14 +40,14 @@ import { subjectAccessReviews } from "./reviews/subject-access-reviews.ts";
 import { accessFlags } from "./settings.ts";
 import type { AccessSettings } from "./settings.ts";
 
-/** Who asks and who may what: certificates, front proxies and static tokens; impersonation; RBAC; access reviews. */
+/** Authentication by client certificate, front proxy and static token; impersonation; RBAC; access reviews. */
 export const accessFeature = {
   name: "access",
   kinds: [kind(clusterRoleBindings), kind(clusterRoles), kind(roleBindings), kind(roles)],
   flags: accessFlags,
 } as const satisfies Feature;
 
-/** What decides, from the roles and bindings in memory. Connect it first: other features ask it. */
+/** RBAC on the cached roles and bindings. Connect it first: other features depend on it. */
 export function connectRbac(
   names: Names,
   stores: Stores,
@@ -64,7 +64,10 @@ export interface AccessConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
-  /** CAs of client certificates besides those of the settings: the administrator's, and those of the client signers. */
+  /**
+   * CAs for client certificates in addition to the configured ones: the administrator's, and those of the client
+   * signers.
+   */
   readonly clientAuthorities: () => readonly Certificate[];
 }
 
@@ -81,15 +84,15 @@ export interface ConnectedAccess {
   >;
   readonly admission: Readonly<Record<"roleEscalation" | "bindingEscalation", AdmissionRule>>;
   readonly credentials: Readonly<Record<"frontProxy" | "clientCertificate", Credential>>;
-  /** The user of a token of the token file. */
+  /** Returns the user of a token in the static token file. */
   readonly findStaticToken: (token: string) => UserInfo | undefined;
   readonly impersonate: Impersonate;
   readonly isAnonymousAllowed: boolean;
-  /** Brings the default roles and bindings back to what they should be. */
+  /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
 }
 
-/** Throws UsageError for a file that can't be used. */
+/** Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver } = connection;
   const escalation = {
@@ -120,7 +123,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
   };
 }
 
-/** Reviews of permissions, and who the caller is. */
+/** The access reviews and SelfSubjectReview. */
 export const accessReviews = (
   names: Names,
   { authorize, resolver }: { readonly authorize: Authorize; readonly resolver: Pick<RuleResolver, "rulesFor"> },
@@ -134,7 +137,10 @@ export const accessReviews = (
   subjectAccessReviews: subjectAccessReviews(names, { authorize }),
 });
 
-/** The CAs of client certificates and front proxies that the settings name: no signer of requests may be one of them. */
+/**
+ * The configured CAs for client certificates and front proxies. A CA that signs certificate requests must not be one of
+ * them.
+ */
 export const clientAuthorityFiles = ({ clientAuthorityFile, frontProxy: proxy }: AccessSettings): Certificate[] => [
   ...(clientAuthorityFile === undefined ? [] : readCertificates("client-ca-file", clientAuthorityFile)),
   ...(proxy.authorityFile === undefined ? [] : readCertificates("requestheader-client-ca-file", proxy.authorityFile)),
@@ -152,12 +158,17 @@ function frontProxyOf({ frontProxy: proxy }: AccessSettings, clock: Clock): Cred
   return frontProxy({ roots: () => roots, clock, allowedNames, headers, isUserRequired });
 }
 
-/** With AlwaysAllow everybody who reaches the port would be an administrator: anonymous requests end there, as upstream's. */
+/**
+ * With AlwaysAllow, anyone who reaches the port would be an administrator. So anonymous requests are refused then, as
+ * in upstream.
+ */
 function isAnonymousAllowed({ settings, log }: AccessConnection): boolean {
   if (!settings.isAnonymousWanted || !settings.authorizationModes.includes("AlwaysAllow")) {
     return settings.isAnonymousWanted;
   }
-  log.warn("--anonymous-auth is not allowed with the authorizer AlwaysAllow and is off; use another authorizer");
+  log.warn(
+    "anonymous requests are refused because the authorizer is AlwaysAllow; to allow them, set --authorization-mode to other authorizers",
+  );
   return false;
 }
 

@@ -5,54 +5,54 @@ import type { ImpersonationOnly } from "./credentials/impersonation.ts";
 export const accessFlags = {
   "client-ca-file": {
     type: "file",
-    help: "PEM bundle of CAs whose client certificates authenticate, besides the server's own CA.",
+    help: "PEM bundle of CAs for client certificates, in addition to the server's own CAs.",
   },
   "token-auth-file": { type: "file", help: 'CSV file of static tokens: token,user,uid,"group1,group2".' },
   "anonymous-auth": {
     type: "boolean",
     default: true,
-    help: "Requests without credentials are the user system:anonymous; false, as always with AlwaysAllow, answers them 401.",
+    help: "Treat requests without credentials as the user system:anonymous. When false, and always with AlwaysAllow, they get a 401.",
   },
   "requestheader-client-ca-file": {
     type: "file",
-    help: "PEM bundle of CAs that sign front proxies' client certificates. Without it no front proxy is believed.",
+    help: "PEM bundle of CAs for the client certificates of front proxies. Default: no front proxy is trusted.",
   },
   "requestheader-allowed-names": {
     type: "strings",
-    help: "Common names that a front proxy's certificate may have; empty: any.",
+    help: "Allowed common names of front proxy certificates. Empty: any name.",
   },
   "requestheader-username-headers": {
     type: "strings",
     default: ["X-Remote-User"],
-    help: "Headers that hold the user name, in order.",
+    help: "Headers with the user name. The first one that is set is used.",
   },
   "requestheader-uid-headers": {
     type: "strings",
     default: ["X-Remote-Uid"],
-    help: "Headers that hold the user's uid, in order.",
+    help: "Headers with the user's uid. The first one that is set is used.",
   },
   "requestheader-group-headers": {
     type: "strings",
     default: ["X-Remote-Group"],
-    help: "Headers that hold the groups.",
+    help: "Headers with the groups of the user.",
   },
   "requestheader-extra-headers-prefix": {
     type: "strings",
     default: ["X-Remote-Extra-"],
-    help: "Prefixes of headers that hold extra attributes.",
+    help: "Prefixes of headers with extra attributes of the user.",
   },
   "requestheader-user-required": {
     type: "boolean",
     default: false,
-    help: "A front proxy's request that names no user is refused, whatever other credentials it carries.",
+    help: "Refuse requests of a front proxy that name no user, even when they carry another credential.",
   },
   "impersonation-only-users": {
     type: "strings",
-    help: "Users who may act only for others: without Impersonate-User they are refused. For proxies that impersonate.",
+    help: "Users who may only impersonate: without the header Impersonate-User they are refused. For proxies.",
   },
   "impersonation-only-groups": {
     type: "strings",
-    help: "Groups whose members may act only for others: without Impersonate-User they are refused.",
+    help: "Groups whose members may only impersonate: without the header Impersonate-User they are refused.",
   },
   "authorization-mode": {
     type: "strings",
@@ -69,7 +69,7 @@ export interface AccessSettings {
   readonly tokenFile: string | undefined;
   readonly isAnonymousWanted: boolean;
   readonly frontProxy: {
-    /** Without it no front proxy is believed. */
+    /** Without it no front proxy is trusted. */
     readonly authorityFile: string | undefined;
     readonly allowedNames: readonly string[];
     readonly headers: FrontProxyHeaders;

@@ -19,7 +19,7 @@ interface SelfSubjectReview extends ApiObject {
 /** `signet whoami`: shows how the server identifies the caller. */
 export const whoami = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("whoami")))
-    .description("show who the server says you are")
+    .description("show the user that the server authenticates you as")
     .action(async (flags: ConnectionFlags & { readonly output: OutputFormat }) => {
       const { client, names } = await connect(flags);
       const group = names.group("authentication");

@@ -43,11 +43,11 @@ export interface ConnectedAccounts {
   readonly admission: Readonly<Record<"serviceAccount", AdmissionRule>>;
   readonly tokens: TokenServices;
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
-  /** The issuer's documents; `url` is asked on each request. */
+  /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
 }
 
-/** Throws UsageError for a key file that can't be used. */
+/** Throws UsageError for a key file that cannot be used. */
 export function connectAccounts({ settings, names, clock, stores }: AccountsConnection): ConnectedAccounts {
   const objects = tokenObjects(stores);
   const tokens = openTokenServices({ settings, names, clock, objects });
@@ -78,9 +78,9 @@ export function connectAccounts({ settings, names, clock, stores }: AccountsConn
 }
 
 export interface AccountControllersOptions {
-  /** PEM of what verifies the server; empty where the system's own roots do: then nothing is published. */
+  /** PEM of the CAs that verify the server. Empty when the system's roots do: then nothing is published. */
   readonly caCertificates: string;
-  /** Left out where the token signing key is not at hand: token Secrets are then not filled here. */
+  /** Absent when this process has no token signing key: then it does not fill token Secrets. */
   readonly issueSecretToken?: TokenServices["issueSecretToken"];
 }
 

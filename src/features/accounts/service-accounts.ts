@@ -23,7 +23,7 @@ const serviceAccountSchema = object({
       number: 2,
       schema: mapList(objectReference, "name"),
       description:
-        "Secrets in the same namespace that Pods running as this account may use. Pods are held to this list only when " +
+        "Secrets in the same namespace that Pods of this account may use. The list limits Pods only when " +
         "the account has the annotation `enforce-mountable-secrets` set to `true`. Deprecated together with that " +
         "annotation; it does not list the account's token Secrets: request tokens with TokenRequest instead.",
     },
@@ -38,8 +38,7 @@ const serviceAccountSchema = object({
       number: 4,
       schema: boolean,
       presence: "pointer",
-      description:
-        "Whether Pods that run as this account get an API token mounted. A Pod can say otherwise for itself.",
+      description: "Whether Pods that run as this account get an API token mounted. A Pod can override this.",
     },
   },
 });

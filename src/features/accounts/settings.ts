@@ -3,37 +3,37 @@ import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 export const accountFlags = {
   "service-account-issuer": {
     type: "strings",
-    help: "Issuer of tokens; the first issues, all are accepted. Default: https://<name>.default.svc.",
+    help: "Issuer of tokens. New tokens get the first one, all are accepted. Default: https://<name>.default.svc.",
   },
   "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
   "service-account-signing-key-file": {
     type: "file",
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a P-256 key is made.",
+    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated P-256 key.",
   },
   "service-account-key-file": {
     type: "strings",
-    help: "PEM files of keys that verify tokens, besides the signing key's. May be repeated.",
+    help: "PEM files of keys that verify tokens, in addition to the signing key. May be repeated.",
   },
   "service-account-max-token-expiration": {
     type: "duration",
-    help: "The longest lifetime of an issued token; a longer request is shortened with a warning.",
+    help: "The maximum lifetime of an issued token. Longer requests are shortened, with a warning.",
   },
   "service-account-extend-token-expiration": {
     type: "boolean",
     default: true,
-    help: "Pod tokens of 3607 s for the API audiences are issued for a year, with a warnafter claim.",
+    help: "Extend Pod tokens of 3607 s for the API audiences to one year, with a warnafter claim.",
   },
   "service-account-public-discovery": {
     type: "boolean",
     default: false,
-    help: "Everyone may read the issuer's discovery documents, without credentials.",
+    help: "Serve the issuer's discovery documents without authentication.",
   },
 } as const satisfies Flags;
 
 export interface AccountSettings {
-  /** Where a key is made when none is given. */
+  /** The directory for a generated key. */
   readonly dataDirectory: string;
-  /** The first issues tokens, all are accepted. Empty: the profile's own. */
+  /** New tokens get the first one, all are accepted. Empty: the default of the naming profile. */
   readonly issuers: readonly string[];
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
@@ -41,7 +41,7 @@ export interface AccountSettings {
   readonly verificationKeyFiles: readonly string[];
   readonly maximumTokenExpirationSeconds: number | undefined;
   readonly isTokenExpirationExtended: boolean;
-  /** The issuer's documents are open to callers without credentials. */
+  /** Whether the issuer's documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
 }
 

@@ -10,7 +10,7 @@ const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
   ...(deletionTimestamp !== undefined && { deletionTimestamp }),
 });
 
-/** What tokens are checked against, from the copies in memory. */
+/** Looks up the objects that tokens are bound to, in the caches. */
 export function tokenObjects(stores: Stores): TokenObjects {
   return {
     findServiceAccount(namespace, name) {

@@ -31,9 +31,9 @@ interface TokenReview extends ApiObject {
   };
 }
 
-/** `signet token create|review`: issues and checks service account tokens. */
+/** `signet token create|review`: issues and reviews service account tokens. */
 export const token = (): Command =>
-  new Command("token").description("issue and check service account tokens").addCommand(create()).addCommand(review());
+  new Command("token").description("issue and review service account tokens").addCommand(create()).addCommand(review());
 
 interface CreateFlags extends ConnectionFlags {
   readonly output: OutputFormat;
@@ -50,11 +50,14 @@ const create = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("create")))
     .description("issue a token for a service account")
     .argument("<service-account>")
-    .option("--audience <audience>", "who the token is for; may be repeated; default: the API server", collect, [])
-    .option("--duration <duration>", "the lifetime, such as 10m or 24h; default: the server's")
-    .option("--bound-object-kind <kind>", "Pod, Secret or Node: the token ends with this object")
+    .option("--audience <audience>", "an audience of the token; may be repeated; default: the API server", collect, [])
+    .option("--duration <duration>", "the lifetime, such as 10m or 24h; default: the server decides")
+    .option(
+      "--bound-object-kind <kind>",
+      "Pod, Secret or Node: bind the token to an object, and end it when the object is deleted",
+    )
     .option("--bound-object-name <name>", "the name of that object")
-    .option("--bound-object-uid <uid>", "the uid of that object; default: whichever has the name now")
+    .option("--bound-object-uid <uid>", "the uid of that object; default: the uid of the current object with that name")
     .action(async (name: string, flags: CreateFlags) => {
       const { client, names, namespace } = await connect(flags);
       const answer = await client
@@ -76,7 +79,7 @@ function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
     throw new UsageError(`--duration: ${JSON.stringify(duration)} is not a duration such as 90s, 10m or 24h`);
   }
   if ((kind === undefined) !== (name === undefined)) {
-    throw new UsageError("--bound-object-kind and --bound-object-name go together");
+    throw new UsageError("give --bound-object-kind and --bound-object-name together");
   }
   return {
     audiences: audience,
@@ -93,9 +96,14 @@ interface ReviewFlags extends ConnectionFlags {
 
 const review = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("review")))
-    .description("ask the server whose token this is; exit code 1 when it is nobody's")
+    .description("ask the server which user a token authenticates; exit code 1 when it authenticates no user")
     .argument("[token]", "the token; default: read from standard input, which keeps it out of the process list")
-    .option("--audience <audience>", "an identifier of who received the token; may be repeated", collect, [])
+    .option(
+      "--audience <audience>",
+      "an audience that the token should have; may be repeated; default: the API server",
+      collect,
+      [],
+    )
     .action(async (given: string | undefined, flags: ReviewFlags) => {
       const { client, names } = await connect(flags);
       const group = names.group("authentication");
@@ -125,7 +133,8 @@ async function readStandardInput(): Promise<string> {
   let text = "";
   for await (const chunk of process.stdin) {
     text += String(chunk);
-    if (text.length > longestTokenBytes) throw new UsageError("standard input is longer than any token");
+    if (text.length > longestTokenBytes)
+      throw new UsageError("standard input is too long for a token: pipe only the token into this command");
   }
   return text.trim();
 }

@@ -7,7 +7,7 @@ export const defaultExpirationSeconds = 3600;
 
 const boundObjectReference = object({
   goType: "v1.BoundObjectReference",
-  description: "An object that a token is valid as long as.",
+  description: "An object that a token is bound to. The token is valid only while the object exists.",
   fields: {
     kind: { number: 1, schema: string, description: "The kind: Pod, Secret or Node." },
     apiVersion: { number: 2, schema: string, description: "The API version of the object." },
@@ -16,10 +16,10 @@ const boundObjectReference = object({
   },
 });
 
-/** A request for a token, and its answer. */
+/** A request for a token, and the issued token. */
 export const tokenRequestSchema = object({
   goType: "v1.TokenRequest",
-  description: "Asks for a token of a service account.",
+  description: "Requests a token for a service account.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -27,10 +27,10 @@ export const tokenRequestSchema = object({
       number: 2,
       presence: "always",
       isRequired: true,
-      description: "What the token is to be.",
+      description: "The properties of the requested token.",
       schema: object({
         goType: "v1.TokenRequestSpec",
-        description: "What the token is to be.",
+        description: "The properties of the requested token.",
         fields: {
           audiences: {
             number: 1,
@@ -38,16 +38,16 @@ export const tokenRequestSchema = object({
             presence: "always",
             isRequired: true,
             description:
-              "Who the token is meant for. A recipient must find itself in the list or refuse the token; a token for " +
-              "several audiences is good for each of them, so they trust each other. Empty: the API server.",
+              "The audiences of the token. A recipient that is not in the list must refuse the token. A token for " +
+              "several audiences is valid for each of them, so they must trust each other. Empty: the API server.",
           },
           boundObjectRef: {
             number: 3,
             schema: boundObjectReference,
             presence: "nullable",
             description:
-              "The token is valid only while this object exists. The API server checks that; others may not, so a short " +
-              "lifetime is what revokes a token quickly.",
+              "The token is valid only while this object exists. The API server checks this. Other recipients may not: " +
+              "for them, use a short lifetime.",
           },
           expirationSeconds: {
             number: 4,
@@ -55,7 +55,7 @@ export const tokenRequestSchema = object({
             presence: "pointer",
             default: defaultExpirationSeconds,
             description:
-              "The lifetime that is asked for, in seconds. The issuer may choose another: see the answer's " +
+              "The requested lifetime in seconds. The issuer may choose another: see the status's " +
               "`expirationTimestamp`.",
           },
         },
@@ -67,7 +67,7 @@ export const tokenRequestSchema = object({
       description: "The token. Set by the server.",
       schema: object({
         goType: "v1.TokenRequestStatus",
-        description: "A token that was issued.",
+        description: "An issued token.",
         fields: {
           token: { number: 1, schema: string, presence: "always", isRequired: true, description: "The bearer token." },
           expirationTimestamp: {

@@ -57,7 +57,7 @@ const maximumSeconds = 2 ** 32;
 const mountedTokenSeconds = 3607;
 const extendedSeconds = 365 * 24 * 60 * 60;
 
-/** `serviceaccounts/token`: what it takes and answers. */
+/** `serviceaccounts/token`: the kinds of its request and response. */
 export const tokenSubresource = (names: Names): CreateSubresource => ({
   type: "create",
   group: names.group("authentication"),
@@ -106,7 +106,7 @@ export function answerTokenRequest(names: Names, options: TokenRequestOptions): 
     return { object, warnings };
   };
 
-  // The registry has decoded it by the schema above.
+  // The registry decoded it with the schema above.
   return async (object: ApiObject, context) => create(object as TokenRequest, context);
 }
 

@@ -11,7 +11,7 @@ import { shownUser, userInfoSchema } from "../../machinery/schema/user-info-sche
 
 const tokenReviewSchema = object({
   goType: "v1.TokenReview",
-  description: "Asks whose token it is.",
+  description: "Checks a token and returns its user.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -19,17 +19,17 @@ const tokenReviewSchema = object({
       number: 2,
       presence: "always",
       isRequired: true,
-      description: "The token, and for whom it is to be checked.",
+      description: "The token and the expected audiences.",
       schema: object({
         goType: "v1.TokenReviewSpec",
-        description: "The token, and for whom it is to be checked.",
+        description: "The token and the expected audiences.",
         fields: {
-          token: { number: 1, schema: string, description: "The opaque bearer token." },
+          token: { number: 1, schema: string, description: "The bearer token to check." },
           audiences: {
             number: 2,
             schema: atomicList(string),
             description:
-              "The names that the one who asks goes by; the token must be meant for at least one of them. Empty: those of " +
+              "The audiences of the service that checks the token. The token must have at least one of them. Empty: those of " +
               "this API server.",
           },
         },
@@ -38,19 +38,23 @@ const tokenReviewSchema = object({
     status: {
       number: 3,
       presence: "always",
-      description: "What was found out. Set by the server.",
+      description: "The result. Set by the server.",
       schema: object({
         goType: "v1.TokenReviewStatus",
-        description: "What was found out about a token.",
+        description: "The result of a token review.",
         fields: {
-          authenticated: { number: 1, schema: boolean, description: "Whether the token belongs to a known user." },
+          authenticated: {
+            number: 1,
+            schema: boolean,
+            description: "Whether the token is valid for one of the audiences.",
+          },
           user: { number: 2, schema: userInfoSchema, presence: "always", description: "The user of the token." },
-          error: { number: 3, schema: string, description: "Why the token could not be accepted." },
+          error: { number: 3, schema: string, description: "Why the token is not valid." },
           audiences: {
             number: 4,
             schema: atomicList(string),
             description:
-              "The names of the request that the token is meant for. Who sent names must check that one came back.",
+              "The requested audiences that the token has. A client that requests audiences must check that this list is not empty.",
           },
         },
       }),
@@ -60,7 +64,7 @@ const tokenReviewSchema = object({
 
 export type TokenReview = Infer<typeof tokenReviewSchema>;
 
-/** A token that is no good is an answer, not an error; only a missing one is. */
+/** An invalid token is a normal result. Only a missing token is an error. */
 export const tokenReviews = (
   names: Names,
   { reviewToken }: { readonly reviewToken: ReviewToken },

@@ -45,7 +45,7 @@ export interface TokenServicesOptions {
 const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 
-/** Reads or makes the keys. Throws UsageError for a file that holds none. */
+/** Reads or generates the keys. Throws UsageError for a file without a key. */
 export function openTokenServices({ settings, names, clock, objects }: TokenServicesOptions): TokenServices {
   const key = signingKey(settings);
   const keys = distinctKeys([

@@ -30,7 +30,7 @@ const configMapSchema = object({
     data: {
       number: 2,
       schema: mapOf(string),
-      description: "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and are not in binaryData too.",
+      description: "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and must not be in binaryData.",
     },
     binaryData: { number: 3, schema: mapOf(bytes), description: "Bytes by key, in base64." },
   },

@@ -29,13 +29,13 @@ export const eventCleaner: Controller = {
       const wait = eventRemovalTime(event) - clock.now();
       if (wait > 0) {
         queue.addAfter(key, Math.min(wait, keptMilliseconds));
-        return `waits: its time comes in ${Math.ceil(wait / 1000)} s`;
+        return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
       }
       const { namespace = "", name = "", uid = "" } = event.metadata;
       await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
-      return "removed the event: its time has come";
+      return "removed the event: it has expired";
     });
-    // An update may extend the time: check it again when the time has come.
+    // An update may extend the time: check again when it has passed.
     events.addHandler({
       onAdd: ({ metadata }: Event) => queue.add(`${metadata.namespace ?? ""}/${metadata.name ?? ""}`),
     });

@@ -15,7 +15,7 @@ const eventSource = object({
 
 const eventSeries = object({
   goType: "v1.EventSeries",
-  description: "How often an event has come again.",
+  description: "The repetitions of an event.",
   fields: {
     count: { number: 1, schema: int32, description: "How often it happened, up to the last report." },
     lastObservedTime: { number: 2, schema: microTime, presence: "always", description: "When it happened last." },
@@ -24,7 +24,7 @@ const eventSeries = object({
 
 export const eventSchema = object({
   goType: "v1.Event",
-  description: "Something that happened to an object, for people to read. It is kept for an hour.",
+  description: "Something that happened to an object, for people to read. Events are deleted after one hour.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -35,9 +35,9 @@ export const eventSchema = object({
       isRequired: true,
       description: "The object that it happened to, in the event's own namespace.",
     },
-    reason: { number: 3, schema: string, description: "A word for machines on why." },
+    reason: { number: 3, schema: string, description: "The reason as one CamelCase word, for programs." },
     message: { number: 4, schema: string, description: "The reason in a sentence, for people." },
-    source: { number: 5, schema: eventSource, presence: "always", description: "Who reports it." },
+    source: { number: 5, schema: eventSource, presence: "always", description: "The program that reports it." },
     firstTimestamp: { number: 6, schema: time, presence: "always", description: "When it was first seen." },
     lastTimestamp: { number: 7, schema: time, presence: "always", description: "When it was last seen." },
     count: { number: 8, schema: int32, description: "How often it was seen." },
@@ -47,14 +47,14 @@ export const eventSchema = object({
       number: 11,
       schema: eventSeries,
       presence: "pointer",
-      description: "Its series, where it is one of many.",
+      description: "Set when the event was repeated.",
     },
     action: { number: 12, schema: string, description: "What was done to the object." },
     related: {
       number: 13,
       schema: objectReference,
       presence: "pointer",
-      description: "Another object that it is about.",
+      description: "A second object that is involved.",
     },
     reportingComponent: {
       number: 14,

@@ -20,7 +20,7 @@ import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { namespaceResource } from "./resources.ts";
 import { secrets } from "./secrets.ts";
 
-/** What other features build on: namespaces, config maps, secrets, events, leases, and the end of what has no owner. */
+/** What other features build on: namespaces, ConfigMaps, Secrets, Events, Leases and garbage collection. */
 export const coreFeature = {
   name: "core",
   kinds: [kind(configMaps), kind(events), kind(leases), kind(namespaces), kind(secrets)],
@@ -55,7 +55,7 @@ export function connectCore({ names, stores, authorize }: CoreConnection): Conne
   };
 }
 
-/** The stored resource that an owner reference means. */
+/** The stored resource that an owner reference refers to. */
 function resourceOf(
   types: readonly ResourceType[],
   { apiVersion, kind: kindName }: { readonly apiVersion: string; readonly kind: string },
@@ -64,10 +64,10 @@ function resourceOf(
   return type && { group: type.group, resource: type.plural, isNamespaced: type.scope === "Namespaced" };
 }
 
-/** The loops. `types` are all stored resources. */
+/** The controllers. `types` are all stored resources. */
 export const coreControllers = (types: readonly ResourceType[]): Controller[] => [
   namespaceTermination({ contents: types.filter(({ scope }) => scope === "Namespaced") }),
-  // As upstream: there are many events, and nothing depends on them.
+  // Like upstream, leave out events: there are many, and nothing depends on them.
   garbageCollector({ resources: types.filter(({ plural }) => plural !== "events") }),
   eventCleaner,
 ];

@@ -28,7 +28,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
         if (deletionTimestamp === undefined) return collect(node);
         if (finalizers.includes(orphanFinalizer)) return orphanDependents(node);
         if (finalizers.includes(foregroundFinalizer)) return finishForeground(node);
-        return "nothing to do: others delete the object";
+        return "nothing to do: the object has no finalizer of the garbage collector";
       });
 
       const clientOf = ({ resource, object }: GraphNode): ResourceClient<ApiObject> =>

@@ -15,24 +15,24 @@ import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-s
 
 const leaseSchema = object({
   goType: "v1.Lease",
-  description: "A claim that its holder renews: who leads, or whether a node is alive.",
+  description: "A claim that its holder renews. Used for leader election and node heartbeats.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
     spec: {
       number: 2,
       presence: "always",
-      description: "Who holds the lease, and until when.",
+      description: "The holder of the lease and its times.",
       schema: object({
         goType: "v1.LeaseSpec",
-        description: "Who holds a lease, and until when.",
+        description: "The holder of a lease and its times.",
         fields: {
-          holderIdentity: { number: 1, schema: string, presence: "pointer", description: "Who holds the lease now." },
+          holderIdentity: { number: 1, schema: string, presence: "pointer", description: "The current holder." },
           leaseDurationSeconds: {
             number: 2,
             schema: int32,
             presence: "pointer",
-            description: "Seconds after renewTime for which others must leave the lease alone.",
+            description: "Seconds after renewTime in which no other candidate may take the lease.",
           },
           acquireTime: { number: 3, schema: microTime, presence: "pointer", description: "When the holder got it." },
           renewTime: { number: 4, schema: microTime, presence: "pointer", description: "When it was last renewed." },
@@ -40,19 +40,19 @@ const leaseSchema = object({
             number: 5,
             schema: int32,
             presence: "pointer",
-            description: "How often the lease has gone from one holder to another.",
+            description: "How often the holder has changed.",
           },
           strategy: {
             number: 6,
             schema: named(string, "v1.CoordinatedLeaseStrategy"),
             presence: "pointer",
-            description: "How a leader is picked for this lease, where the candidates coordinate.",
+            description: "The strategy of coordinated leader election.",
           },
           preferredHolder: {
             number: 7,
             schema: string,
             presence: "pointer",
-            description: "Who should get the lease next. Only with a strategy.",
+            description: "The preferred next holder. Only with a strategy.",
           },
         },
       }),

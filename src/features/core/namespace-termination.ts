@@ -5,10 +5,10 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceResource } from "./resources.ts";
 
 const finalizer = "kubernetes";
-/** Objects with finalizers take time to go away: check again after this time. */
+/** Objects with finalizers are removed later: check again after this time. */
 const retryMilliseconds = 1000;
 
-/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
+/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it is removed. */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];
@@ -22,7 +22,7 @@ export function namespaceTermination(options: {
         const namespace = namespaces.get(name);
         if (namespace?.metadata.deletionTimestamp === undefined)
           return "nothing to do: the namespace is not being deleted";
-        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
+        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace is already empty";
         const remaining = await Promise.all(options.contents.map((resource) => empty(resource, name)));
         const remainingKinds = options.contents.filter((_, index) => remaining[index]).map(({ plural }) => plural);
         if (remainingKinds.length > 0) {

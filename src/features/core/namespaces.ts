@@ -21,7 +21,7 @@ const contentFinalizer = "kubernetes";
 
 const namespaceCondition = struct(
   "v1.NamespaceCondition",
-  "What a controller says of the state of a namespace.",
+  "A condition of a namespace, set by a controller.",
   conditionFields("v1.NamespaceConditionType"),
 );
 
@@ -34,15 +34,15 @@ const namespaceSchema = object({
     spec: {
       number: 2,
       presence: "always",
-      description: "What the namespace asks for.",
+      description: "The desired state of the namespace.",
       schema: object({
         goType: "v1.NamespaceSpec",
-        description: "What a namespace asks for.",
+        description: "The desired state of a namespace.",
         fields: {
           finalizers: {
             number: 1,
             schema: atomicList(named(string, "v1.FinalizerName")),
-            description: "Who must finish before the namespace is removed. Changed through `finalize` only.",
+            description: "Finalizers that must be removed before the namespace is. Changed only through `finalize`.",
           },
         },
       }),
@@ -64,7 +64,7 @@ const namespaceSchema = object({
           conditions: {
             number: 2,
             schema: mapList(namespaceCondition, "type"),
-            description: "What holds a deletion up.",
+            description: "Why a deletion is not finished.",
           },
         },
       }),

@@ -17,7 +17,7 @@ const maximumBytes = 1024 * 1024;
 
 const secretSchema = object({
   goType: "v1.Secret",
-  description: "Data that only few may read, such as a password, a token or a key.",
+  description: "Confidential data, such as a password, a token or a key.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -35,13 +35,14 @@ const secretSchema = object({
     stringData: {
       number: 4,
       schema: mapOf(string),
-      description: "Text by key, for writing only: it is merged into data, where it wins, and never read back.",
+      description:
+        "Write-only text by key. It is merged into `data`, where it replaces equal keys, and never returned.",
     },
     type: {
       number: 3,
       schema: named(string, "v1.SecretType"),
       default: "Opaque",
-      description: "What the data is for; some types ask for certain keys. It cannot be changed.",
+      description: "The type of the data. Some types require certain keys. It cannot be changed.",
     },
   },
 });

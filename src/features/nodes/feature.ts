@@ -18,14 +18,14 @@ import { pods } from "./pods/pods.ts";
 import { nodeResource, podResource } from "./resources.ts";
 import { nodeRestriction } from "./restriction/node-restriction.ts";
 
-/** Machines: Node and Pod, what a node's identity may read and write, and the tokens that new machines come with. */
+/** Nodes and Pods, the permissions of node agents, and the bootstrap tokens of new machines. */
 export const nodesFeature = {
   name: "nodes",
   kinds: [kind(nodes), kind(pods)],
   flags: {},
 } as const satisfies Feature;
 
-/** What a node may read, by the Pods that it runs. */
+/** The node authorizer: a node may read what its Pods refer to. */
 export const connectNodeAuthorizer = (names: Names, stores: Stores): AuthorizerInMemory =>
   nodeAuthorizer({ names, objects: nodeObjects(names, stores), rules: systemNodeRules(names) });
 

@@ -7,7 +7,7 @@ import { ruleAllows } from "../access/index.ts";
 import type { PolicyRule } from "../access/index.ts";
 import type { Decision } from "../../machinery/api/attributes.ts";
 
-/** What Pods that are bound to a node refer to, in memory. */
+/** The objects that the Pods of each node refer to, cached in memory. */
 export interface NodeObjects {
   /** Whether a Pod on the node refers to the object, or runs as the account. */
   isReferenced(
@@ -25,7 +25,7 @@ export interface NodeObjects {
 export interface NodeAuthorizerOptions {
   readonly names: Names;
   readonly objects: NodeObjects;
-  /** The rules of `system:node`: what any node may do as far as nothing here limits it. */
+  /** The rules of the role `system:node`. They apply to every node where this authorizer has no stricter rule. */
   readonly rules: readonly PolicyRule[];
 }
 
@@ -33,8 +33,8 @@ const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason
 const allowed: Decision = { decision: "allow", reason: "" };
 
 /**
- * Limits nodes to what is theirs (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that Pods on the
- * node refer to, Pods on the node, its own Node and Lease. For everybody else it has no opinion.
+ * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that
+ * Pods on the node refer to, Pods on the node, its own Node and Lease. It has no opinion about other users.
  */
 export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
   const coordination = names.group("coordination");
@@ -83,7 +83,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
 
   const podLimit = (node: string, attributes: ResourceAttributes): string | undefined => {
     const { namespace, name, verb } = attributes;
-    if (verb === "create") return undefined; // the admission rule for nodes sees the object
+    if (verb === "create") return undefined; // the admission rule NodeRestriction checks the object
     if (verb === "list" || verb === "watch") {
       return requiredFieldValue(attributes.fieldSelector ?? [], "spec.nodeName") === node
         ? undefined
@@ -103,7 +103,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
   };
 }
 
-/** Any node may register itself and read its own Node; others it sees neither one by one nor in a list. */
+/** A node may create its own Node and read it. It can neither get nor list other Nodes. */
 function nodeLimit(node: string, { verb, name }: ResourceAttributes): string | undefined {
   if (verb === "create") return undefined;
   return name === node ? undefined : `node '${node}' cannot access node '${name}'`;

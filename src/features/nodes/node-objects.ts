@@ -9,7 +9,7 @@ import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podResource } from "./resources.ts";
 
-/** What Pods open to their node, by the kind of the reference. */
+/** The resources that a Pod makes readable for its node, by the kind of the reference. */
 const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
 
 interface OpenedObject {
@@ -18,7 +18,9 @@ interface OpenedObject {
   readonly name: string;
 }
 
-/** Which objects the Pods of which node refer to, kept from the copy in memory. Call after the registries have started. */
+/**
+ * Tracks which objects the Pods of each node refer to, from the cached Pods. Call after the registries have started.
+ */
 export function nodeObjects(names: Names, stores: Stores): NodeObjects {
   const pods = stores.of(podResource);
   const start = resourcePrefix(pods.definition);
@@ -57,8 +59,8 @@ export function nodeObjects(names: Names, stores: Stores): NodeObjects {
 }
 
 /**
- * What a Pod opens to its node. A mirror Pod opens nothing: its node has made it, and could open anything to itself. Admission
- * refuses references there already; this is the second lock (upstream: `Graph.AddPod`).
+ * The objects that a Pod makes readable for its node. None for a mirror Pod: its node creates it and could name any
+ * object. Admission already refuses references in mirror Pods; this is a second check (upstream: `Graph.AddPod`).
  */
 function openedBy(pod: Pod, names: Names): OpenedObject[] {
   if (isMirrorPod(pod, names)) return [];
@@ -70,7 +72,7 @@ function openedBy(pod: Pod, names: Names): OpenedObject[] {
   );
 }
 
-/** How often each object is referred to: it stays open until the last reference is gone. */
+/** Counts the references to each object: it stays readable until the last one is gone. */
 class OpenedObjects {
   readonly #counts = new Map<string, number>();
 

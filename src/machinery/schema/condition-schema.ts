@@ -7,6 +7,6 @@ export const conditionFields = (typeName: string, typeDescription = "The kind of
     type: required(1, named(string, typeName), typeDescription),
     status: required(2, named(string, "v1.ConditionStatus"), "True, False or Unknown."),
     lastTransitionTime: omitEmpty(4, time, "When the status last changed."),
-    reason: omitEmpty(5, string, "A word for machines on why."),
-    message: omitEmpty(6, string, "A sentence for people on why."),
+    reason: omitEmpty(5, string, "The reason as one CamelCase word, for programs."),
+    message: omitEmpty(6, string, "The reason as a sentence, for people."),
   }) as const;

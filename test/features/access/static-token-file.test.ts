@@ -15,8 +15,8 @@ it("a broken token file names the line and never quotes it", () => {
     ["secret,bob", /line 2: token, user and uid are required/],
     [",bob,1", /line 2: the token is empty/],
     ["secret,,1", /line 2: the user is empty/],
-    ['secret,"bob,1', /line 2: quotes do not match/],
-    ["first,bob,1", /line 2: the token was there before/],
+    ['secret,"bob,1', /line 2: a quote is not closed/],
+    ["first,bob,1", /line 2: the token is already on an earlier line/],
   ] as const) {
     assert.throws(
       () => parseTokenFile(`first,a,1\n${line}`),

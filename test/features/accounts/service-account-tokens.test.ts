@@ -225,14 +225,14 @@ describe("issuers and keys", () => {
     );
   });
 
-  it("that are no good for tokens are refused with words that do not quote them", () => {
+  it("that cannot sign or verify tokens are refused, and the error does not quote the key", () => {
     for (const [pem, message] of [
-      ["garbage", /no private key/],
-      ["-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", /no private key/],
+      ["garbage", /contains no PEM private key/],
+      ["-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", /contains no PEM private key/],
     ] as const) {
       assert.throws(() => parseSigningKey(pem), message);
     }
-    assert.throws(() => parseVerificationKeys("nothing"), /no key in PEM/);
+    assert.throws(() => parseVerificationKeys("nothing"), /contains no PEM key/);
   });
 });
 

@@ -62,7 +62,7 @@ function verify(
   if (typeof parsed === "string") return refusal(parsed);
   const [leaf, ...intermediates] = parsed;
   if (leaf === undefined) return refusal("no certificate");
-  if (leaf.isCA) return refusal("a CA is no client");
+  if (leaf.isCA) return refusal("a CA certificate cannot authenticate a client");
   const usages = leaf.extendedKeyUsages ?? [];
   if (!usages.includes(extendedKeyUsages.clientAuth) && !usages.includes(extendedKeyUsages.any)) {
     return refusal("x509: certificate specifies an incompatible key usage");

@@ -13,7 +13,7 @@ export interface ClientCertificateOptions extends CertificateVerifierOptions {
 
 /**
  * Authenticates a client certificate: the common name is the user, the organizations are the groups (upstream:
- * `x509.CommonNameUserConversion`). A certificate without a common name identifies nobody.
+ * `x509.CommonNameUserConversion`). A certificate without a common name does not authenticate.
  */
 export function clientCertificate(options: ClientCertificateOptions): Credential {
   const verify = createCertificateVerifier(options);

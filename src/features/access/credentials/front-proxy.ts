@@ -32,9 +32,10 @@ export const standardFrontProxyHeaders: FrontProxyHeaders = {
 };
 
 /**
- * Takes a front proxy's word for who asks (upstream: `headerrequest.NewDynamicVerifyOptionsSecure`). The proxy's own
- * certificate and name are checked before any header is read; a caller without a certificate is not a proxy. Without roots
- * no proxy is believed; its headers are removed all the same, under the configured names and the standard ones.
+ * Authenticates the user that a front proxy names in its headers (upstream:
+ * `headerrequest.NewDynamicVerifyOptionsSecure`). The proxy's client certificate and its common name are checked before
+ * any header is read. A client without a certificate is not a proxy. Without configured roots, no proxy is trusted. The
+ * headers are removed in every case, under the configured names and the standard ones.
  */
 export function frontProxy(options: FrontProxyOptions): Credential {
   const { headers, allowedNames, isUserRequired, ...certificates } = options;
@@ -53,7 +54,7 @@ export function frontProxy(options: FrontProxyOptions): Credential {
       }
       const user = userOf(request.headers, headers);
       if (user !== undefined) return { outcome: "authenticated", user };
-      if (isUserRequired) throw nobodyNamed();
+      if (isUserRequired) throw missingUser();
       return notApplicable;
     },
   };
@@ -79,9 +80,9 @@ const identityHeadersOf = (families: readonly FrontProxyHeaders[]): IdentityHead
   prefixes: families.flatMap((family) => family.extraHeaderPrefixes),
 });
 
-const nobodyNamed = (): ApiError =>
+const missingUser = (): ApiError =>
   new ApiError({
     code: 401,
     reason: "Unauthorized",
-    message: "Unauthorized: the front proxy's request names no user, and this server requires one",
+    message: "Unauthorized: the front proxy's request names no user: the proxy must send its user header",
   });

@@ -28,7 +28,7 @@ export const impersonationHeaders: IdentityHeaders = {
   prefixes: [extraPrefix],
 };
 
-/** Callers who may act for others and never for themselves: by user name, or by a group of theirs. */
+/** Callers who may only impersonate, by user name or by group. They have no access as themselves. */
 export interface ImpersonationOnly {
   readonly users: readonly string[];
   readonly groups: readonly string[];
@@ -39,7 +39,7 @@ export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: Us
 
 /**
  * Upstream: `filters.WithImpersonation`. Each part requires its own permission with the verb `impersonate`. Callers who
- * may only act for others get a 403 when they name no user: the header with the user may have been lost on the way.
+ * may only impersonate get a 403 when they name no user: another proxy may have dropped the header.
  */
 export function createImpersonation(
   names: Names,
@@ -51,16 +51,16 @@ export function createImpersonation(
     if (hasImpersonationHeader(headers)) {
       return impersonate(requestedUser(headers), { caller, authorize, authenticationGroup });
     }
-    if (mustImpersonate(impersonationOnly, caller)) throw nobodyNamed(caller);
+    if (mustImpersonate(impersonationOnly, caller)) throw missingImpersonation(caller);
     return caller;
   };
 }
 
-const nobodyNamed = ({ username }: UserInfo): Error =>
+const missingImpersonation = ({ username }: UserInfo): Error =>
   forbidden(
     { group: "", resource: "" },
     "",
-    `User ${JSON.stringify(username)} may only act for others, and the request names nobody: send Impersonate-User`,
+    `User ${JSON.stringify(username)} may only impersonate other users: send the header Impersonate-User`,
   );
 
 function hasImpersonationHeader(headers: Headers): boolean {
@@ -135,7 +135,9 @@ function* permissionsFor(requested: RequestedUser, permissions: Permissions): Ge
   if (requested.uid !== "") yield permission({ group: authenticationGroup, resource: "uids", name: requested.uid });
 }
 
-/** The account for a service account's user name. A name that no account can have is an ordinary user. */
+/**
+ * Returns the account of a service account's user name. A name that is not valid for an account is an ordinary user.
+ */
 function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
   const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");

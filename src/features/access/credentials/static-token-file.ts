@@ -14,13 +14,13 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
     if (line.trim() === "" || line.startsWith("#")) return;
     const fault = (message: string): Error => new Error(`token file line ${index + 1}: ${message}`);
     const columns = csvColumns(line.replace(/\r$/, ""));
-    if (columns === undefined) throw fault("quotes do not match");
+    if (columns === undefined) throw fault("a quote is not closed");
     const [token = "", username = "", uid = "", groups = ""] = columns;
     if (columns.length < 3) throw fault("token, user and uid are required");
     if (token === "") throw fault("the token is empty");
     if (username === "") throw fault("the user is empty");
     const key = digest(token);
-    if (users.has(key)) throw fault("the token was there before");
+    if (users.has(key)) throw fault("the token is already on an earlier line");
     users.set(key, {
       username,
       ...(uid !== "" && { uid }),
@@ -34,7 +34,7 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
   return (token) => users.get(digest(token));
 }
 
-/** The columns of one line (RFC 4180 section 2, without line breaks in fields). Undefined when quotes do not match. */
+/** The columns of one line (RFC 4180 section 2, without line breaks in fields). Undefined when a quote is not closed. */
 function csvColumns(line: string): string[] | undefined {
   const columns: string[] = [];
   const column = /\s*"((?:[^"]|"")*)"\s*,|([^",]*),/y;

@@ -71,7 +71,7 @@ export function escalationError(
       { group, resource },
       name,
       `${who} is attempting to grant too many RBAC permissions to compare with those currently held: ` +
-        "split the rules over several roles, or ask somebody who may escalate",
+        "split the rules over several roles, or let a user with the verb escalate write them",
     );
   }
   const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();

@@ -28,8 +28,8 @@ const openIdPaths = [
 ];
 
 /**
- * The default roles and bindings (upstream: `bootstrappolicy`), as far as this server has the resources they speak of.
- * `signers`: those that there are approvers of, and that the controllers work for.
+ * The default roles and bindings (upstream: `bootstrappolicy`), for the resources of this server. `signers`: the
+ * signers that get an approver role or permissions for the controllers.
  */
 export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] = []): BootstrapPolicy {
   const { clusterRole, aggregatedRole, clusterRoleBinding, group, rule, paths } = rbacBuilder(names);

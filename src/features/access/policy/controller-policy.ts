@@ -2,16 +2,16 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ClusterRole, PolicyRule, RoleBinding } from "../rbac-types.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
-/** What the default roles say of a signer. */
+/** The default permissions for a signer. */
 export interface SignerGrants {
   readonly name: string;
-  /** Whether there is a default role of those who may approve its requests. */
+  /** Whether there is a default role that allows approving its requests. */
   readonly hasApproverRole: boolean;
-  /** What the controllers do for it. */
+  /** What the controllers may do for it. */
   readonly controllerVerbs: readonly ("approve" | "sign" | "attest")[];
 }
 
-/** The user that the controllers work as, and of the role of the same name. */
+/** The user name of the controllers. Their role has the same name. */
 export const controllerManagerUsername = (names: Names): string =>
   `system:${names.namespaces.system.replace(/-system$/, "")}-controller-manager`;
 
@@ -29,7 +29,7 @@ export function controllerPolicy(
   const rbacGroup = names.group("rbac.authorization");
   const forSigners = (verb: SignerGrants["controllerVerbs"][number]): PolicyRule[] => {
     const signerNames = signers.filter(({ controllerVerbs }) => controllerVerbs.includes(verb)).map(({ name }) => name);
-    // Without names a rule would be about every signer.
+    // A rule without names would apply to every signer.
     return signerNames.length === 0 ? [] : [rule([verb], [certificates], ["signers"], signerNames)];
   };
   const csr = "certificatesigningrequests";
@@ -48,7 +48,7 @@ export function controllerPolicy(
     ...forSigners("sign"),
     // the inventory of issued certificates
     rule(["create"], [names.group("signet")], ["issuedcertificates"]),
-    // events on requests that nobody signs
+    // events on requests without a signer
     rule(["create"], [""], ["events"]),
     // trust bundles of the signers
     rule(["create"], [certificates], ["clustertrustbundles"]),

@@ -10,11 +10,14 @@ import type { Stores } from "../../../machinery/registry/stores.ts";
 export interface PolicyConnections {
   readonly names: Names;
   readonly stores: Stores;
-  /** May do everything: the policy says what everybody else may. */
+  /** Must have all permissions: the policy that it writes grants them to others. */
   readonly client: ApiClient;
 }
 
-/** Brings the default roles and bindings back to what they should be. Where nothing is missing it only reads memory. */
+/**
+ * Creates missing default roles and bindings, and adds what is missing in existing ones. When nothing is missing, it
+ * only reads the caches.
+ */
 export async function reconcilePolicy(
   { names, stores, client }: PolicyConnections,
   signers: readonly SignerGrants[],

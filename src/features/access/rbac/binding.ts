@@ -14,7 +14,7 @@ import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 
 const subject = object({
   goType: "v1.Subject",
-  description: "Someone who gets a role: a user, a group or a service account.",
+  description: "A user, group or service account that a role is granted to.",
   isAtomic: true,
   fields: {
     kind: {
@@ -32,7 +32,7 @@ const subject = object({
 
 const roleRef = object({
   goType: "v1.RoleRef",
-  description: "Names the role that a binding gives.",
+  description: "Names the role that a binding grants.",
   isAtomic: true,
   fields: {
     apiGroup: { number: 1, schema: string, presence: "always", isRequired: true, description: "RBAC's group." },
@@ -52,19 +52,23 @@ export interface Binding extends ApiObject {
 export const bindingFields = {
   ...typeMetaFields,
   metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
-  subjects: { number: 2, schema: atomicList(subject), description: "Who gets the role." },
+  subjects: {
+    number: 2,
+    schema: atomicList(subject),
+    description: "The users, groups and service accounts that get the role.",
+  },
   roleRef: {
     number: 3,
     schema: roleRef,
     presence: "always",
     isRequired: true,
-    description: "The role that is given. It cannot be changed.",
+    description: "The role that is granted. It cannot be changed.",
   },
 } as const;
 
 interface BindingKind {
   readonly isNamespaced: boolean;
-  /** How the descriptions of the columns call it. */
+  /** The name of the binding in column descriptions. */
   readonly bindingName: string;
   readonly roleDescription: string;
 }
@@ -153,9 +157,9 @@ function validateSubject(one: Subject, field: string, { group, isNamespaced }: B
 
 interface SubjectsColumn {
   readonly name: string;
-  /** Of the subjects that it shows. */
+  /** The kind of the subjects in this column. */
   readonly kind: string;
-  /** What upstream's description calls the binding. */
+  /** The name of the binding in upstream's description. */
   readonly bindingName: string;
 }
 

@@ -17,7 +17,7 @@ export function clusterRoleAggregation({
       const roles = informers.of(clusterRoleResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const role = roles.get(name);
-        if (role?.aggregationRule === undefined) return "nothing to do: the role aggregates no others";
+        if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
         const rules = aggregateRules(role, roles.list());
         if (rules === undefined) return "nothing to do: the rules are current";
         await client.resource(clusterRoleResource(names)).update({ ...role, rules });

@@ -8,7 +8,7 @@ import { bindingDefinition, bindingFields } from "./binding.ts";
 
 const clusterRoleBindingSchema = object({
   goType: "v1.ClusterRoleBinding",
-  description: "Gives a cluster role to users, groups and service accounts in every namespace.",
+  description: "Grants a cluster role to users, groups and service accounts in every namespace.",
   fields: bindingFields,
 });
 

@@ -16,7 +16,7 @@ import { validateRbacName } from "./roles.ts";
 
 const clusterRoleSchema = object({
   goType: "v1.ClusterRole",
-  description: "Rules that a ClusterRoleBinding gives everywhere, and a RoleBinding in its namespace.",
+  description: "Rules that a ClusterRoleBinding grants in all namespaces, and a RoleBinding in its own.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -30,10 +30,11 @@ const clusterRoleSchema = object({
     aggregationRule: {
       number: 3,
       presence: "pointer",
-      description: "Fills the rules from other cluster roles; rules given by hand are overwritten.",
+      description:
+        "Combines the rules of other cluster roles. The controller overwrites rules that were written by hand.",
       schema: object({
         goType: "v1.AggregationRule",
-        description: "Which cluster roles another one is made of.",
+        description: "Selects the cluster roles whose rules are combined.",
         fields: {
           clusterRoleSelectors: {
             number: 1,

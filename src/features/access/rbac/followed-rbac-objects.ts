@@ -7,7 +7,7 @@ import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
-/** Roles and bindings for the authorizer, from the copies in memory. Call after the registries have started. */
+/** Roles and bindings for the authorizer, from the caches. Call after the registries have started. */
 export function rbacObjects(stores: Stores): RbacObjects {
   const clusterRoles = stores.of(clusterRoleResource);
   const roles = stores.of(roleResource);

@@ -6,7 +6,7 @@ import type { Infer } from "../../../machinery/schema/schema.ts";
 /** What a role allows. */
 export const policyRule = object({
   goType: "v1.PolicyRule",
-  description: "Verbs on resources, or on paths that are no resources.",
+  description: "Allows verbs on resources, or on non-resource URLs.",
   fields: {
     verbs: {
       number: 1,
@@ -28,12 +28,12 @@ export const policyRule = object({
     resourceNames: {
       number: 4,
       schema: atomicList(string),
-      description: "Allows only the objects of these names. Without it every name is allowed.",
+      description: "Allows only objects with these names. When empty, every name is allowed.",
     },
     nonResourceURLs: {
       number: 5,
       schema: atomicList(string),
-      description: "Paths such as `/healthz`; a `*` at the end stands for everything below. Only in cluster roles.",
+      description: "Non-resource URLs such as `/healthz`; a `*` at the end matches any rest. Only in cluster roles.",
     },
   },
 });

@@ -8,7 +8,7 @@ import { bindingDefinition, bindingFields } from "./binding.ts";
 
 const roleBindingSchema = object({
   goType: "v1.RoleBinding",
-  description: "Gives a role to users, groups and service accounts within a namespace.",
+  description: "Grants a role to users, groups and service accounts within a namespace.",
   fields: bindingFields,
 });
 

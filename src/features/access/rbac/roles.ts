@@ -15,7 +15,7 @@ import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rul
 
 const roleSchema = object({
   goType: "v1.Role",
-  description: "Rules within a namespace, which a RoleBinding gives to users.",
+  description: "Rules within a namespace, which a RoleBinding grants to users.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },

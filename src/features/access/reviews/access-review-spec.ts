@@ -23,20 +23,20 @@ const requirement = (goType: string, what: string) =>
 const selectorAttributes = (kind: "Field" | "Label") =>
   object({
     goType: `v1.${kind}SelectorAttributes`,
-    description: `A ${kind.toLowerCase()} selector that the request would have: as text, or as conditions.`,
+    description: `A ${kind.toLowerCase()} selector of the request, as text or as requirements.`,
     fields: {
-      rawSelector: { number: 1, schema: string, description: "The selector as in a query. It is not evaluated here." },
+      rawSelector: { number: 1, schema: string, description: "The selector as in a query. It is not evaluated." },
       requirements: {
         number: 2,
         schema: atomicList(requirement(`v1.${kind}SelectorRequirement`, `a ${kind.toLowerCase()}`)),
-        description: "Conditions that must all hold.",
+        description: "Requirements that must all be met.",
       },
     },
   });
 
 const resourceAttributes = object({
   goType: "v1.ResourceAttributes",
-  description: "A request to a resource.",
+  description: "A resource request.",
   fields: {
     namespace: {
       number: 1,
@@ -46,11 +46,11 @@ const resourceAttributes = object({
     verb: {
       number: 2,
       schema: string,
-      description: "The verb, such as get, list, create or impersonate; `*` is every one.",
+      description: "The verb, such as get, list, create or impersonate; `*` means all.",
     },
-    group: { number: 3, schema: string, description: "The API group of the resource; `*` is every one." },
-    version: { number: 4, schema: string, description: "The API version of the resource; `*` is every one." },
-    resource: { number: 5, schema: string, description: "The resource, a plural; `*` is every one." },
+    group: { number: 3, schema: string, description: "The API group of the resource; `*` means all." },
+    version: { number: 4, schema: string, description: "The API version of the resource; `*` means all." },
+    resource: { number: 5, schema: string, description: "The resource, a plural; `*` means all." },
     subresource: { number: 6, schema: string, description: "The subresource." },
     name: { number: 7, schema: string, description: "The name of the object; empty for all." },
     fieldSelector: {
@@ -70,7 +70,7 @@ const resourceAttributes = object({
 
 const nonResourceAttributes = object({
   goType: "v1.NonResourceAttributes",
-  description: "A request to a path that is no resource.",
+  description: "A non-resource request.",
   fields: {
     path: { number: 1, schema: string, description: "The path." },
     verb: { number: 2, schema: string, description: "The HTTP method in lower case." },
@@ -82,30 +82,30 @@ const requestFields = {
     number: 1,
     schema: resourceAttributes,
     presence: "pointer",
-    description: "The request to a resource that is asked about.",
+    description: "The resource request to check.",
   },
   nonResourceAttributes: {
     number: 2,
     schema: nonResourceAttributes,
     presence: "pointer",
-    description: "The request to a path that is asked about.",
+    description: "The non-resource request to check.",
   },
 } as const;
 
-/** A question of callers about themselves. */
+/** The spec of a review about the caller. */
 export const selfAccessReviewSpec = object({
   goType: "v1.SelfSubjectAccessReviewSpec",
-  description: "The request that is asked about: exactly one of the two.",
+  description: "The request to check. Set exactly one of the two fields.",
   fields: requestFields,
 });
 
-/** A question about any user. */
+/** The spec of a review about any user. */
 export const accessReviewSpec = object({
   goType: "v1.SubjectAccessReviewSpec",
-  description: "The request that is asked about, exactly one of the two, and who would make it.",
+  description: "The request to check (set exactly one of the two attributes) and the user who would make it.",
   fields: {
     ...requestFields,
-    user: { number: 3, schema: string, description: "The user. Without groups: exactly this user, in no group." },
+    user: { number: 3, schema: string, description: "The user name. Groups are not added: list them in `groups`." },
     groups: { number: 4, schema: atomicList(string), description: "The groups of the user." },
     extra: { number: 5, schema: mapOf(namedStringList("v1.ExtraValue")), description: "The extra of the user." },
     uid: { number: 6, schema: string, description: "The uid of the user." },
@@ -135,7 +135,7 @@ export function attributesOf(request: AccessRequest, user: UserInfo): Authorizat
   };
 }
 
-/** As much of a selector as authorizers look at: equality with one value. */
+/** The part of a selector that authorizers evaluate: equality with one value. */
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
   const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) =>
     operator === "In" && value !== undefined && others.length === 0 ? [{ field, operator: "=" as const, value }] : [],

@@ -6,22 +6,28 @@ import { attributesOf } from "./access-review-spec.ts";
 import type { AccessRequest } from "./access-review-spec.ts";
 import { selectorEvaluationErrors } from "./access-review-validation.ts";
 
-/** The answer of every access review. */
+/** The status of every access review. */
 export const accessReviewStatus = object({
   goType: "v1.SubjectAccessReviewStatus",
   description: "Whether the request would be allowed.",
   fields: {
-    allowed: { number: 1, schema: boolean, presence: "always", isRequired: true, description: "It would be allowed." },
+    allowed: {
+      number: 1,
+      schema: boolean,
+      presence: "always",
+      isRequired: true,
+      description: "Whether the request would be allowed.",
+    },
     denied: {
       number: 4,
       schema: boolean,
-      description: "It is denied, not only allowed by nobody: no other authorizer may allow it.",
+      description: "Whether an authorizer denied the request explicitly. False when no authorizer had an opinion.",
     },
     reason: { number: 2, schema: string, description: "Why." },
     evaluationError: {
       number: 3,
       schema: string,
-      description: "What went wrong with finding out. The answer counts all the same.",
+      description: "An error during the evaluation. `allowed` is valid even so.",
     },
   },
 });

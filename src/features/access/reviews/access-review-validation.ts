@@ -9,13 +9,13 @@ import type {
   SelectorAttributes,
 } from "./access-review-spec.ts";
 
-/** Returns every fault of a question about the caller (upstream: `ValidateSelfSubjectAccessReviewSpec`). */
+/** Returns every fault of a spec about the caller (upstream: `ValidateSelfSubjectAccessReviewSpec`). */
 export const validateAccessRequest = (spec: AccessRequest): FieldError[] => [
   ...validateOneKind(spec),
   ...validateResourceAttributes(spec.resourceAttributes),
 ];
 
-/** Returns every fault of a question about any user (upstream: `ValidateSubjectAccessReviewSpec`). */
+/** Returns every fault of a spec about any user (upstream: `ValidateSubjectAccessReviewSpec`). */
 export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] => [
   ...validateOneKind(spec),
   ...((spec.user ?? "") === "" && (spec.groups ?? []).length === 0

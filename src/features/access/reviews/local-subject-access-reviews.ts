@@ -18,27 +18,27 @@ import { shownPathAttributes, validateAccessReviewSpec, validateEmptyMetadata } 
 const localSubjectAccessReviewSchema = object({
   goType: "v1.LocalSubjectAccessReview",
   description:
-    "Asks whether somebody may do something in one namespace: a right that a namespace's owner may be given.",
+    "Checks whether a user may do something in one namespace. A namespaced Role can grant the permission to create it.",
   fields: {
     ...typeMetaFields,
     metadata: {
       number: 1,
       schema: objectMeta,
       presence: "always",
-      description: "Must be empty but for the namespace.",
+      description: "Must be empty except for the namespace.",
     },
     spec: {
       number: 2,
       schema: accessReviewSpec,
       presence: "always",
       isRequired: true,
-      description: "The request that is asked about, in the same namespace, and who would make it.",
+      description: "The request to check, in the same namespace, and the user who would make it.",
     },
     status: {
       number: 3,
       schema: accessReviewStatus,
       presence: "always",
-      description: "The answer. Set by the server.",
+      description: "The result. Set by the server.",
     },
   },
 });

@@ -14,7 +14,7 @@ import { validateAccessRequest, validateEmptyMetadata } from "./access-review-va
 
 const selfSubjectAccessReviewSchema = object({
   goType: "v1.SelfSubjectAccessReview",
-  description: "Asks whether the caller may do something.",
+  description: "Checks whether the caller may do something.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
@@ -23,13 +23,13 @@ const selfSubjectAccessReviewSchema = object({
       schema: selfAccessReviewSpec,
       presence: "always",
       isRequired: true,
-      description: "The request that is asked about.",
+      description: "The request to check.",
     },
     status: {
       number: 3,
       schema: accessReviewStatus,
       presence: "always",
-      description: "The answer. Set by the server.",
+      description: "The result. Set by the server.",
     },
   },
 });

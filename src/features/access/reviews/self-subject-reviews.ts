@@ -10,17 +10,17 @@ import { shownUser, userInfoSchema } from "../../../machinery/schema/user-info-s
 
 const selfSubjectReviewSchema = object({
   goType: "v1.SelfSubjectReview",
-  description: "Asks who the server takes the caller for; under impersonation, the impersonated user.",
+  description: "Returns the user that the caller is authenticated as. With impersonation: the impersonated user.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
     status: {
       number: 2,
       presence: "always",
-      description: "The answer. Set by the server.",
+      description: "The result. Set by the server.",
       schema: object({
         goType: "v1.SelfSubjectReviewStatus",
-        description: "Who the caller is.",
+        description: "The attributes of the caller.",
         fields: {
           userInfo: { number: 1, schema: userInfoSchema, presence: "always", description: "The caller." },
         },

@@ -14,36 +14,36 @@ const verbs = {
   schema: atomicList(string),
   presence: "always",
   isRequired: true,
-  description: "The verbs; `*` is every one.",
+  description: "The verbs; `*` means all.",
 } as const;
 
 const resourceRule = object({
   goType: "v1.ResourceRule",
-  description: "Verbs on resources. The order of rules means nothing.",
+  description: "Verbs on resources. The order of the rules has no meaning.",
   fields: {
     verbs,
-    apiGroups: { number: 2, schema: atomicList(string), description: "The groups of the resources; `*` is every one." },
-    resources: { number: 3, schema: atomicList(string), description: "The resources; `*` is every one." },
-    resourceNames: { number: 4, schema: atomicList(string), description: "The names; empty is every one." },
+    apiGroups: { number: 2, schema: atomicList(string), description: "The groups of the resources; `*` means all." },
+    resources: { number: 3, schema: atomicList(string), description: "The resources; `*` means all." },
+    resourceNames: { number: 4, schema: atomicList(string), description: "The names; empty means all." },
   },
 });
 
 const nonResourceRule = object({
   goType: "v1.NonResourceRule",
-  description: "Verbs on paths that are no resources.",
+  description: "Verbs on non-resource URLs.",
   fields: {
     verbs,
     nonResourceURLs: {
       number: 2,
       schema: atomicList(string),
-      description: "The paths; a `*` at the end stands for everything below.",
+      description: "The paths; a `*` at the end matches any rest.",
     },
   },
 });
 
 const selfSubjectRulesReviewSchema = object({
   goType: "v1.SelfSubjectRulesReview",
-  description: "Lists what the caller may do in a namespace: for user interfaces, not for decisions.",
+  description: "Lists what the caller may do in a namespace. For user interfaces, not for authorization decisions.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -61,7 +61,7 @@ const selfSubjectRulesReviewSchema = object({
     status: {
       number: 3,
       presence: "always",
-      description: "The answer. Set by the server.",
+      description: "The result. Set by the server.",
       schema: object({
         goType: "v1.SubjectRulesReviewStatus",
         description: "What the caller may do.",
@@ -85,9 +85,9 @@ const selfSubjectRulesReviewSchema = object({
             schema: boolean,
             presence: "always",
             isRequired: true,
-            description: "There may be more that is allowed: an authorizer cannot list its rules.",
+            description: "Whether the lists may be incomplete, because an authorizer cannot list its rules.",
           },
-          evaluationError: { number: 4, schema: string, description: "What went wrong with finding out." },
+          evaluationError: { number: 4, schema: string, description: "Errors during the evaluation." },
         },
       }),
     },

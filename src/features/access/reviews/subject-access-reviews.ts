@@ -14,7 +14,7 @@ import { validateAccessReviewSpec, validateEmptyMetadata } from "./access-review
 
 const subjectAccessReviewSchema = object({
   goType: "v1.SubjectAccessReview",
-  description: "Asks whether somebody may do something.",
+  description: "Checks whether a user may do something.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
@@ -23,13 +23,13 @@ const subjectAccessReviewSchema = object({
       schema: accessReviewSpec,
       presence: "always",
       isRequired: true,
-      description: "The request that is asked about, and who would make it.",
+      description: "The request to check, and the user who would make it.",
     },
     status: {
       number: 3,
       schema: accessReviewStatus,
       presence: "always",
-      description: "The answer. Set by the server.",
+      description: "The result. Set by the server.",
     },
   },
 });

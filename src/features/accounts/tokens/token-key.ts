@@ -32,7 +32,7 @@ export function generateSigningKeyPem(): string {
  * the text.
  */
 export function parseSigningKey(pem: string): SigningKey {
-  const privateKey = readable(() => createPrivateKey(pem), "no private key in PEM");
+  const privateKey = readable(() => createPrivateKey(pem), "it contains no PEM private key");
   const verification = verificationKey(createPublicKey(privateKey));
   const { digest } = algorithmParameters[verification.algorithm];
   const key = { key: privateKey, dsaEncoding: "ieee-p1363" as const };
@@ -55,9 +55,9 @@ const keyLabels = new Set([
  */
 export function parseVerificationKeys(pem: string): VerificationKey[] {
   const blocks = [...pem.matchAll(pemBlock)].filter(([, label]) => keyLabels.has(label ?? ""));
-  if (blocks.length === 0) throw new Error("no key in PEM");
+  if (blocks.length === 0) throw new Error("it contains no PEM key");
   return blocks.map(([block]) =>
-    verificationKey(readable(() => createPublicKey(block), "a key in PEM that cannot be read")),
+    verificationKey(readable(() => createPublicKey(block), "it contains a PEM key that cannot be parsed")),
   );
 }
 

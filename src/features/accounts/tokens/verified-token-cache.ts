@@ -4,7 +4,7 @@ import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 interface Entry<T> {
   readonly value: T;
   readonly validUntil: number;
-  /** Characters of the token: what was read from it takes about as much room. */
+  /** The length of the token. The decoded claims take about as much memory. */
   readonly weight: number;
 }
 
@@ -14,7 +14,7 @@ export interface VerifiedTokenCacheOptions {
   readonly lifetimeMilliseconds?: number;
   /** When there are more entries, the least recently used are dropped. Default 4096. */
   readonly maximumEntries?: number;
-  /** Of all the tokens whose results are kept: who chooses audiences chooses how long a token is. Default 16 Mi. */
+  /** The maximum total length of cached tokens, because clients can request long tokens. Default 16 Mi. */
   readonly maximumCharacters?: number;
 }
 
@@ -55,7 +55,7 @@ export class VerifiedTokenCache<T> {
     const known = this.#entries.get(key);
     if (known !== undefined) {
       if (now < known.validUntil) {
-        // Taken out and put back it is the last one: the most recently used.
+        // Reinserting makes it the last entry: the most recently used one.
         this.#entries.delete(key);
         this.#entries.set(key, known);
         return known.value;

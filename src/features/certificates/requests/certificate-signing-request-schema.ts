@@ -60,8 +60,8 @@ const condition = object({
       isRequired: true,
       description: "True, False or Unknown; Approved, Denied and Failed can only be True.",
     },
-    reason: { number: 2, schema: string, description: "A short word on why." },
-    message: { number: 3, schema: string, description: "A sentence for people on why." },
+    reason: { number: 2, schema: string, description: "The reason as one CamelCase word, for programs." },
+    message: { number: 3, schema: string, description: "The reason as a sentence, for people." },
     lastUpdateTime: {
       number: 4,
       schema: time,

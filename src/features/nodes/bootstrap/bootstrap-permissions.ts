@@ -5,12 +5,14 @@ import { clusterRoleBindingResource } from "../../access/index.ts";
 import type { RoleBinding } from "../../access/index.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
-/** The group of bootstrap tokens that may ask for nodes' client certificates (kubeadm's idea, and much its name). */
+/**
+ * The group of bootstrap tokens whose holders may request client certificates for nodes (kubeadm has a similar one).
+ */
 export const bootstrapGroup = "system:bootstrappers:signet:default-node-token";
 
 /**
- * Lets the holders of bootstrap tokens ask for a node's client certificate and get it, and nodes renew theirs. Bindings
- * that are there stay as they are. Returns the names of those that were created.
+ * Lets holders of bootstrap tokens request a node's client certificate that is approved automatically, and lets nodes
+ * renew theirs. Does not change existing bindings. Returns the names of the bindings that it created.
  */
 export async function permitNodeBootstrap({
   client,

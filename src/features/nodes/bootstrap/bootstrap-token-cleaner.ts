@@ -3,7 +3,10 @@ import { controllerQueue, ignoring } from "../../../machinery/loops/controller.t
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";
 
-/** When a bootstrap token's Secret ends, in milliseconds since the epoch; undefined: never. One that can't be read, now. */
+/**
+ * When a bootstrap token expires, in milliseconds since the epoch. Undefined: never. A time that cannot be parsed
+ * counts as now.
+ */
 export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
   const expiration = data["expiration"];
   if (expiration === undefined || expiration === "") return undefined;
@@ -11,7 +14,7 @@ export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
   return Number.isNaN(end) ? 0 : end;
 }
 
-/** Timers hold no more than 2^31 ms: a later end is looked at again on the way. */
+/** Timers take at most 2^31 ms: check a later expiration again in between. */
 const longestWaitMilliseconds = 24 * 3_600_000;
 
 /** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */

@@ -15,10 +15,10 @@ import type { OutputFormat } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 
-/** `signet bootstrap-token create|list|delete`: what machines introduce themselves with. */
+/** `signet bootstrap-token create|list|delete`: manages the tokens with which new machines authenticate. */
 export const bootstrapToken = (): Command =>
   new Command("bootstrap-token")
-    .description("make tokens that machines introduce themselves with")
+    .description("manage the tokens with which new machines authenticate")
     .addCommand(create())
     .addCommand(list())
     .addCommand(remove());
@@ -36,11 +36,11 @@ const collect = (value: string, previous: readonly string[]): readonly string[] 
 
 const create = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("make a bootstrap token; it is shown this once")
-    .option("--ttl <duration>", "how long it is good for; 0: until it is deleted", "24h")
+    .description("create a bootstrap token; it is shown only once")
+    .option("--ttl <duration>", "the lifetime, such as 24h; 0: the token does not expire", "24h")
     .option(
       "--group <group>",
-      `a group besides system:bootstrappers; may be repeated (default: ${bootstrapGroup})`,
+      `a group in addition to system:bootstrappers; may be repeated (default: ${bootstrapGroup})`,
       collect,
       [],
     )
@@ -49,10 +49,11 @@ const create = (): Command =>
       "--kubeconfig-file <file>",
       "also write a kubeconfig with server, CA and token, for signet agent --kubeconfig",
     )
-    .option("--no-permissions", `do not let ${bootstrapGroup} ask for node certificates, and nodes renew them`)
+    .option("--no-permissions", `do not grant ${bootstrapGroup} node certificates, nor nodes their renewal`)
     .action(async (flags: CreateFlags) => {
       const milliseconds = parseDuration(flags.ttl);
-      if (milliseconds === undefined) throw new UsageError(`--ttl: ${JSON.stringify(flags.ttl)} is not a duration`);
+      if (milliseconds === undefined)
+        throw new UsageError(`--ttl: ${JSON.stringify(flags.ttl)} is not a duration such as 90m or 24h`);
       const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
       const connection = await connect(flags);
       if (flags.permissions) {
@@ -65,7 +66,7 @@ const create = (): Command =>
       });
       const created = await systemSecrets(connection).create(secret);
       const made = bootstrapTokenOf(created);
-      // First: the token is valid from now on, whatever becomes of the file.
+      // Print it first: the token is valid from now on, even if the file cannot be written.
       print({ token, ...made }, flags.output, () => token);
       if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
       connection.client.close();
@@ -102,12 +103,13 @@ const rowOf = ({ id, expiration, groups, description }: BootstrapToken): string[
 
 const remove = (): Command =>
   withConnectionFlags(new Command("delete"))
-    .description("delete bootstrap tokens: nobody can introduce themselves with them any more")
+    .description("delete bootstrap tokens; they stop authenticating")
     .argument("<token-or-id...>")
     .action(async (given: readonly string[], flags: ConnectionFlags) => {
       const ids = given.map((one) => {
         const id = tokenIdOf(one);
-        if (id === undefined) throw new UsageError("a token is ID.SECRET, and an ID has six letters and digits");
+        if (id === undefined)
+          throw new UsageError("not a bootstrap token: give its ID (six lowercase letters and digits) or ID.SECRET");
         return id;
       });
       const connection = await connect(flags);
@@ -119,6 +121,7 @@ const remove = (): Command =>
     });
 
 const explainMissing = (id: string) => (error: unknown) => {
-  if (error instanceof ApiError && error.code === 404) throw new UsageError(`there is no bootstrap token ${id}`);
+  if (error instanceof ApiError && error.code === 404)
+    throw new UsageError(`there is no bootstrap token ${id}: signet bootstrap-token list shows all`);
   throw error;
 };

@@ -3,12 +3,12 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Secret } from "../../core/index.ts";
 
-/** A bootstrap token as it may be shown: without its secret. */
+/** The parts of a bootstrap token that are not secret. */
 export interface BootstrapToken {
   readonly id: string;
   /** RFC 3339; undefined: never. */
   readonly expiration: string | undefined;
-  /** Besides `system:bootstrappers`. */
+  /** In addition to `system:bootstrappers`. */
   readonly groups: readonly string[];
   readonly description: string | undefined;
 }
@@ -53,7 +53,7 @@ export function newBootstrapToken(
   };
 }
 
-/** What a token's Secret says of it. */
+/** Reads a token's Secret. */
 export function bootstrapTokenOf({ data = {} }: Secret): BootstrapToken {
   const value = (key: string): string | undefined =>
     Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : undefined;

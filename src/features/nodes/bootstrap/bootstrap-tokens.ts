@@ -5,10 +5,10 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
-/** A Secret as a bootstrap token is read from it. */
+/** The fields of a Secret that hold a bootstrap token. */
 export interface BootstrapSecret {
   readonly type: string;
-  /** Values in base64, as they are in JSON. */
+  /** Values in base64, as in JSON. */
   readonly data: Readonly<Record<string, string>>;
   readonly deletionTimestamp?: string;
 }
@@ -25,8 +25,8 @@ const bootstrappersGroup = "system:bootstrappers";
 
 /**
  * Finds the user of a bootstrap token `id.secret`: `system:bootstrap:id`, while the Secret `bootstrap-token-id` in the
- * system namespace has the right type, allows authentication and has not expired (upstream: `bootstrap.TokenAuthenticator`).
- * A Secret that breaks a rule authenticates nobody.
+ * system namespace has the right type, allows authentication and has not expired (upstream:
+ * `bootstrap.TokenAuthenticator`). Any other Secret does not authenticate.
  */
 export function bootstrapTokens({
   names,
@@ -54,7 +54,7 @@ export function bootstrapTokens({
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-/** A time that cannot be read has passed. */
+/** A time that cannot be parsed counts as passed. */
 const hasExpired = (expiration: string, now: number): boolean => expiration !== "" && !(Date.parse(expiration) > now);
 
 function extraGroups(text: string): string[] | undefined {

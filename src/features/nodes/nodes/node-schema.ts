@@ -7,11 +7,11 @@ import { nodeStatus } from "./node-status.ts";
 
 export const nodeSchema = struct(
   "v1.Node",
-  "A machine, kept by its node agent. Node identities, and the tokens and certificates bound to them, refer to it.",
+  "A machine, registered by its node agent. Node identities, and the tokens and certificates bound to them, refer to it.",
   {
     ...typeMetaFields,
     metadata: always(1, objectMeta, "Standard object metadata."),
-    spec: always(2, nodeSpec, "What is wanted of the node."),
+    spec: always(2, nodeSpec, "The desired state of the node."),
     status: always(3, nodeStatus, "What the node agent reports."),
   },
 );

@@ -24,21 +24,17 @@ export const nodeConfigSource = struct("v1.NodeConfigSource", "Deprecated: where
   configMap: pointer(2, configMapNodeConfigSource, "The ConfigMap."),
 });
 
-const nodePodPreemptionPolicy = struct(
-  "v1.NodePodPreemptionPolicy",
-  "Which Pods of a node may be moved out of the way of others.",
-  {
-    disableResizePreemption: omitEmpty(1, uniqueList(string), "Resources whose growth must not end other Pods."),
-  },
-);
+const nodePodPreemptionPolicy = struct("v1.NodePodPreemptionPolicy", "Which Pods of a node may be preempted.", {
+  disableResizePreemption: omitEmpty(1, uniqueList(string), "Resources whose resize must not preempt other Pods."),
+});
 
-export const nodeSpec = struct("v1.NodeSpec", "What is wanted of a node.", {
-  podCIDR: omitEmpty(1, string, "The addresses for its Pods."),
-  podCIDRs: omitEmpty(7, setOf(string), "All addresses for its Pods, one range a family."),
+export const nodeSpec = struct("v1.NodeSpec", "The desired state of a node.", {
+  podCIDR: omitEmpty(1, string, "The address range for its Pods."),
+  podCIDRs: omitEmpty(7, setOf(string), "The address ranges for its Pods, one for each IP family."),
   providerID: omitEmpty(3, string, "The machine, as `provider://id`."),
-  unschedulable: omitEmpty(4, boolean, "Whether new Pods are kept away."),
+  unschedulable: omitEmpty(4, boolean, "Whether new Pods must not be scheduled on it."),
   taints: omitEmpty(5, atomicList(taint), "Keep Pods away that do not tolerate them."),
   configSource: pointer(6, nodeConfigSource, "Deprecated: where its settings came from."),
   externalID: omitEmpty(2, string, "Deprecated: no longer set."),
-  podPreemptionPolicy: pointer(8, nodePodPreemptionPolicy, "Which Pods may be moved out of the way of others."),
+  podPreemptionPolicy: pointer(8, nodePodPreemptionPolicy, "Which Pods may be preempted."),
 });

@@ -18,7 +18,7 @@ const { type, status, ...transition } = conditionFields(
   "v1.NodeConditionType",
   "The kind of the condition: Ready, MemoryPressure, ...",
 );
-const nodeCondition = struct("v1.NodeCondition", "What is known of one side of a node's state.", {
+const nodeCondition = struct("v1.NodeCondition", "A condition of a node.", {
   type,
   status,
   lastHeartbeatTime: omitEmpty(3, time, "When the node last reported it."),
@@ -46,7 +46,7 @@ const nodeSwapStatus = struct("v1.NodeSwapStatus", "A node's swap space.", {
   capacity: pointer(1, int64, "Its size in bytes."),
 });
 
-const nodeSystemInfo = struct("v1.NodeSystemInfo", "What a node is and runs.", {
+const nodeSystemInfo = struct("v1.NodeSystemInfo", "The machine and software of a node.", {
   machineID: required(1, string, "The machine's id."),
   systemUUID: required(2, string, "The hardware's id."),
   bootID: required(3, string, "The id of the boot."),
@@ -75,37 +75,37 @@ const nodeConfigStatus = struct("v1.NodeConfigStatus", "Deprecated: which settin
   assigned: pointer(1, nodeConfigSource, "Those that it should use."),
   active: pointer(2, nodeConfigSource, "Those that it uses."),
   lastKnownGood: pointer(3, nodeConfigSource, "Those that it falls back to."),
-  error: omitEmpty(4, string, "What is wrong with those that it should use."),
+  error: omitEmpty(4, string, "The error in the assigned settings."),
 });
 
-const nodeRuntimeHandlerFeatures = struct("v1.NodeRuntimeHandlerFeatures", "What a container runtime can do.", {
-  recursiveReadOnlyMounts: pointer(1, boolean, "Mounts that can only be read, with all below them."),
-  userNamespaces: pointer(2, boolean, "User namespaces, volumes included."),
+const nodeRuntimeHandlerFeatures = struct("v1.NodeRuntimeHandlerFeatures", "The features of a container runtime.", {
+  recursiveReadOnlyMounts: pointer(1, boolean, "Whether it supports recursive read-only mounts."),
+  userNamespaces: pointer(2, boolean, "Whether it supports user namespaces, including volumes."),
 });
 
-const nodeRuntimeHandler = struct("v1.NodeRuntimeHandler", "What a container runtime can do.", {
+const nodeRuntimeHandler = struct("v1.NodeRuntimeHandler", "The features of a container runtime.", {
   name: always(1, string, 'Its name; "" is the default one.'),
-  features: pointer(2, nodeRuntimeHandlerFeatures, "What it can do."),
+  features: pointer(2, nodeRuntimeHandlerFeatures, "Its features."),
 });
 
-const nodeFeatures = struct("v1.NodeFeatures", "What a node agent and its runtime can do.", {
-  supplementalGroupsPolicy: pointer(1, boolean, "The supplementalGroupsPolicy of Pods."),
+const nodeFeatures = struct("v1.NodeFeatures", "The features of a node agent and its runtime.", {
+  supplementalGroupsPolicy: pointer(1, boolean, "Whether it supports the supplementalGroupsPolicy of Pods."),
 });
 
 export const nodeStatus = struct("v1.NodeStatus", "What the node agent reports.", {
-  capacity: omitEmpty(1, resourceList, "All that the node has."),
-  allocatable: omitEmpty(2, resourceList, "What of it is there for Pods."),
+  capacity: omitEmpty(1, resourceList, "The total resources of the node."),
+  allocatable: omitEmpty(2, resourceList, "The resources that are available to Pods."),
   phase: omitEmpty(3, named(string, "v1.NodePhase"), "Deprecated."),
-  conditions: omitEmpty(4, mapList(nodeCondition, "type"), "The sides of the node's state."),
+  conditions: omitEmpty(4, mapList(nodeCondition, "type"), "The conditions of the node."),
   // A node may have several addresses of a type, so that ownership takes the list as one.
   addresses: omitEmpty(5, atomicListWithMergeKey(nodeAddress, "type"), "Where the node can be reached."),
   daemonEndpoints: always(6, nodeDaemonEndpoints, "Where its daemons listen."),
-  nodeInfo: always(7, nodeSystemInfo, "What the node is and runs."),
+  nodeInfo: always(7, nodeSystemInfo, "The machine and software of the node."),
   images: omitEmpty(8, atomicList(containerImage), "The images that it has."),
   volumesInUse: omitEmpty(9, atomicList(named(string, "v1.UniqueVolumeName")), "The volumes that it uses."),
   volumesAttached: omitEmpty(10, atomicList(attachedVolume), "The volumes that are attached to it."),
   config: pointer(11, nodeConfigStatus, "Deprecated: which settings it uses."),
-  runtimeHandlers: omitEmpty(12, atomicList(nodeRuntimeHandler), "What its container runtimes can do."),
-  features: pointer(13, nodeFeatures, "What the node agent and its runtime can do."),
-  declaredFeatures: omitEmpty(14, atomicList(string), "Features that the node agent names itself."),
+  runtimeHandlers: omitEmpty(12, atomicList(nodeRuntimeHandler), "The container runtimes and their features."),
+  features: pointer(13, nodeFeatures, "The features of the node agent and its runtime."),
+  declaredFeatures: omitEmpty(14, atomicList(string), "Features that the node agent declares."),
 });

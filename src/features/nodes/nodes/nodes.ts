@@ -40,7 +40,7 @@ const validateTaints = ({ spec }: Node): FieldError[] =>
     ...(effects.includes(effect) ? [] : [notSupported(`spec.taints[${index}].effect`, effect, effects)]),
   ]);
 
-/** Which machine a node is, and which addresses it gives out, is said once. */
+/** `providerID` and `podCIDRs` cannot change once they are set. */
 function validateUpdate(next: Node, previous: Node): FieldError[] {
   const faults = validateTaints(next);
   const { podCIDRs: ranges = [], providerID = "" } = previous.spec;

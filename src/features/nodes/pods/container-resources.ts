@@ -9,13 +9,17 @@ const resourceClaim = struct("v1.ResourceClaim", "One of a Pod's resourceClaims.
   request: omitEmpty(2, string, "The one request of the claim that is meant, else all."),
 });
 
-export const resourceRequirements = struct("v1.ResourceRequirements", "What a program needs, and may use at most.", {
-  limits: omitEmpty(1, resourceList, "At most this."),
-  requests: omitEmpty(2, resourceList, "At least this."),
-  claims: omitEmpty(3, keyedList(resourceClaim, "name"), "The Pod's resourceClaims that it uses."),
-});
+export const resourceRequirements = struct(
+  "v1.ResourceRequirements",
+  "The resources that a program needs and may use.",
+  {
+    limits: omitEmpty(1, resourceList, "The maximum amounts."),
+    requests: omitEmpty(2, resourceList, "The minimum amounts."),
+    claims: omitEmpty(3, keyedList(resourceClaim, "name"), "The Pod's resourceClaims that it uses."),
+  },
+);
 
-export const containerResizePolicy = struct("v1.ContainerResizePolicy", "What a change of a resource takes.", {
+export const containerResizePolicy = struct("v1.ContainerResizePolicy", "What happens when a resource changes.", {
   resourceName: required(1, named(string, "v1.ResourceName"), "The resource: cpu or memory."),
   restartPolicy: required(2, named(string, "v1.ResourceResizeRestartPolicy"), "NotRequired or RestartContainer."),
 });

@@ -24,18 +24,18 @@ const containerPort = struct("v1.ContainerPort", "A port that a program listens 
 
 const volumeMount = struct("v1.VolumeMount", "Where a volume is mounted.", {
   name: required(1, string, "The volume's name."),
-  readOnly: omitEmpty(2, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(2, boolean, "Whether it is read-only."),
   recursiveReadOnly: pointer(
     7,
     named(string, "v1.RecursiveReadOnlyMode"),
-    "Whether mounts below it can only be read too: Disabled, IfPossible or Enabled.",
+    "Whether submounts are read-only too: Disabled, IfPossible or Enabled.",
   ),
   mountPath: required(3, string, "The path within the container."),
   subPath: omitEmpty(4, string, "The path within the volume, its root by default."),
   mountPropagation: pointer(
     5,
     named(string, "v1.MountPropagationMode"),
-    "Whether mounts below it are shared with the node.",
+    "How mounts are propagated between node and container.",
   ),
   subPathExpr: omitEmpty(6, string, "As subPath, with $(VARIABLES) of the environment."),
   bindMountOptions: omitEmpty(8, uniqueList(string), "Options with which it is mounted."),
@@ -65,8 +65,8 @@ const containerFields = {
   ports: omitEmpty(6, mapList(containerPort, "containerPort", "protocol"), "The ports that the program listens on."),
   envFrom: omitEmpty(19, atomicList(envFromSource), "Sources of which all keys become environment variables."),
   env: omitEmpty(7, mapList(envVar, "name"), "Environment variables."),
-  resources: always(8, resourceRequirements, "What the program needs, and may use at most."),
-  resizePolicy: omitEmpty(23, atomicList(containerResizePolicy), "What a change of its resources takes."),
+  resources: always(8, resourceRequirements, "The resources that the program needs and may use."),
+  resizePolicy: omitEmpty(23, atomicList(containerResizePolicy), "What happens when its resources change."),
   restartPolicy: pointer(24, named(string, "v1.ContainerRestartPolicy"), "Whether this program is restarted."),
   restartPolicyRules: omitEmpty(
     25,
@@ -93,7 +93,7 @@ const containerFields = {
     named(string, "v1.PullPolicy"),
     "When the image is pulled: Always, IfNotPresent or Never.",
   ),
-  securityContext: pointer(15, securityContext, "As whom and with which rights the program runs."),
+  securityContext: pointer(15, securityContext, "The user and privileges of the program."),
   stdin: omitEmpty(16, boolean, "Whether the program gets a standard input."),
   stdinOnce: omitEmpty(17, boolean, "Whether the standard input closes after the first client."),
   tty: omitEmpty(18, boolean, "Whether the program gets a terminal. It needs stdin."),

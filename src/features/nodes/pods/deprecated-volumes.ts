@@ -6,14 +6,14 @@ export const gcePersistentDiskVolumeSource = struct("v1.GCEPersistentDiskVolumeS
   pdName: required(1, string, "The disk's name."),
   fsType: omitEmpty(2, string, "The type of its file system."),
   partition: omitEmpty(3, int32, "The partition to mount."),
-  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(4, boolean, "Whether it is read-only."),
 });
 
 export const awsElasticBlockStoreVolumeSource = struct("v1.AWSElasticBlockStoreVolumeSource", "An AWS disk.", {
   volumeID: required(1, string, "The disk's id."),
   fsType: omitEmpty(2, string, "The type of its file system."),
   partition: omitEmpty(3, int32, "The partition to mount."),
-  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(4, boolean, "Whether it is read-only."),
 });
 
 export const gitRepoVolumeSource = struct("v1.GitRepoVolumeSource", "A Git repository.", {
@@ -25,7 +25,7 @@ export const gitRepoVolumeSource = struct("v1.GitRepoVolumeSource", "A Git repos
 export const glusterfsVolumeSource = struct("v1.GlusterfsVolumeSource", "A Glusterfs volume.", {
   endpoints: required(1, string, "The Endpoints that name the servers."),
   path: required(2, string, "The volume's path."),
-  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(3, boolean, "Whether it is read-only."),
 });
 
 export const rbdVolumeSource = struct("v1.RBDVolumeSource", "A Rados block device.", {
@@ -36,21 +36,21 @@ export const rbdVolumeSource = struct("v1.RBDVolumeSource", "A Rados block devic
   user: omitEmpty(5, string, "The Rados user.", { default: "admin" }),
   keyring: omitEmpty(6, string, "The file with the user's key.", { default: "/etc/ceph/keyring" }),
   secretRef: pointer(7, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
-  readOnly: omitEmpty(8, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(8, boolean, "Whether it is read-only."),
 });
 
 export const flexVolumeSource = struct("v1.FlexVolumeSource", "A volume of an exec plugin.", {
   driver: required(1, string, "The driver's name."),
   fsType: omitEmpty(2, string, "The type of its file system."),
   secretRef: pointer(3, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
-  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(4, boolean, "Whether it is read-only."),
   options: omitEmpty(5, mapOf(string), "Options for the driver."),
 });
 
 export const cinderVolumeSource = struct("v1.CinderVolumeSource", "A Cinder disk.", {
   volumeID: required(1, string, "The disk's id."),
   fsType: omitEmpty(2, string, "The type of its file system."),
-  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(3, boolean, "Whether it is read-only."),
   secretRef: pointer(4, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
 });
 
@@ -60,7 +60,7 @@ export const cephFSVolumeSource = struct("v1.CephFSVolumeSource", "A Ceph file s
   user: omitEmpty(3, string, "The Rados user."),
   secretFile: omitEmpty(4, string, "The file with the user's key."),
   secretRef: pointer(5, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
-  readOnly: omitEmpty(6, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(6, boolean, "Whether it is read-only."),
 });
 
 export const flockerVolumeSource = struct("v1.FlockerVolumeSource", "A Flocker volume.", {
@@ -71,7 +71,7 @@ export const flockerVolumeSource = struct("v1.FlockerVolumeSource", "A Flocker v
 export const azureFileVolumeSource = struct("v1.AzureFileVolumeSource", "An Azure file share.", {
   secretName: required(1, string, "The Secret with the account's name and key."),
   shareName: required(2, string, "The share's name."),
-  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(3, boolean, "Whether it is read-only."),
 });
 
 export const vsphereVirtualDiskVolumeSource = struct("v1.VsphereVirtualDiskVolumeSource", "A vSphere disk.", {
@@ -84,7 +84,7 @@ export const vsphereVirtualDiskVolumeSource = struct("v1.VsphereVirtualDiskVolum
 export const quobyteVolumeSource = struct("v1.QuobyteVolumeSource", "A Quobyte volume.", {
   registry: required(1, string, "The registries, as host:port, with commas between them."),
   volume: required(2, string, "The volume's name."),
-  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(3, boolean, "Whether it is read-only."),
   user: omitEmpty(4, string, "The user that it is mounted as."),
   group: omitEmpty(5, string, "The group that it is mounted as."),
   tenant: omitEmpty(6, string, "The tenant that owns it."),
@@ -97,7 +97,7 @@ export const azureDiskVolumeSource = struct("v1.AzureDiskVolumeSource", "An Azur
     default: "ReadWrite",
   }),
   fsType: pointer(4, string, "The type of its file system.", { default: "ext4" }),
-  readOnly: pointer(5, boolean, "Whether it can only be read.", { default: false }),
+  readOnly: pointer(5, boolean, "Whether it is read-only.", { default: false }),
   kind: pointer(6, named(string, "v1.AzureDataDiskKind"), "Shared, Dedicated or Managed.", { default: "Shared" }),
 });
 
@@ -109,7 +109,7 @@ export const photonPersistentDiskVolumeSource = struct("v1.PhotonPersistentDiskV
 export const portworxVolumeSource = struct("v1.PortworxVolumeSource", "A Portworx volume.", {
   volumeID: required(1, string, "The volume's id."),
   fsType: omitEmpty(2, string, "The type of its file system."),
-  readOnly: omitEmpty(3, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(3, boolean, "Whether it is read-only."),
 });
 
 export const scaleIOVolumeSource = struct("v1.ScaleIOVolumeSource", "A ScaleIO volume.", {
@@ -119,19 +119,19 @@ export const scaleIOVolumeSource = struct("v1.ScaleIOVolumeSource", "A ScaleIO v
     ...refersTo("Secret", "name"),
     isRequired: true,
   }),
-  sslEnabled: omitEmpty(4, boolean, "Whether the gateway is spoken to over TLS."),
+  sslEnabled: omitEmpty(4, boolean, "Whether the gateway uses TLS."),
   protectionDomain: omitEmpty(5, string, "The protection domain's name."),
   storagePool: omitEmpty(6, string, "The storage pool's name."),
   storageMode: omitEmpty(7, string, "ThickProvisioned or ThinProvisioned.", { default: "ThinProvisioned" }),
   volumeName: omitEmpty(8, string, "The volume's name."),
   fsType: omitEmpty(9, string, "The type of its file system.", { default: "xfs" }),
-  readOnly: omitEmpty(10, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(10, boolean, "Whether it is read-only."),
 });
 
 export const storageOSVolumeSource = struct("v1.StorageOSVolumeSource", "A StorageOS volume.", {
   volumeName: omitEmpty(1, string, "The volume's name."),
   volumeNamespace: omitEmpty(2, string, "The namespace that the volume is in."),
   fsType: omitEmpty(3, string, "The type of its file system."),
-  readOnly: omitEmpty(4, boolean, "Whether it can only be read."),
+  readOnly: omitEmpty(4, boolean, "Whether it is read-only."),
   secretRef: pointer(5, localObjectReference, "The Secret with the credentials.", refersTo("Secret", "name")),
 });

@@ -2,7 +2,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/api/reference.ts";
 
-/** Every object that a Pod gets the content of. */
+/** Every object whose content a Pod gets. */
 export type PodReferences = (pod: ApiObject) => readonly Reference[];
 
 export interface PodContainer {
@@ -29,7 +29,7 @@ export interface ProjectedSource {
   readonly downwardAPI?: object;
 }
 
-/** What admission reads of a Pod besides its references. */
+/** What admission reads of a Pod in addition to its references. */
 export interface PodObject extends ApiObject {
   readonly spec: {
     readonly nodeName?: string;
@@ -49,6 +49,6 @@ export interface PodObject extends ApiObject {
 // The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
 export const asPod = (object: ApiObject): PodObject => object as PodObject;
 
-/** Whether a Pod only shows what a node runs from a file of its own. */
+/** Whether a Pod is the mirror of a static Pod of its node. */
 export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
   Object.hasOwn(metadata.annotations ?? {}, names.key("config.mirror"));

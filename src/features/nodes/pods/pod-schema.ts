@@ -8,11 +8,11 @@ import { podStatus } from "./pod-status.ts";
 
 export const podSchema = struct(
   "v1.Pod",
-  "Programs that run together on a node. Signet keeps Pods, so that tokens can be bound to them; it runs none.",
+  "Programs that run together on a node. Signet stores Pods so that tokens can be bound to them. It does not run them.",
   {
     ...typeMetaFields,
     metadata: always(1, objectMeta, "Standard object metadata."),
-    spec: always(2, podSpec, "What the Pod runs, where, and as whom."),
+    spec: always(2, podSpec, "What the Pod runs, on which node, and as which account."),
     status: always(3, podStatus, "What the node reports."),
   },
 );

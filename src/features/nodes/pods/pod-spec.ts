@@ -29,8 +29,8 @@ const podSchedulingGroup = struct("v1.PodSchedulingGroup", "The group of Pods th
   podGroupName: pointer(1, string, "The PodGroup in the Pod's namespace."),
 });
 
-const evictionResponder = atomicStruct("v1.EvictionResponder", "Somebody who can end a Pod in an orderly way.", {
-  name: required(1, string, "Who it is, as a qualified name."),
+const evictionResponder = atomicStruct("v1.EvictionResponder", "A program that can evict a Pod in an orderly way.", {
+  name: required(1, string, "Its name, as a qualified name."),
   priority: nullable(2, int32, "Those with higher numbers are asked first.", { isRequired: true }),
 });
 

@@ -38,8 +38,8 @@ const podIP = struct("v1.PodIP", "An IP address.", {
 
 const volumeHealthCondition = struct("v1.VolumeHealthCondition", "Something that is wrong with a volume.", {
   status: required(1, named(string, "v1.VolumeHealthStatusType"), "The kind of fault."),
-  reason: required(2, string, "A word for machines."),
-  message: omitEmpty(3, string, "A sentence for people."),
+  reason: required(2, string, "The reason as one CamelCase word, for programs."),
+  message: omitEmpty(3, string, "The reason as a sentence, for people."),
 });
 
 const podVolumeHealth = struct("v1.PodVolumeHealth", "The health of a volume.", {
@@ -53,7 +53,7 @@ export const podStatus = struct("v1.PodStatus", "What the node reports of a Pod.
   phase: omitEmpty(1, named(string, "v1.PodPhase"), "Pending, Running, Succeeded, Failed or Unknown."),
   conditions: omitEmpty(2, mapList(podCondition, "type"), "The sides of the Pod's state."),
   message: omitEmpty(3, string, "A sentence for people on the phase."),
-  reason: omitEmpty(4, string, "A word for machines on the phase."),
+  reason: omitEmpty(4, string, "The reason for the phase as one CamelCase word, for programs."),
   nominatedNodeName: omitEmpty(11, string, "The node that is being made free for the Pod."),
   hostIP: omitEmpty(5, string, "The node's address."),
   hostIPs: omitEmpty(16, atomicListWithMergeKey(hostIP, "ip"), "All of the node's addresses."),

@@ -25,7 +25,10 @@ export function validateNewPod(pod: Pod, mirrorAnnotation: string): FieldError[]
   ];
 }
 
-/** Whether a Pod is a mirror is decided when it is created (upstream: `ValidatePodSpecificAnnotationUpdates`). */
+/**
+ * A Pod cannot become a mirror Pod, or stop being one, after its creation (upstream:
+ * `ValidatePodSpecificAnnotationUpdates`).
+ */
 export function validateMirrorAnnotation(next: Pod, previous: Pod, mirrorAnnotation: string): FieldError[] {
   const before = annotationOf(previous, mirrorAnnotation);
   if (annotationOf(next, mirrorAnnotation) === before) return [];

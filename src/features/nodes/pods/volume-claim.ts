@@ -13,8 +13,8 @@ import { labelSelector } from "../../../machinery/schema/label-selector-schema.t
 import { resourceList } from "./container-resources.ts";
 
 const volumeResourceRequirements = struct("v1.VolumeResourceRequirements", "How large a volume must be.", {
-  limits: omitEmpty(1, resourceList, "At most this."),
-  requests: omitEmpty(2, resourceList, "At least this."),
+  limits: omitEmpty(1, resourceList, "The maximum amounts."),
+  requests: omitEmpty(2, resourceList, "The minimum amounts."),
 });
 
 const typedLocalObjectReference = atomicStruct(
@@ -68,6 +68,6 @@ export const persistentVolumeClaimVolumeSource = struct(
   "The volume of a claim.",
   {
     claimName: required(1, string, "The claim in the Pod's namespace."),
-    readOnly: omitEmpty(2, boolean, "Whether it can only be read."),
+    readOnly: omitEmpty(2, boolean, "Whether it is read-only."),
   },
 );

@@ -3,8 +3,8 @@ import type { Names } from "../../../machinery/api/names.ts";
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * The labels that a node would change and may not, in order: those of `node-restriction`, and those of the domain itself
- * besides the few that describe a machine. Others could draw Pods, and the secrets that they carry, to the node (upstream:
+ * The changed labels that a node must not change, in order: those of `node-restriction`, and those of the domain itself
+ * except the few that describe a machine. With the others, a node could attract Pods and read their Secrets (upstream:
  * NodeRestriction's `getForbiddenLabels`).
  */
 export function forbiddenNodeLabels(
@@ -26,7 +26,7 @@ function isForbidden(key: string, names: Names): boolean {
 
 const isWithin = (domain: string, parent: string): boolean => domain === parent || domain.endsWith(`.${parent}`);
 
-/** What a machine may say of itself (upstream: `kubeletapis.IsKubeletLabel`). */
+/** Labels that a node may set on itself (upstream: `kubeletapis.IsKubeletLabel`). */
 function isOfMachine(key: string, { domain, names }: { readonly domain: string; readonly names: Names }): boolean {
   if (isWithin(domain, `kubelet.${names.domain}`) || isWithin(domain, `node.${names.domain}`)) return true;
   return [

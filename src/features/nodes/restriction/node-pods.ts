@@ -5,15 +5,16 @@ import type { PodObject, PodReferences } from "../pods/pod-object.ts";
 
 export interface NodeIdentity {
   readonly node: string;
-  /** Of the node's Node. */
+  /** The uid of the node's Node object. */
   readonly uid: string;
   readonly names: Names;
   readonly podReferences: PodReferences;
 }
 
 /**
- * Why a node may not create a Pod, or undefined. It may only mirror Pods that it runs from its own files: on itself, owned
- * by its Node, and without a reference to anything that it could not read otherwise (upstream: `admitPodCreate`).
+ * Says why a node may not create a Pod, or returns undefined. A node may only create mirror Pods of its static Pods: on
+ * itself, owned by its Node, and without references to objects that it could not read otherwise (upstream:
+ * `admitPodCreate`).
  */
 export function nodePodFault(pod: PodObject, identity: NodeIdentity): string | undefined {
   const { node, names, podReferences } = identity;
@@ -45,7 +46,7 @@ function ownerFault(pod: PodObject, { node, uid }: NodeIdentity): string | undef
   return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
 }
 
-/** Whatever a mirror Pod referred to, its node could read. */
+/** A node could read every object that its mirror Pod refers to. */
 function referenceFault([reference]: readonly Reference[], node: string): string | undefined {
   if (reference === undefined) return undefined;
   const resource = `${reference.kind.toLowerCase()}s`;

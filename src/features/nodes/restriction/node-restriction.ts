@@ -17,7 +17,7 @@ import { admissionForbidden } from "../../../machinery/registry/admission-forbid
 export interface NodeRestrictionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-  /** Who tokens are for that name nobody. */
+  /** The audiences of tokens that are requested without audiences. */
   readonly apiAudiences: readonly string[];
   readonly podReferences: PodReferences;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
@@ -33,9 +33,9 @@ interface NodeObject extends ApiObject {
 }
 
 /**
- * Limits what a node's identity may write to what is its own: its Node without taints, owners and labels that steer Pods,
- * the Pods on it, tokens for those Pods, its Lease, and certificates in its own name (upstream: NodeRestriction; the
- * owners: CVE-2025-5187).
+ * Limits the writes of a node to its own objects: its Node (but not taints, owners, and labels that influence
+ * scheduling), the Pods on it, tokens for those Pods, its Lease, and certificates in its own name (upstream:
+ * NodeRestriction; for the owners see CVE-2025-5187).
  */
 export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule {
   const { names } = options;
@@ -82,7 +82,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     if (!isSemanticallyEqual(object.metadata.labels, oldObject.metadata.labels)) {
       throw admissionForbidden(attributes, `node ${quoted} cannot update labels through pod status`);
     }
-    // Claims open devices to a Pod: they are the scheduler's to write.
+    // Claims give a Pod access to devices: only the scheduler may write them.
     for (const [field, words] of [
       ["resourceClaimStatuses", "resource claim statuses"],
       ["extendedResourceClaimStatus", "extended resource claim status"],
@@ -109,7 +109,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
       return;
     }
     case "DELETE": {
-      // Without a name it is a collection: its objects are asked about one by one.
+      // Without a name it is a deletecollection: each object is checked separately.
       if (name === "") return;
       const pod = oldObject ?? (await options.findPod(namespace, name));
       if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
@@ -133,7 +133,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   }
   if (object === undefined) return;
   const labels = forbiddenNodeLabels(names, { next: object.metadata.labels, previous: oldObject?.metadata.labels });
-  const { spec } = object as NodeObject; // the path tells the type
+  const { spec } = object as NodeObject; // the path determines the type
   if (operation === "CREATE") {
     if (spec.configSource !== undefined) {
       throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
@@ -149,7 +149,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
     }
     return;
   }
-  const previous = (oldObject as NodeObject).spec; // an update has one
+  const previous = (oldObject as NodeObject).spec; // an update always has one
   if (spec.configSource !== undefined && !isSemanticallyEqual(spec.configSource, previous.configSource)) {
     throw admissionForbidden(
       attributes,
@@ -168,7 +168,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
 async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
   const { operation, subresource, namespace, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "token" || object === undefined) return;
-  const { spec } = object as TokenRequestObject; // the path tells the type
+  const { spec } = object as TokenRequestObject; // the path determines the type
   const reference = spec.boundObjectRef ?? {};
   const { apiVersion, kind, name = "", uid = "" } = reference;
   if (apiVersion !== "v1" || kind !== "Pod" || name === "") {

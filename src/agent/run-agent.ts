@@ -2,18 +2,43 @@ import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
-import type { Backoff } from "../machinery/loops/repetition.ts";
+import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { failureText } from "./agent-log.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import { registerNode } from "./node-registration.ts";
-import type { AgentParts } from "./start-agent.ts";
+import type { AgentListener } from "./agent-listener.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { AgentMetrics } from "./agent-metrics.ts";
+import type { AgentSettings } from "./agent-settings.ts";
+import type { CertificateManager } from "./certificate-manager.ts";
+import type { FileChange } from "./change-command.ts";
+import type { NodeIdentity } from "./node-identity.ts";
+import type { ServerClock } from "./server-clock.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { leaseResource } from "../features/core/resources.ts";
 import { nodeResource } from "../features/nodes/resources.ts";
+
+/** What the loops of an agent share. */
+export interface AgentParts {
+  readonly settings: AgentSettings;
+  readonly version: string;
+  readonly log: AgentLog;
+  readonly metrics: AgentMetrics;
+  readonly identity: NodeIdentity;
+  readonly serverClock: ServerClock;
+  readonly random: () => number;
+  readonly sleep: Sleep;
+  readonly listener: AgentListener;
+  readonly client: CertificateManager;
+  readonly serving: CertificateManager;
+  readonly onFileChange: (change: FileChange) => void;
+  /** Called after a certificate was put to use; the loops set it. */
+  readonly certificateInstalled: EventTarget;
+}
 
 /** As a kubelet reports a status that did not change. */
 const statusIntervalMilliseconds = 5 * 60_000;

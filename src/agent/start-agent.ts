@@ -4,7 +4,6 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { sleep as realSleep } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { openAgentListener } from "./agent-listener.ts";
-import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
@@ -36,24 +35,6 @@ export interface RunningAgent {
   rotateNow(): void;
   /** Ends all loops and the listener; files stay. */
   stop(): Promise<void>;
-}
-
-/** What the loops of an agent share. */
-export interface AgentParts {
-  readonly settings: AgentSettings;
-  readonly version: string;
-  readonly log: AgentLog;
-  readonly metrics: AgentMetrics;
-  readonly identity: NodeIdentity;
-  readonly serverClock: ServerClock;
-  readonly random: () => number;
-  readonly sleep: Sleep;
-  readonly listener: AgentListener;
-  readonly client: CertificateManager;
-  readonly serving: CertificateManager;
-  readonly onFileChange: (change: FileChange) => void;
-  /** Called after a certificate was put to use; the loops set it. */
-  readonly certificateInstalled: EventTarget;
 }
 
 /**

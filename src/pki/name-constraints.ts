@@ -1,6 +1,7 @@
-import type { Certificate } from "./certificate.ts";
 import { hostNameOf, mailboxOf, type Mailbox } from "./constrained-name.ts";
 import { contextTag, type DerElement, DerReader } from "./der.ts";
+import type { DistinguishedName } from "./distinguished-name.ts";
+import type { Extension } from "./extension.ts";
 import { formatIpAddress, isInIpRange, isIpv4Mapped, type IpRange } from "./ip-address.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
@@ -26,7 +27,10 @@ export interface NameConstraints {
 }
 
 /** The parts of a certificate that name constraints are checked against. */
-export type ConstrainedCertificate = Pick<Certificate, "subject" | "extensions">;
+export interface ConstrainedCertificate {
+  readonly subject: DistinguishedName;
+  readonly extensions: readonly Extension[];
+}
 
 /** Parses the value of the extension. Throws PkiError, also for a base that is malformed. */
 export function parseNameConstraints(value: Buffer): NameConstraints {

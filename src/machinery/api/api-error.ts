@@ -1,5 +1,5 @@
 import type { FieldError } from "./field-error.ts";
-import { maximumFaults } from "./first-faults.ts";
+import { maximumFaults } from "./field-error.ts";
 import { shortened } from "./format-value.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
-import { firstFaults } from "../api/first-faults.ts";
+import { firstFaults } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";

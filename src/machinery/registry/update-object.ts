@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict, invalid } from "../api/api-error.ts";
-import { invalidValue } from "../api/field-error.ts";
-import { firstFaults } from "../api/first-faults.ts";
+import { firstFaults, invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";

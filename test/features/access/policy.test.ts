@@ -9,7 +9,7 @@ import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile.ts";
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
-import { wellKnownSignerGrants } from "../../../src/features/certificates/signers/signer-grants.ts";
+import { wellKnownSignerGrants } from "../../../src/server/signer-grants.ts";
 
 const listPods: PolicyRule = { ...readPods, verbs: ["list"] };
 const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({

@@ -7,7 +7,8 @@ import { createCertificateRequestPem } from "../../../src/pki/create-certificate
 import type { DistinguishedNameParts } from "../../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames, type SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { decideApproval, type ApprovalInput } from "../../../src/features/certificates/policy/decide-approval.ts";
+import type { ApprovalInput } from "../../../src/features/certificates/policy/approval-policy.ts";
+import { decideApproval } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";

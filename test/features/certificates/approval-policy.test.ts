@@ -6,12 +6,11 @@ import { parseCertificateRequestPem } from "../../../src/pki/certificate-request
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey, type KeyType } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import type { ApprovalPolicy } from "../../../src/features/certificates/policy/approval-policy.ts";
+import type { ApprovalInput, ApprovalPolicy } from "../../../src/features/certificates/policy/approval-policy.ts";
 import {
   approvalCondition,
   decideApproval,
   type ApprovalDecision,
-  type ApprovalInput,
   type ApprovalContext,
 } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";

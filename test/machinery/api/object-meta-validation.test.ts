@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { firstFaults } from "../../../src/machinery/api/first-faults.ts";
+import { firstFaults } from "../../../src/machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
 import type { ObjectMeta, OwnerReference } from "../../../src/machinery/api/object-meta.ts";
 import {

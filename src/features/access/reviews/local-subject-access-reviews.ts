@@ -1,8 +1,7 @@
 import { badRequest, invalid } from "../../../machinery/api/api-error.ts";
 import type { Authorize } from "../../../machinery/api/attributes.ts";
-import { invalidValue } from "../../../machinery/api/field-error.ts";
+import { firstFaults, invalidValue } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { firstFaults } from "../../../machinery/api/first-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";

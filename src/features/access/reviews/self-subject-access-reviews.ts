@@ -1,6 +1,6 @@
 import { invalid } from "../../../machinery/api/api-error.ts";
 import type { Authorize } from "../../../machinery/api/attributes.ts";
-import { firstFaults } from "../../../machinery/api/first-faults.ts";
+import { firstFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";

@@ -1,3 +1,4 @@
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { IpRange } from "../../../pki/ip-address.ts";
 import type { NamePattern } from "./name-pattern.ts";
 
@@ -48,6 +49,27 @@ export interface RequestRequirements {
 export interface KeyRequirement {
   readonly type: "RSA" | "ECDSA" | "Ed25519";
   readonly minimumBits: number;
+}
+
+/** Which signer a stored request is for, and who asked. */
+export interface RequestIdentity {
+  readonly signerName: string;
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+/** A stored request, as a policy looks at it. */
+export interface ApprovalInput extends RequestIdentity {
+  readonly usages: readonly string[];
+  readonly request: CertificateRequest;
+  /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
+  readonly lifetimeSeconds: number;
+}
+
+/** A requirement that a request does not keep: the field of the rule, and what is wrong. */
+export interface FailedRequirement {
+  readonly field: keyof RequestRequirements | "subject" | "serverNames" | "extensions";
+  readonly message: string;
 }
 
 /** A day: how long a certificate may live where a rule does not say. */

@@ -3,9 +3,9 @@ import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts"
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { Node } from "../../nodes/index.ts";
-import type { ApprovalPolicy } from "./approval-policy.ts";
+import type { ApprovalInput, ApprovalPolicy, RequestIdentity } from "./approval-policy.ts";
 import { approvalCondition, decideApproval, isDecidedByPolicy } from "./decide-approval.ts";
-import type { ApprovalDecision, ApprovalInput, RequestIdentity } from "./decide-approval.ts";
+import type { ApprovalDecision } from "./decide-approval.ts";
 import type { SignerLifetime } from "../signers/configured-signer.ts";
 import { lifetimeSeconds } from "../signers/issue.ts";
 import { namesOfNode } from "../signers/node-names.ts";

@@ -1,37 +1,22 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
 import type { RequesterNode } from "../signers/alternative-name-requirements.ts";
-import type { ApprovalPolicy, RequestMatch, RequestRequirements } from "./approval-policy.ts";
+import type {
+  ApprovalInput,
+  ApprovalPolicy,
+  FailedRequirement,
+  RequestIdentity,
+  RequestMatch,
+  RequestRequirements,
+} from "./approval-policy.ts";
 import { matchesAny } from "./name-pattern.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { subjectFaults } from "../signers/subject-requirements.ts";
-
-/** Which signer a stored request is for, and who asked. */
-export interface RequestIdentity {
-  readonly signerName: string;
-  readonly username: string;
-  readonly groups: readonly string[];
-}
-
-/** A stored request, as a policy looks at it. */
-export interface ApprovalInput extends RequestIdentity {
-  readonly usages: readonly string[];
-  readonly request: CertificateRequest;
-  /** How long the certificate would live, in seconds: what was asked for within the signer's bounds. */
-  readonly lifetimeSeconds: number;
-}
-
-/** A requirement that a request does not keep: the field of the rule, and what is wrong. */
-export interface FailedRequirement {
-  readonly field: keyof RequestRequirements | "subject" | "serverNames" | "extensions";
-  readonly message: string;
-}
 
 export type ApprovalDecision =
   | { readonly type: "undecided" }

@@ -1,8 +1,7 @@
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import { isInIpRange, parseIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import type { RequestRequirements } from "../policy/approval-policy.ts";
-import type { ApprovalInput, FailedRequirement } from "../policy/decide-approval.ts";
+import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../policy/approval-policy.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import { namesNotOfNode } from "./node-names.ts";
 import type { NodeNames } from "./node-names.ts";

@@ -1,7 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import type { RequestRequirements } from "../policy/approval-policy.ts";
-import type { ApprovalInput, FailedRequirement } from "../policy/decide-approval.ts";
+import type { ApprovalInput, FailedRequirement, RequestRequirements } from "../policy/approval-policy.ts";
 import { findWellKnownSigner } from "./well-known-signers.ts";
 import { matchesAny } from "../policy/name-pattern.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";

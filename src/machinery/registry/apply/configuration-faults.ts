@@ -1,5 +1,5 @@
 import type { FieldError } from "../../api/field-error.ts";
-import { maximumFaults } from "../../api/first-faults.ts";
+import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "../../api/api-error.ts";
-import { maximumFaults } from "../../api/first-faults.ts";
+import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { pathsOf } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";

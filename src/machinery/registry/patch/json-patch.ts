@@ -1,5 +1,5 @@
 import { tooLarge } from "../../api/api-error.ts";
-import { maximumFaults } from "../../api/first-faults.ts";
+import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument } from "./patched-document.ts";
 import { isDeeperThan, isJsonObject, isSameJson, jsonTypeName, maximumDepth, memberOf } from "./json-value.ts";

@@ -1,7 +1,26 @@
 import type { Logger } from "pino";
+import type { SignerGrants } from "../features/access/policy/controller-policy.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
+import type { Names } from "../machinery/api/names.ts";
 
 type Signers = readonly ConfiguredSigner[];
+
+const everyVerb = ["approve", "sign", "attest"] as const;
+
+/** The default permissions for the server's own signers, and for upstream's legacy one, which nothing runs. */
+export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
+  ...wellKnownSigners.map(({ nameIn }) => ({
+    name: nameIn(names),
+    hasApproverRole: true,
+    controllerVerbs: everyVerb,
+  })),
+  { name: names.signers.legacyUnknown, hasApproverRole: true, controllerVerbs: ["sign"] },
+];
+
+/** The permissions of the controllers for the signers of `--signer-config`. */
+export const configuredSignerGrants = (signers: Signers): SignerGrants[] =>
+  signers.map(({ name }) => ({ name, hasApproverRole: false, controllerVerbs: everyVerb }));
 
 export interface GrantOptions {
   /** Lets the controllers work for these signers. */

@@ -41,6 +41,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     ...faces("commands"),
     "server/server-config",
     "server/controller-settings",
+    "server/signet-version",
     "type agent",
   ],
 };

@@ -8,6 +8,7 @@ import { agent } from "./agent-command.ts";
 import { bootstrapToken } from "../features/nodes/commands.ts";
 import { certificates } from "../features/certificates/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { csr } from "../features/certificates/commands.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
@@ -15,6 +16,7 @@ import { kubeconfig } from "./kubeconfig-command.ts";
 import { serve } from "./serve-command.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
+import { signetVersion } from "../server/signet-version.ts";
 import { token } from "../features/accounts/commands.ts";
 import { trust } from "../features/certificates/commands.ts";
 import { whoami } from "../features/access/commands.ts";
@@ -30,6 +32,7 @@ export interface Programs {
 export const signetCommand = (programs: Programs): Command =>
   new Command("signet")
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
+    .version(signetVersion, "-V, --version", "print the version")
     .addCommand(serve((config) => programs.serve(config)))
     .addCommand(agent((settings) => programs.agent(settings)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
@@ -39,7 +42,8 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(kubeconfig())
     .addCommand(csr())
     .addCommand(certificates())
-    .addCommand(trust());
+    .addCommand(trust())
+    .addCommand(completion());
 
 /**
  * Parses the command line and runs one command. A wrong flag or file is one line on standard error and exit code 2; a

@@ -22,12 +22,14 @@ describe("the packed install", () => {
   const signet = (...args: readonly string[]): string =>
     install.run(join(install.folder, "node_modules/.bin/signet"), ...args, "--kubeconfig", server.kubeconfig);
 
-  it("holds JavaScript with types, and neither TypeScript nor tests", () => {
+  it("holds JavaScript with types and the manual, and neither TypeScript nor tests", () => {
     const files = install.run("tar", "--list", "--file", install.tarball).trim().split("\n");
-    assert.ok(files.includes("package/dist/main.js"));
+    for (const needed of ["main.js", "man/signet.1", "man/signet-csr-create.1"]) {
+      assert.ok(files.includes(`package/dist/${needed}`), needed);
+    }
     assert.deepEqual(
       files.filter(
-        (file) => !/^package\/(?:dist\/.+\.(?:js|d\.ts)|bin\/signet|package\.json|README\.md|LICENSE)$/.test(file),
+        (file) => !/^package\/(?:dist\/.+\.(?:js|d\.ts|1)|bin\/signet|package\.json|README\.md|LICENSE)$/.test(file),
       ),
       [],
     );

@@ -2,10 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeManPages } from "./man-pages.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 // The file of a source that is gone must not be packed.
 rmSync(join(root, "dist"), { recursive: true, force: true });
 const { status } = spawnSync("tsc", ["--project", "tsconfig.package.json"], { cwd: root, stdio: "inherit" });
-process.exitCode = status === 0 ? 0 : 1;
+if (status !== 0) process.exit(1);
+writeManPages(join(root, "dist/man"));

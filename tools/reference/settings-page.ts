@@ -1,19 +1,18 @@
 /** The configuration reference: the settings of the server, and the commands with their flags. */
 import { Command } from "commander";
 import type { Option } from "commander";
-import { signetCommand } from "../../src/cli/program.ts";
 import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
 import type { Flag, Flags } from "../../src/machinery/command-line/flag.ts";
 import { serveFlags } from "../../src/server/server-config.ts";
+import { argumentText, leafCommands } from "./leaf-commands.ts";
+import type { LeafCommand } from "./leaf-commands.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:settings` from the flags. Do not edit. -->";
 
 /** `docs/reference/settings.md`. */
 export function settingsPage(): string {
-  const runsNothing = async (): Promise<void> => {};
-  const program = signetCommand({ serve: runsNothing, agent: runsNothing, controllers: runsNothing });
-  const commands = leavesOf(program).filter(({ command }) => command.name() !== "serve");
+  const commands = leafCommands().filter(({ command }) => command.name() !== "serve");
   return page(
     "# Settings and commands",
     notice,
@@ -33,21 +32,7 @@ export function settingsPage(): string {
 const connectionOptions = withConnectionFlags(new Command()).options;
 const isOfConnection = ({ flags }: Option): boolean => connectionOptions.some((option) => option.flags === flags);
 
-interface Leaf {
-  readonly command: Command;
-  /** `signet csr create`. */
-  readonly words: string;
-}
-
-/** The commands that do something: those without commands of their own. */
-const leavesOf = (command: Command, parents = ""): Leaf[] => {
-  const words = `${parents} ${command.name()}`.trim();
-  return command.commands.length === 0
-    ? [{ command, words }]
-    : command.commands.flatMap((child) => leavesOf(child, words));
-};
-
-function commandSection({ command, words }: Leaf): string {
+function commandSection({ command, words }: LeafCommand): string {
   const usage = [words, ...command.registeredArguments.map(argumentText)].join(" ");
   const explained = command.registeredArguments.filter(({ description }) => description !== "");
   const own = command.options.filter((option) => !isOfConnection(option));
@@ -58,11 +43,6 @@ function commandSection({ command, words }: Leaf): string {
     own.length === 0 ? "" : optionTable(own),
     own.length === command.options.length ? "" : "Also the [connection flags](#connection-flags).",
   ).trimEnd();
-}
-
-function argumentText(argument: Command["registeredArguments"][number]): string {
-  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
-  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${cell(text.slice(1))}.`;
@@ -104,7 +84,7 @@ const toldDefault = / \(default: (.*)\)$/s;
 
 const optionHelp = ({ description, argChoices = [], mandatory }: Option): string =>
   [
-    description.replace(toldDefault, ""),
+    description.replace(toldDefault, "").replace(/\.$/, argChoices.length > 0 || mandatory ? "" : "."),
     ...(argChoices.length > 0 ? [`one of ${argChoices.map(code).join(", ")}`] : []),
     ...(mandatory ? ["required"] : []),
   ].join("; ");

@@ -16,14 +16,15 @@ export function flagOption(name: string, flag: Flag): Option {
   const option = new Option(`--${name} ${optional ? `[${value.boolean}]` : `<${value[flag.type]}>`}`, describe(flag));
   if (flag.type === "strings")
     option.argParser((one: string, previous: unknown) => [...((previous as string[] | undefined) ?? []), one]);
+  // Shown, and offered by shells. Not `choices()`: the values of the configuration file are checked the same way, later.
+  if ("choices" in flag && flag.choices !== undefined) option.argChoices = [...flag.choices];
   return option;
 }
 
 /** Help shows the defaults, but the parser does not set them: the configuration file takes precedence over defaults. */
 function describe(flag: Flag): string {
-  const choices = "choices" in flag && flag.choices !== undefined ? ` One of: ${flag.choices.join(", ")}.` : "";
   const fallback = "default" in flag && flag.default !== undefined ? ` (default: ${String(flag.default)})` : "";
-  return `${flag.help}${choices}${fallback}`;
+  return `${flag.help}${fallback}`;
 }
 
 /** Maps flag names to raw values. A boolean flag without a value is true. */

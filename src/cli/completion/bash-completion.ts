@@ -1,0 +1,58 @@
+import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
+import { quoted, valuesByOffer } from "./shell-words.ts";
+
+/** A script that bash reads; from bash 3.2 on, which is the one of macOS. */
+export const bashCompletion = (commands: readonly CompletedCommand[]): string =>
+  `# bash completion for signet. Load it with: source <(signet completion bash)
+
+_signet() {
+  local word=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} command=signet offered="" i
+  # bash takes "--flag=value" for three words.
+  if [[ $word == "=" ]]; then
+    word=""
+  elif [[ $previous == "=" ]]; then
+    previous=\${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$command \${COMP_WORDS[i]}" in
+      ${commands.map(({ words }) => quoted(words)).join(" | ")})
+        command="$command \${COMP_WORDS[i]}"
+        ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$command $previous" in
+${valuesByOffer(commands).map(valueCase).join("\n")}
+  esac
+  case "$command" in
+${commands.map(commandCase).join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$offered" -- "$word"))
+}
+
+complete -F _signet signet
+`;
+
+const valueCase = ({ value, flags }: { readonly value: CompletedValue; readonly flags: readonly string[] }): string =>
+  `    ${flags.map(quoted).join(" | ")})
+      ${offer(value)}
+      return
+      ;;`;
+
+/** readline itself completes files: it knows how to quote them. */
+const offer = (value: CompletedValue): string =>
+  value === "files"
+    ? "compopt -o default 2>/dev/null"
+    : value === "nothing"
+      ? ":"
+      : `COMPREPLY=($(compgen -W ${quoted(value.join(" "))} -- "$word"))`;
+
+const commandCase = ({ words, subcommands, flags, argument }: CompletedCommand): string => {
+  const names = [...subcommands.map(({ name }) => name), ...(typeof argument === "string" ? [] : argument)];
+  return `    ${quoted(words)})
+      offered=${quoted(names.join(" "))}
+      [[ $word == -* ]] && offered=${quoted(flags.flatMap((flag) => flag.names).join(" "))}${
+        argument === "files" ? "\n      compopt -o default 2>/dev/null" : ""
+      }
+      ;;`;
+};

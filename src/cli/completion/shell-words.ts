@@ -1,0 +1,21 @@
+import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
+
+/** One word of bash or zsh, whatever is in it. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** `signet serve --profile` and all others that take the same values, together. */
+export function valuesByOffer(
+  commands: readonly CompletedCommand[],
+): { readonly value: CompletedValue; readonly flags: readonly string[] }[] {
+  const found = new Map<string, { value: CompletedValue; flags: string[] }>();
+  for (const { words, flags } of commands) {
+    for (const { names, value } of flags) {
+      if (value === undefined) continue;
+      const key = String(value);
+      const group = found.get(key) ?? { value, flags: [] };
+      group.flags.push(...names.map((name) => `${words} ${name}`));
+      found.set(key, group);
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,65 @@
+import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
+import { quoted, valuesByOffer } from "./shell-words.ts";
+
+/** A script that zsh reads, or finds as `_signet` in its fpath. */
+export const zshCompletion = (commands: readonly CompletedCommand[]): string =>
+  `#compdef signet
+# zsh completion for signet. Load it with: source <(signet completion zsh)
+
+_signet() {
+  local command=signet previous=\${words[CURRENT-1]} i
+  local -a names flags
+  if [[ \${words[CURRENT]} == --*=* ]]; then
+    previous=\${words[CURRENT]%%=*}
+    compset -P '*='
+  fi
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$command \${words[i]}" in
+      ${commands.map(({ words }) => quoted(words)).join(" | ")})
+        command="$command \${words[i]}"
+        ;;
+    esac
+  done
+  case "$command $previous" in
+${valuesByOffer(commands).map(valueCase).join("\n")}
+  esac
+  case "$command" in
+${commands.map(commandCase).join("\n")}
+  esac
+  if [[ $PREFIX == -* ]]; then
+    _describe 'flag' flags
+  else
+    _describe 'command' names
+  fi
+}
+
+if [[ \${funcstack[1]} == _signet ]]; then
+  _signet "$@"
+else
+  compdef _signet signet
+fi
+`;
+
+const valueCase = ({ value, flags }: { readonly value: CompletedValue; readonly flags: readonly string[] }): string =>
+  `    ${flags.map(quoted).join(" | ")})
+      ${offer(value)}
+      return
+      ;;`;
+
+const offer = (value: CompletedValue): string =>
+  value === "files" ? "_files" : value === "nothing" ? ":" : `compadd -- ${value.map(quoted).join(" ")}`;
+
+/** `_describe` takes what comes after a colon for the description. */
+const described = (name: string, description: string): string =>
+  quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
+
+const commandCase = ({ words, subcommands, flags, argument }: CompletedCommand): string =>
+  `    ${quoted(words)})
+      names=(${[
+        ...subcommands.map(({ name, description }) => described(name, description)),
+        ...(typeof argument === "string" ? [] : argument.map(quoted)),
+      ].join(" ")})
+      flags=(${flags.flatMap((flag) => flag.names.map((name) => described(name, flag.description))).join(" ")})${
+        argument === "files" ? "\n      [[ $PREFIX == -* ]] || { _files; return }" : ""
+      }
+      ;;`;

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { describe, it } from "node:test";
+import { signetCommand } from "../../src/cli/program.ts";
+import { completedCommands } from "../../src/cli/completion/completed-command.ts";
+import { completionScript } from "../../src/cli/completion/completion-script.ts";
+import type { Shell } from "../../src/cli/completion/completion-script.ts";
+import { runSignet } from "./run-signet.ts";
+
+const runsNothing = async (): Promise<void> => {};
+const program = signetCommand({ serve: runsNothing, agent: runsNothing, controllers: runsNothing });
+
+function runShell(shell: string, ...args: readonly string[]): string[] {
+  const { status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", timeout: 20_000 });
+  assert.deepEqual([status, stderr], [0, ""]);
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => line.split("\t")[0] ?? "");
+}
+
+/** What a shell offers for the last of the words. Where it offers files, the answer is FILES. */
+const offers: Readonly<Record<Shell, (words: readonly string[]) => string[]>> = {
+  // bash splits at "=" before it asks.
+  bash: (words) =>
+    runShell(
+      "bash",
+      "--norc",
+      "-c",
+      `${completionScript("bash", program)}
+       compopt() { printf 'FILES\\n'; }
+       COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _signet; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      "bash",
+      ...words.flatMap((word) => (/^--.*=/.test(word) ? word.split(/(=)/).filter((part) => part !== "") : [word])),
+    ),
+  zsh: (words) =>
+    runShell(
+      "zsh",
+      "-f",
+      "-c",
+      `compdef() { : }
+       compset() { PREFIX=\${PREFIX#*=} }
+       compadd() { shift; print -l -- \${(M)@:#$PREFIX*} }
+       _files() { print FILES }
+       _describe() { local one; for one in \${(P)2}; do [[ $one == $PREFIX* ]] && print -- \${one%%:*}; done; : }
+       ${completionScript("zsh", program)}
+       words=("$@"); CURRENT=$#; PREFIX=$words[CURRENT]; _signet`,
+      "zsh",
+      ...words,
+    ),
+  fish: (words) =>
+    runShell(
+      "fish",
+      "--no-config",
+      "-c",
+      `${completionScript("fish", program)}\ncomplete -C "$argv"`,
+      words.join(" "),
+    ).map((offered) => offered.replace(/^--[^=]+=/, "")),
+};
+
+for (const [shell, offer] of Object.entries(offers)) {
+  const isThere = spawnSync(shell, ["--version"]).status === 0;
+  describe(`the completion of ${shell}`, { skip: !isThere && `${shell} is not installed` }, () => {
+    it("offers commands and their commands", () => {
+      assert.deepEqual(offer(["signet", "ser"]), ["serve"]);
+      assert.deepEqual(offer(["signet", "csr", "de"]).sort(), ["deny", "describe"]);
+      assert.deepEqual(offer(["signet", "bootstrap-token", ""]).sort(), ["create", "delete", "list"]);
+    });
+
+    it("offers the flags of the command that the line names, whatever flags come before", () => {
+      assert.deepEqual(offer(["signet", "csr", "create", "ann", "--key-t"]), ["--key-type"]);
+      assert.deepEqual(offer(["signet", "csr", "list", "--key-t"]), []);
+      assert.deepEqual(offer(["signet", "serve", "--profile", "platform", "--tls-s"]), ["--tls-san"]);
+    });
+
+    it("offers the values of a flag", () => {
+      assert.deepEqual(offer(["signet", "serve", "--profile", "k"]), ["kubernetes"]);
+      assert.deepEqual(offer(["signet", "serve", "--profile=k"]), ["kubernetes"]);
+      assert.deepEqual(offer(["signet", "csr", "list", "-o", "y"]), ["yaml"]);
+      assert.deepEqual(offer(["signet", "completion", "z"]), ["zsh"]);
+    });
+
+    it("offers no commands where a flag needs a value that only its user knows", () => {
+      assert.deepEqual(offer(["signet", "csr", "create", "--common-name", ""]), []);
+    });
+
+    // fish is asked without a terminal: there it offers no files.
+    if (shell === "fish") return;
+    it("offers files where a file is asked for", () => {
+      assert.deepEqual(offer(["signet", "csr", "create", "--key-file", ""]), ["FILES"]);
+      assert.deepEqual(offer(["signet", "serve", "--data-dir", ""]), ["FILES"]);
+    });
+  });
+}
+
+describe("signet completion", () => {
+  it("knows every command and flag, in one line each", () => {
+    const commands = completedCommands(program);
+    assert.deepEqual(
+      commands.filter(({ words }) => words === "signet csr create").map(({ flags }) => flags.length > 15),
+      [true],
+    );
+    const descriptions = commands.flatMap(({ flags, subcommands }) => [...flags, ...subcommands]);
+    assert.ok(descriptions.every(({ description }) => description !== "" && !description.includes("\n")));
+  });
+
+  it("prints the script, and says which shells there are", async () => {
+    const { code, stdout } = await runSignet(["completion", "bash"]);
+    assert.deepEqual([code, stdout], [0, completionScript("bash", program)]);
+    const wrong = await runSignet(["completion", "tcsh"]);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /Allowed choices are bash, zsh, fish/);
+  });
+});
+
+it("signet --version prints the version alone", async () => {
+  assert.match((await runSignet(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
+});

@@ -1,0 +1,94 @@
+/** The manual: a page for `signet`, and one for each command, from what the commands say about themselves. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Option } from "commander";
+import { signetVersion } from "../../src/server/signet-version.ts";
+import { argumentText, describedProgram, leafCommands } from "../reference/leaf-commands.ts";
+import type { LeafCommand } from "../reference/leaf-commands.ts";
+
+/** Writes `signet.1`, `signet-serve.1`, `signet-csr-create.1` and so on into a new folder. */
+export function writeManPages(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of manPages()) writeFileSync(join(folder, file), text);
+}
+
+function manPages(): Map<string, string> {
+  const leaves = leafCommands();
+  return new Map([
+    ["signet.1", overview(leaves)],
+    ...leaves.map((leaf) => [`${pageName(leaf.words)}.1`, commandPage(leaf)] as const),
+  ]);
+}
+
+const pageName = (words: string): string => words.replaceAll(" ", "-");
+
+const overview = (leaves: readonly LeafCommand[]): string =>
+  lines(
+    title("signet"),
+    ".SH NAME",
+    `signet \\- ${escaped(asClause(describedProgram().description()))}`,
+    ".SH SYNOPSIS",
+    ".B signet",
+    "\\fIcommand\\fR [\\fIflags\\fR]",
+    ".SH COMMANDS",
+    ...leaves.flatMap(({ words, command }) => [
+      ".TP",
+      `\\fB${escaped(pageName(words))}\\fR(1)`,
+      escaped(asSentence(command.description())),
+    ]),
+    ...exitStatus,
+  );
+
+const commandPage = ({ words, command }: LeafCommand): string =>
+  lines(
+    title(pageName(words)),
+    ".SH NAME",
+    `${escaped(pageName(words))} \\- ${escaped(asClause(command.description()))}`,
+    ".SH SYNOPSIS",
+    `.B ${escaped(words)}`,
+    ["[\\fIflags\\fR]", ...command.registeredArguments.map((one) => `\\fI${escaped(argumentText(one))}\\fR`)].join(" "),
+    ...(command.registeredArguments.length === 0 ? [] : [".SH ARGUMENTS"]),
+    ...command.registeredArguments.flatMap((argument) => [
+      ".TP",
+      `\\fI${escaped(argumentText(argument))}\\fR`,
+      escaped(asSentence(argument.description)),
+    ]),
+    ".SH FLAGS",
+    ...command.options.flatMap(flag),
+    ...exitStatus,
+    ".SH SEE ALSO",
+    "\\fBsignet\\fR(1)",
+  );
+
+const flag = (option: Option): string[] => [
+  ".TP",
+  `\\fB${escaped(option.flags)}\\fR`,
+  escaped(asSentence(option.description)),
+  ...(option.argChoices === undefined ? [] : [`One of ${escaped(option.argChoices.join(", "))}.`]),
+  ...(typeof option.defaultValue === "string" || option.defaultValueDescription !== undefined
+    ? [`Default: ${escaped(option.defaultValueDescription ?? String(option.defaultValue))}.`]
+    : []),
+];
+
+/** The date is left out: the same commit makes the same bytes. */
+const title = (name: string): string => `.TH ${name.toUpperCase()} 1 "" "signet ${signetVersion}" "Signet"`;
+
+const exitStatus = [
+  ".SH EXIT STATUS",
+  "0 when it did what it was asked to, 2 for a wrong flag, setting or file, 1 for everything else.",
+];
+
+const lines = (...parts: readonly string[]): string => `${parts.join("\n")}\n`;
+
+const asSentence = (text: string): string =>
+  text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replace(/(?<![.)])$/, ".");
+const asClause = (text: string): string => text.replace(/\.$/, "");
+
+/** Text that troff prints as it is: one line, no escapes, no requests, and hyphens that can be searched and copied. */
+const escaped = (text: string): string =>
+  text
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replace(/^(?=[.'])/, "\\&");

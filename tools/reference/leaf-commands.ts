@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { signetCommand } from "../../src/cli/program.ts";
+
+export interface LeafCommand {
+  readonly command: Command;
+  /** `signet csr create`. */
+  readonly words: string;
+}
+
+/** `signet` itself, of which no command runs. */
+export function describedProgram(): Command {
+  const runsNothing = async (): Promise<void> => {};
+  return signetCommand({ serve: runsNothing, agent: runsNothing, controllers: runsNothing });
+}
+
+/** The commands that do something: those without commands of their own. */
+export const leafCommands = (): LeafCommand[] => leavesOf(describedProgram(), "");
+
+const leavesOf = (command: Command, parents: string): LeafCommand[] => {
+  const words = `${parents} ${command.name()}`.trim();
+  return command.commands.length === 0
+    ? [{ command, words }]
+    : command.commands.flatMap((child) => leavesOf(child, words));
+};
+
+/** `<name>`, or `[name...]` for one that may be left out and repeated. */
+export function argumentText(argument: Command["registeredArguments"][number]): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}

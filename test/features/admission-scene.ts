@@ -45,8 +45,10 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
 export async function ask(rule: AdmissionRule, more: Partial<AdmissionAttributes>): Promise<ApiObject | string> {
   const asked = attributes(more);
   try {
-    const object = (await rule.admit?.(asked)) ?? asked.object ?? apiObject();
-    await rule.validate?.({ ...asked, ...(asked.object !== undefined && { object }) });
+    const isAsked = (about: AdmissionAttributes): boolean => rule.appliesTo?.(about) !== false;
+    const object = (isAsked(asked) && (await rule.admit?.(asked))) || (asked.object ?? apiObject());
+    const admitted = { ...asked, ...(asked.object !== undefined && { object }) };
+    if (isAsked(admitted)) await rule.validate?.(admitted);
     return object;
   } catch (error) {
     if (error instanceof ApiError) return `${error.code} ${error.message}`;

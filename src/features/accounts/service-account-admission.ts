@@ -46,9 +46,11 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
 
   return {
     name: "ServiceAccount",
+    appliesTo: ({ operation, group, resource, subresource }) =>
+      operation === "CREATE" && group === "" && resource === "pods" && subresource === "",
     async admit(attributes) {
-      const pod = createdPod(attributes);
-      if (pod === undefined) return undefined;
+      if (attributes.object === undefined) return undefined;
+      const pod = asPod(attributes.object);
       if (isMirrorPod(pod, names)) {
         checkMirrorPod(attributes, podReferences(pod));
         return pod;
@@ -74,11 +76,6 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
       return admitted;
     },
   };
-}
-
-function createdPod({ operation, group, resource, subresource, object }: AdmissionAttributes): PodObject | undefined {
-  const isCreated = operation === "CREATE" && group === "" && resource === "pods" && subresource === "";
-  return isCreated && object !== undefined ? asPod(object) : undefined;
 }
 
 function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Reference[]): void {

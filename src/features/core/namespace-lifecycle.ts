@@ -24,16 +24,14 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
     group === "" && resource === "namespaces";
   return {
     name: "NamespaceLifecycle",
+    // What is in a namespace may always be deleted. A review must not reveal which namespaces exist.
+    appliesTo: (attributes) =>
+      isOfNamespace(attributes)
+        ? attributes.operation === "DELETE" && protectedNamespaces.has(attributes.name)
+        : attributes.namespace !== "" && attributes.operation !== "DELETE" && attributes.group !== reviews,
     async admit(attributes) {
-      const { operation, namespace, name, group, object } = attributes;
-      if (isOfNamespace(attributes)) {
-        if (operation === "DELETE" && protectedNamespaces.has(name)) {
-          throw admissionForbidden(attributes, "this namespace may not be deleted");
-        }
-        return undefined;
-      }
-      // Deleting is always allowed. A review must not reveal which namespaces exist.
-      if (namespace === "" || operation === "DELETE" || group === reviews) return undefined;
+      if (isOfNamespace(attributes)) throw admissionForbidden(attributes, "this namespace may not be deleted");
+      const { operation, namespace, object } = attributes;
       const found = findNamespace(namespace);
       const state = found instanceof Promise ? await found : found;
       if (state === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);

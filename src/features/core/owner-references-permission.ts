@@ -1,6 +1,6 @@
 import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
-import type { OwnerReference } from "../../machinery/api/object-meta.ts";
+import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
 import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
 
 interface OwnerResource {
@@ -23,14 +23,13 @@ export interface OwnerReferencesPermissionOptions {
 export function ownerReferencesPermission(options: OwnerReferencesPermissionOptions): AdmissionRule {
   return {
     name: "OwnerReferencesPermissionEnforcement",
+    // Through their status, a node agent sets the owner of Pods that it has created itself.
+    appliesTo: ({ resource, subresource, object, oldObject }) =>
+      object !== undefined &&
+      !(resource === "pods" && subresource === "status") &&
+      !isSemanticallyEqual(ownersOf(object), ownersOf(oldObject)),
     async validate(attributes) {
-      const { object, oldObject } = attributes;
-      if (object === undefined) return;
-      // Through their status, a node agent sets the owner of Pods that it has created itself.
-      if (attributes.resource === "pods" && attributes.subresource === "status") return;
-      const next = object.metadata.ownerReferences ?? [];
-      const previous = oldObject?.metadata.ownerReferences ?? [];
-      if (isSemanticallyEqual(next, previous)) return;
+      const [next, previous] = [ownersOf(attributes.object), ownersOf(attributes.oldObject)];
       if (attributes.operation !== "CREATE") await checkDelete(attributes, options);
       const wasBlocking = new Set(previous.filter(isBlocking).map(({ uid }) => uid));
       const blocking = next.filter((reference) => isBlocking(reference) && !wasBlocking.has(reference.uid));
@@ -41,6 +40,10 @@ export function ownerReferencesPermission(options: OwnerReferencesPermissionOpti
     },
   };
 }
+
+const noOwners: readonly OwnerReference[] = [];
+const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] =>
+  object?.metadata.ownerReferences ?? noOwners;
 
 /** An object has only a few owners that it blocks, and each one costs an authorization check. */
 const maximumBlocking = 100;

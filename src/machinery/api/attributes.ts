@@ -65,6 +65,8 @@ export interface AdmissionAttributes {
 /** One admission rule. */
 export interface AdmissionRule {
   readonly name: string;
+  /** Whether the rule has something to check in this write. Only then is it asked. Absent: it checks every write. */
+  appliesTo?(attributes: AdmissionAttributes): boolean;
   /** Returns the object to continue with, or undefined to keep the given one. Throws an ApiError to refuse. */
   admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** Runs after every `admit` and after validation. Throws an ApiError to refuse. */

@@ -43,7 +43,7 @@ export async function admit<T extends ApiObject>(
   trace?.begin("mutating admission");
   let attributes = attributesOf(target, subject);
   for (const rule of target.admission) {
-    if (rule.admit === undefined) continue;
+    if (rule.admit === undefined || rule.appliesTo?.(attributes) === false) continue;
     // The last one named is the one that refused.
     trace?.decided(rule.name);
     const admitting = rule.admit(attributes);
@@ -67,7 +67,7 @@ export async function validateAdmission<T extends ApiObject>(
   trace?.begin("validating admission");
   const attributes = attributesOf(target, subject);
   for (const rule of target.admission) {
-    if (rule.validate === undefined) continue;
+    if (rule.validate === undefined || rule.appliesTo?.(attributes) === false) continue;
     trace?.decided(rule.name);
     const validating = rule.validate(attributes);
     if (validating instanceof Promise) await validating;

@@ -36,7 +36,7 @@ export async function createObject<T extends ApiObject>(
   { object, namespace, manager, caller }: CreateRequest<T>,
 ): Promise<StoredObject<T>> {
   const { definition } = registry;
-  const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", warn: caller.warn });
+  const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", caller });
   const placed = inRequestNamespace(sent, { scope: definition.scope, namespace });
   const write = fieldWrite(registry, { manager, subresource: "" });
   const tracked = trackUpdate({ ...write, previous: undefined, next: placed }) as T; // changes only managedFields
@@ -71,7 +71,7 @@ export async function createTracked<T extends ApiObject>(
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
   const mutated = withoutRepeatedOwners(
     (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
-    { when: "after admission", warn: caller.warn },
+    { when: "after admission", caller },
   );
 
   currentTrace()?.begin("validation");

@@ -1,9 +1,10 @@
 import type { ApiObject, OwnerReference } from "../api/object-meta.ts";
+import type { Caller } from "./admission.ts";
 
 export interface OwnerReferencesCheck {
   /** Admission may add references too. Its duplicates get a different warning. */
   readonly when: "as sent" | "after admission";
-  warn(warning: string): void;
+  readonly caller: Pick<Caller, "warn">;
 }
 
 const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
@@ -12,7 +13,7 @@ const occasions: Readonly<Record<OwnerReferencesCheck["when"], string>> = {
 };
 
 /** Removes repeated owner references, with a warning (upstream: `dedupOwnerReferences`). */
-export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, warn }: OwnerReferencesCheck): T {
+export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, caller }: OwnerReferencesCheck): T {
   const references = object.metadata.ownerReferences ?? [];
   if (references.length < 2) return object;
   const known = new Set<string>();
@@ -23,7 +24,7 @@ export function withoutRepeatedOwners<T extends ApiObject>(object: T, { when, wa
     return known.size < known.add(key).size;
   });
   if (repeatedUids.length === 0) return object;
-  warn(
+  caller.warn(
     `.metadata.ownerReferences contains duplicate entries${occasions[when]}; API server dedups owner references in ` +
       "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
       shown(repeatedUids),

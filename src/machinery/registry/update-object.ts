@@ -54,7 +54,7 @@ export async function updateObject<T extends ApiObject>(
   { object, manager, authorizeCreate, ...request }: UpdateRequest<T>,
 ): Promise<Changed<T>> {
   const { definition } = registry;
-  const sent = withoutRepeatedOwners(object, { when: "as sent", warn: request.caller.warn });
+  const sent = withoutRepeatedOwners(object, { when: "as sent", caller: request.caller });
   const placed = inRequestNamespace(sent, { scope: definition.scope, namespace: request.namespace });
   checkName(placed, request.name);
   const wantedUid = placed.metadata.uid ?? "";
@@ -127,7 +127,7 @@ async function nextVersion<T extends ApiObject>(
   const wanted = change.wanted(oldObject);
   const mutated = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
     when: "after admission",
-    warn: caller.warn,
+    caller,
   });
 
   currentTrace()?.begin("validation");

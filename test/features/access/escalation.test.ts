@@ -23,7 +23,7 @@ function guards(objects: TestRbac) {
   };
   const rules = [roleEscalation(platformNames, options), bindingEscalation(platformNames, options)];
   return async (attributes: AdmissionAttributes): Promise<void> => {
-    for (const rule of rules) await rule.validate?.(attributes);
+    for (const rule of rules) if (rule.appliesTo?.(attributes) !== false) await rule.validate?.(attributes);
   };
 }
 

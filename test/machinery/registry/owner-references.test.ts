@@ -10,7 +10,7 @@ const owned = (references: readonly object[]): ApiObject =>
 describe("owner references", () => {
   it("are kept once each: two of one uid that differ are two", () => {
     const warnings: string[] = [];
-    const check = { when: "as sent", warn: (warning: string) => void warnings.push(warning) } as const;
+    const check = { when: "as sent", caller: { warn: (warning: string) => void warnings.push(warning) } } as const;
     const kept = withoutRepeatedOwners(owned([owner("a"), owner("b"), owner("a")]), check);
     assert.deepEqual(kept.metadata.ownerReferences, [owner("a"), owner("b")]);
     assert.equal(warnings.length, 1);
@@ -22,7 +22,7 @@ describe("owner references", () => {
   it("that are repeated thousands of times are warned of in few words", () => {
     const warnings: string[] = [];
     const references = Array.from({ length: 50_000 }, () => owner("a"));
-    const check = { when: "as sent", warn: (warning: string) => void warnings.push(warning) } as const;
+    const check = { when: "as sent", caller: { warn: (warning: string) => void warnings.push(warning) } } as const;
     assert.deepEqual(withoutRepeatedOwners(owned(references), check).metadata.ownerReferences, [owner("a")]);
     assert.ok((warnings[0] ?? "").length < 500);
   });
@@ -40,7 +40,7 @@ describe("owner references", () => {
       });
       return reference;
     });
-    withoutRepeatedOwners(owned(references), { when: "as sent", warn: () => {} });
+    withoutRepeatedOwners(owned(references), { when: "as sent", caller: { warn: () => {} } });
     assert.ok(reads <= 2 * references.length, `${reads} reads`);
   });
 });

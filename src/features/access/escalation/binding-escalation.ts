@@ -19,12 +19,14 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
   const group = names.group("rbac.authorization");
   return {
     name: "BindingEscalation",
+    appliesTo: (attributes) =>
+      attributes.group === group &&
+      (attributes.resource === "rolebindings" || attributes.resource === "clusterrolebindings") &&
+      attributes.subresource === "" &&
+      attributes.operation !== "DELETE",
     async validate(attributes) {
-      const { operation, user, askedGroup, resource, subresource, namespace, object } = attributes;
-      const isBinding =
-        attributes.group === group && (resource === "rolebindings" || resource === "clusterrolebindings");
-      if (!isBinding || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
-      if (changesOnlyGarbageCollection(attributes)) return;
+      const { user, askedGroup, resource, namespace, object } = attributes;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
       if (await hasEscalationVerb(options, attributes, bind)) return;

@@ -20,11 +20,14 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
   const group = names.group("rbac.authorization");
   return {
     name: "RoleEscalation",
+    appliesTo: (attributes) =>
+      attributes.group === group &&
+      (attributes.resource === "roles" || attributes.resource === "clusterroles") &&
+      attributes.subresource === "" &&
+      attributes.operation !== "DELETE",
     async validate(attributes) {
-      const { operation, user, resource, subresource, name, object, oldObject } = attributes;
-      const isRole = attributes.group === group && (resource === "roles" || resource === "clusterroles");
-      if (!isRole || subresource !== "" || operation === "DELETE" || object === undefined || isMaster(user)) return;
-      if (changesOnlyGarbageCollection(attributes)) return;
+      const { user, resource, name, object, oldObject } = attributes;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
       if (await hasEscalationVerb(options, attributes, { verb: "escalate", resource, name })) return;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       const refusal =

@@ -12,9 +12,10 @@ interface Bundle extends ApiObject {
 /** Writing a signer's bundle needs the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
 export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionRule => ({
   name: "ClusterTrustBundleAttest",
+  appliesTo: ({ group, resource }) =>
+    resource === "clustertrustbundles" && group === options.names.group("certificates"),
   async validate(attributes) {
-    const { group, resource, object, oldObject, user } = attributes;
-    if (group !== options.names.group("certificates") || resource !== "clustertrustbundles") return;
+    const { object, oldObject, user } = attributes;
     if (object === undefined) return;
     // The path tells the type. The new signer will do: validation lets nobody change it.
     const { signerName = "" } = (object as Bundle).spec;

@@ -10,10 +10,11 @@ import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
  */
 export const certificateApproval = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateApproval",
+  appliesTo: (attributes) =>
+    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "approval"),
   async validate(attributes) {
-    const { operation, oldObject, user } = attributes;
-    if (operation !== "UPDATE" || oldObject === undefined) return;
-    if (!isOnSigningRequest(attributes, options.names, "approval")) return;
+    const { oldObject, user } = attributes;
+    if (oldObject === undefined) return;
     const { signerName } = asSigningRequest(oldObject).spec;
     if (await isPermittedForSigner(options, { user, verb: "approve", signerName })) return;
     throw admissionForbidden(

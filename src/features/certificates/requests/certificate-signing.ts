@@ -11,10 +11,11 @@ import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
  */
 export const certificateSigning = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateSigning",
+  appliesTo: (attributes) =>
+    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "status"),
   async validate(attributes) {
-    const { operation, object, oldObject, user } = attributes;
-    if (operation !== "UPDATE" || object === undefined || oldObject === undefined) return;
-    if (!isOnSigningRequest(attributes, options.names, "status")) return;
+    const { object, oldObject, user } = attributes;
+    if (object === undefined || oldObject === undefined) return;
     const next = asSigningRequest(object).status;
     const { spec, status: previous } = asSigningRequest(oldObject);
     const isCertificateKept = (next.certificate ?? "") === (previous.certificate ?? "");

@@ -13,9 +13,10 @@ import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
  */
 export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
   name: "CertificateSubjectRestriction",
+  appliesTo: (attributes) => attributes.operation === "CREATE" && isOnSigningRequest(attributes, names),
   validate(attributes) {
-    const { operation, object } = attributes;
-    if (operation !== "CREATE" || object === undefined || !isOnSigningRequest(attributes, names)) return;
+    const { object } = attributes;
+    if (object === undefined) return;
     const { signerName, request = "" } = asSigningRequest(object).spec;
     if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
     try {

@@ -49,10 +49,10 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
   };
   return {
     name: "NodeRestriction",
+    appliesTo: ({ user }) => memberNodeNameOf(user) !== undefined,
     async admit(attributes) {
       const { user, group, resource } = attributes;
-      const node = memberNodeNameOf(user);
-      if (node === undefined) return undefined;
+      const node = memberNodeNameOf(user) ?? "";
       if (node === "") {
         throw admissionForbidden(attributes, `could not determine node from user ${JSON.stringify(user.username)}`);
       }

@@ -1,22 +1,41 @@
 import type { HttpRequest } from "../../api/http-message.ts";
+import type { UserInfo } from "../../api/user-info.ts";
 import type { Caller } from "../../registry/admission.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
+import type { Warnings } from "../warnings.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The caller of a write, as the registry and admission rules see it. */
 export const requestCaller = (
   { request, user, warnings }: ResourceRequest,
   { isDryRun }: { readonly isDryRun: boolean },
-): Caller => ({
-  user,
-  isDryRun,
-  // A getter, because a request creates its signal on first use.
-  get signal() {
-    return request.signal;
-  },
-  warn: (warning) => warnings.add(warning),
-});
+): Caller => new RequestCaller({ request, user, warnings, isDryRun });
+
+class RequestCaller implements Caller {
+  readonly user: UserInfo;
+  readonly isDryRun: boolean;
+  readonly #request: HttpRequest;
+  readonly #warnings: Warnings;
+
+  constructor({ request, user, warnings, isDryRun }: CallerOptions) {
+    this.user = user;
+    this.isDryRun = isDryRun;
+    this.#request = request;
+    this.#warnings = warnings;
+  }
+
+  // A request creates its signal on first use.
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  warn(warning: string): void {
+    this.#warnings.add(warning);
+  }
+}
+
+type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings"> & { readonly isDryRun: boolean };
 
 /** Whose fields a write's are: as it says, or else the program that sends it. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {

@@ -223,6 +223,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     );
   await grantTo(configuredSigners());
   await retryOnConflict(() => core.prepare(client));
+  const delegated = access.delegatedAuthentication(client, usesEtcd);
+  await retryOnConflict(() => delegated.publish());
 
   const listener = opening.adopt(
     createListener({
@@ -257,6 +259,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     if (hasLoops || health.isStopping) return;
     hasLoops = true;
     running.adopt(startCompaction({ store, clock, log }), (loop) => loop.stop());
+    const published = delegated.follow((error) =>
+      log.error({ err: error }, "could not publish the client CAs, will retry"),
+    );
+    running.adopt(published, (loop) => loop.stop());
     if (config.controllers.enabled.size === 0) return;
     const controllers = startServerControllers({
       settings: config.controllers,

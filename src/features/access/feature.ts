@@ -18,6 +18,8 @@ import { frontProxy } from "./credentials/front-proxy.ts";
 import { createImpersonation } from "./credentials/impersonation.ts";
 import type { Impersonate } from "./credentials/impersonation.ts";
 import { parseTokenFile } from "./credentials/static-token-file.ts";
+import { delegatedAuthenticationPublisher } from "./delegation/publish-delegated-authentication.ts";
+import type { DelegatedAuthenticationPublisher } from "./delegation/publish-delegated-authentication.ts";
 import { bindingEscalation } from "./escalation/binding-escalation.ts";
 import { roleEscalation } from "./escalation/role-escalation.ts";
 import type { SignerGrants } from "./policy/controller-policy.ts";
@@ -90,11 +92,17 @@ export interface ConnectedAccess {
   readonly isAnonymousAllowed: boolean;
   /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
+  /** Tells programs that authenticate as this server does whom it believes. `areThereOthers`: replicas on the same store. */
+  delegatedAuthentication(client: ApiClient, areThereOthers: boolean): DelegatedAuthenticationPublisher;
 }
 
 /** Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver } = connection;
+  const roots = clientRoots(connection);
+  const { authorityFile } = settings.frontProxy;
+  const proxyAuthorities =
+    authorityFile === undefined ? undefined : readCertificates("requestheader-client-ca-file", authorityFile);
   const escalation = {
     authorize,
     rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),
@@ -110,8 +118,8 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
       }),
     },
     credentials: {
-      frontProxy: frontProxyOf(settings, clock),
-      clientCertificate: clientCertificate({ names, clock, roots: clientRoots(connection) }),
+      frontProxy: frontProxy({ ...settings.frontProxy, roots: () => proxyAuthorities ?? [], clock }),
+      clientCertificate: clientCertificate({ names, clock, roots }),
     },
     findStaticToken:
       settings.tokenFile === undefined
@@ -120,6 +128,18 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
     impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
     isAnonymousAllowed: isAnonymousAllowed(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
+    delegatedAuthentication: (client, areThereOthers) =>
+      delegatedAuthenticationPublisher({
+        names,
+        stores,
+        client,
+        clock,
+        areThereOthers,
+        current: () => ({
+          clientAuthorities: roots(),
+          frontProxy: proxyAuthorities && { ...settings.frontProxy, authorities: proxyAuthorities },
+        }),
+      }),
   };
 }
 
@@ -150,12 +170,6 @@ function clientRoots({ settings, clientAuthorities }: AccessConnection): () => r
   const file = settings.clientAuthorityFile;
   const given = file === undefined ? [] : readCertificates("client-ca-file", file);
   return () => [...clientAuthorities(), ...given];
-}
-
-function frontProxyOf({ frontProxy: proxy }: AccessSettings, clock: Clock): Credential {
-  const { authorityFile, allowedNames, headers, isUserRequired } = proxy;
-  const roots = authorityFile === undefined ? [] : readCertificates("requestheader-client-ca-file", authorityFile);
-  return frontProxy({ roots: () => roots, clock, allowedNames, headers, isUserRequired });
 }
 
 /**

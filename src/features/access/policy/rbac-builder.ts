@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, PolicyRule, RoleBinding, Subject } from "../rbac-types.ts";
+import type { ClusterRole, PolicyRule, Role, RoleBinding, Subject } from "../rbac-types.ts";
 
 /** Short functions for writing the default policy. */
 export function rbacBuilder(names: Names) {
@@ -16,6 +16,13 @@ export function rbacBuilder(names: Names) {
       apiVersion,
       kind: "ClusterRole",
       metadata: metadata(name, labels),
+      rules,
+    }),
+
+    role: (name: string, namespace: string, rules: PolicyRule[]): Role => ({
+      apiVersion,
+      kind: "Role",
+      metadata: { ...metadata(name), namespace },
       rules,
     }),
 

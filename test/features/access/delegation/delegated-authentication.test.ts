@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { delegatedAuthenticationData } from "../../../../src/features/access/delegation/delegated-authentication.ts";
+import { roleResource } from "../../../../src/features/access/resources.ts";
+import { configMapResource } from "../../../../src/features/core/resources.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { encodePem } from "../../../../src/pki/pem.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
+import { waitForObject } from "../../../wait-for-object.ts";
+import { newAuthority, startOf2026 } from "../certificate-scene.ts";
+
+const clients = newAuthority("clients");
+const others = newAuthority("others");
+const proxies = newAuthority("proxies");
+const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
+const name = "extension-apiserver-authentication";
+
+describe("the ConfigMap for delegated authentication", () => {
+  let server: TestServer;
+  const folder = mkdtempSync(join(tmpdir(), "signet-delegation-"));
+  before(async () => {
+    writeFileSync(join(folder, "clients.crt"), pemOf(clients));
+    writeFileSync(join(folder, "proxies.crt"), pemOf(proxies));
+    server = await startTestServer({
+      settings: {
+        controllers: false,
+        "client-ca-file": join(folder, "clients.crt"),
+        "requestheader-client-ca-file": join(folder, "proxies.crt"),
+        "requestheader-allowed-names": ["front-proxy"],
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const configMaps = () => server.client.resource(configMapResource(platformNames), "platform-system");
+
+  it("says whom the server believes, in the form that clients of upstream read", async () => {
+    const { data = {} } = await configMaps().get(name);
+    assert.ok(data["client-ca-file"]?.includes(pemOf(clients)));
+    const { "client-ca-file": _bundle, ...rest } = data;
+    assert.deepEqual(rest, {
+      "requestheader-client-ca-file": pemOf(proxies),
+      "requestheader-allowed-names": '["front-proxy"]',
+      "requestheader-username-headers": '["X-Remote-User"]',
+      "requestheader-uid-headers": '["X-Remote-Uid"]',
+      "requestheader-group-headers": '["X-Remote-Group"]',
+      "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    });
+  });
+
+  it("comes back when somebody changes or deletes it", async () => {
+    const type = configMapResource(platformNames);
+    const { data, ...before } = await configMaps().get(name);
+    await configMaps().update({ ...before, data: { "client-ca-file": pemOf(others) } });
+    const where = { namespace: "platform-system", name };
+    const isAsBefore = (found: { data?: object } | undefined): boolean =>
+      JSON.stringify(found?.data) === JSON.stringify(data);
+    await waitForObject(server.client, type, where, isAsBefore);
+    await configMaps().delete(name);
+    await waitForObject(server.client, type, where, isAsBefore);
+  });
+
+  it("is open to those who are bound to the reader's role, and that role to nothing else", async () => {
+    const roles = server.client.resource(roleResource(platformNames), "platform-system");
+    const { rules } = await roles.get("extension-apiserver-authentication-reader");
+    assert.deepEqual(rules, [
+      { verbs: ["get", "list", "watch"], apiGroups: [""], resources: ["configmaps"], resourceNames: [name] },
+    ]);
+  });
+});
+
+describe("what is published for delegated authentication", () => {
+  const own = { clientAuthorities: [clients.certificate], frontProxy: undefined };
+
+  it("has nothing of front proxies where none is believed", () => {
+    assert.deepEqual(delegatedAuthenticationData(own), { "client-ca-file": pemOf(clients) });
+  });
+
+  it("keeps what replicas have published, without what has ended and what is no certificate", () => {
+    const data = { "client-ca-file": pemOf(others) + pemOf(clients) };
+    const both = delegatedAuthenticationData(own, { data, now: startOf2026 });
+    assert.equal(both["client-ca-file"], pemOf(others) + pemOf(clients));
+    const later = delegatedAuthenticationData(own, { data, now: others.certificate.notAfter });
+    assert.equal(later["client-ca-file"], pemOf(clients));
+    const garbage = { "client-ca-file": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" };
+    assert.deepEqual(delegatedAuthenticationData(own, { data: garbage, now: startOf2026 }), {
+      "client-ca-file": pemOf(clients),
+    });
+  });
+});

@@ -73,7 +73,7 @@ export function connectAccounts({ settings, names, clock, stores }: AccountsConn
     },
     tokens,
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
-    pathRoutes: (url) => openIdRoutes(() => tokens.discovery(`${url()}/openid/v1/jwks`)),
+    pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
   };
 }
 

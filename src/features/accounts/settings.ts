@@ -1,4 +1,6 @@
+import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import type { GeneratedAlgorithm } from "./tokens/tokens.ts";
 
 export const accountFlags = {
   "service-account-issuer": {
@@ -8,7 +10,14 @@ export const accountFlags = {
   "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
   "service-account-signing-key-file": {
     type: "file",
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated P-256 key.",
+    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key.",
+  },
+  "service-account-signing-algorithm": {
+    type: "string",
+    choices: ["ES256", "RS256"],
+    help:
+      "Algorithm of the key that is made to sign tokens, for relying parties that insist on RS256. Keys that were made " +
+      "before are published and accepted on. Default: ES256.",
   },
   "service-account-key-file": {
     type: "strings",
@@ -22,6 +31,12 @@ export const accountFlags = {
     type: "boolean",
     default: true,
     help: "Extend Pod tokens of 3607 s for the API audiences to one year, with a warnafter claim.",
+  },
+  "service-account-jwks-uri": {
+    type: "string",
+    help:
+      "Where relying parties find the keys (jwks_uri of the discovery document): an https URL. Default: this server's " +
+      "address and /openid/v1/jwks.",
   },
   "service-account-public-discovery": {
     type: "boolean",
@@ -37,25 +52,46 @@ export interface AccountSettings {
   readonly issuers: readonly string[];
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
-  readonly signingKeyFile: string | undefined;
+  /** The key that signs tokens: a file's, or one that is made. */
+  readonly signingKey: { readonly file: string } | { readonly algorithm: GeneratedAlgorithm };
   readonly verificationKeyFiles: readonly string[];
   readonly maximumTokenExpirationSeconds: number | undefined;
   readonly isTokenExpirationExtended: boolean;
+  /** Where relying parties find the keys. Undefined: at this server. */
+  readonly keysUrl: string | undefined;
   /** Whether the issuer's documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
 }
 
+/** Throws UsageError for settings that can't be used. */
 export function accountSettings(values: FlagValues<typeof accountFlags>, dataDirectory: string): AccountSettings {
   const maximumMilliseconds = values["service-account-max-token-expiration"];
   return {
     dataDirectory,
     issuers: values["service-account-issuer"],
     apiAudiences: values["api-audiences"],
-    signingKeyFile: values["service-account-signing-key-file"],
+    signingKey: signingKeyOf(values),
     verificationKeyFiles: values["service-account-key-file"],
     maximumTokenExpirationSeconds:
       maximumMilliseconds === undefined ? undefined : Math.floor(maximumMilliseconds / 1000),
     isTokenExpirationExtended: values["service-account-extend-token-expiration"],
+    keysUrl: httpsUrl(values["service-account-jwks-uri"]),
     isDiscoveryPublic: values["service-account-public-discovery"],
   };
+}
+
+function signingKeyOf(values: FlagValues<typeof accountFlags>): AccountSettings["signingKey"] {
+  const file = values["service-account-signing-key-file"];
+  const algorithm = values["service-account-signing-algorithm"];
+  if (file === undefined) return { algorithm: algorithm ?? "ES256" };
+  if (algorithm === undefined) return { file };
+  throw new UsageError(
+    "--service-account-signing-algorithm is for a key that is made; the key of --service-account-signing-key-file says " +
+      "itself what it signs with: leave out one of the two",
+  );
+}
+
+function httpsUrl(text: string | undefined): string | undefined {
+  if (text === undefined || URL.parse(text)?.protocol === "https:") return text;
+  throw new UsageError(`--service-account-jwks-uri: ${JSON.stringify(text)} is not an https URL`);
 }

@@ -15,7 +15,7 @@ import {
   parseSigningKey,
   parseVerificationKeys,
 } from "./tokens/tokens.ts";
-import type { DiscoveryDocuments, IssueToken, SigningKey, TokenObjects } from "./tokens/tokens.ts";
+import type { DiscoveryDocuments, GeneratedAlgorithm, IssueToken, SigningKey, TokenObjects } from "./tokens/tokens.ts";
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
 
@@ -47,9 +47,10 @@ const defaultIssuer = (names: Names): string =>
 
 /** Reads or generates the keys. Throws UsageError for a file without a key. */
 export function openTokenServices({ settings, names, clock, objects }: TokenServicesOptions): TokenServices {
-  const key = signingKey(settings);
+  const { key, previous } = signingKeys(settings);
   const keys = distinctKeys([
     key,
+    ...previous,
     ...settings.verificationKeyFiles.flatMap((file) =>
       parseSettingsFile("service-account-key-file", file, parseVerificationKeys),
     ),
@@ -71,14 +72,34 @@ export function openTokenServices({ settings, names, clock, objects }: TokenServ
   };
 }
 
-function signingKey({ dataDirectory, signingKeyFile }: AccountSettings): SigningKey {
-  if (signingKeyFile !== undefined) {
-    return parseSettingsFile("service-account-signing-key-file", signingKeyFile, parseSigningKey);
+/** Where the keys are that are made, by their algorithms. */
+const generatedKeyFiles = {
+  ES256: "service-account.key",
+  RS256: "service-account-rs256.key",
+} as const satisfies Record<GeneratedAlgorithm, string>;
+
+interface SigningKeys {
+  readonly key: SigningKey;
+  /** Those that were made before, and may have signed what is still valid. */
+  readonly previous: readonly SigningKey[];
+}
+
+function signingKeys({ dataDirectory, signingKey }: AccountSettings): SigningKeys {
+  if ("file" in signingKey) {
+    const key = parseSettingsFile("service-account-signing-key-file", signingKey.file, parseSigningKey);
+    return { key, previous: [] };
   }
-  const file = join(dataDirectory, "service-account.key");
-  const kept = readPrivateFile(file);
-  if (kept !== undefined) return parseSigningKey(kept);
-  const made = generateSigningKeyPem();
-  writePrivateFile(file, made);
-  return parseSigningKey(made);
+  const kept = (algorithm: GeneratedAlgorithm): SigningKey | undefined => {
+    const pem = readPrivateFile(join(dataDirectory, generatedKeyFiles[algorithm]));
+    return pem === undefined ? undefined : parseSigningKey(pem);
+  };
+  const { algorithm } = signingKey;
+  const previous = (["ES256", "RS256"] as const)
+    .filter((other) => other !== algorithm)
+    .flatMap((other) => kept(other) ?? []);
+  const own = kept(algorithm);
+  if (own !== undefined) return { key: own, previous };
+  const made = generateSigningKeyPem(algorithm);
+  writePrivateFile(join(dataDirectory, generatedKeyFiles[algorithm]), made);
+  return { key: parseSigningKey(made), previous };
 }

@@ -60,7 +60,7 @@ export interface Scene {
 /** A server with the account `ns/bob` (uid `bob-uid`), its token issuer and its verifiers. */
 export function scene(
   overrides: Partial<ServiceAccountTokenOptions> = {},
-  pem: string = generateSigningKeyPem(),
+  pem: string = generateSigningKeyPem("ES256"),
 ): Scene {
   const clock = new TestClock();
   const objects = new TestObjects();

@@ -397,8 +397,8 @@ describe("documents", () => {
     const message = async (path: string, accept: string): Promise<unknown> =>
       parsed(await send(`GET ${path}`, { accept }))["message"];
     assert.match(
-      String(await message("/openid/v1/jwks", "application/json")),
-      /^406: Not Acceptable\n\nAvailable representations: application\/jwk-set\+json$/,
+      String(await message("/openid/v1/jwks", "text/html")),
+      /^406: Not Acceptable\n\nAvailable representations: application\/jwk-set\+json, application\/json$/,
     );
     assert.match(String(await message("/api", "text/html")), /^406/);
     assert.equal(

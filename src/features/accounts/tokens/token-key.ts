@@ -21,9 +21,15 @@ export interface SigningKey extends VerificationKey {
   sign(data: Uint8Array): Buffer;
 }
 
-/** Creates a P-256 key as PKCS #8 PEM. A server without a configured key signs with it. */
-export function generateSigningKeyPem(): string {
-  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+/** What a server without a configured key can sign with. */
+export type GeneratedAlgorithm = "ES256" | "RS256";
+
+/** Creates a key of P-256, or of RSA with 2048 bits, as PKCS #8 PEM. */
+export function generateSigningKeyPem(algorithm: GeneratedAlgorithm): string {
+  const { privateKey } =
+    algorithm === "ES256"
+      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+      : generateKeyPairSync("rsa", { modulusLength: 2048 });
   return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 

@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import type { ReviewAnswer, ReviewContext } from "../../src/machinery/registry/resource-definition.ts";
-import { decode } from "../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../src/machinery/schema/decode.ts";
 import { TestClock } from "./accounts/token-scene.ts";
 
 const now = new TestClock().now();
@@ -29,7 +29,7 @@ export async function send<T>(
   bent: Partial<ReviewContext> = {},
 ): Promise<ReviewAnswer> {
   const typed = { apiVersion: `${review.group}/${review.version}`, kind: review.kind, ...body };
-  return review.create(decode(review.schema, typed).value, context(bent));
+  return review.create(compileDecoder(review.schema)(typed).value, context(bent));
 }
 
 /** The answer as JSON, without apiVersion and kind. */

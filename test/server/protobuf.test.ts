@@ -5,12 +5,12 @@ import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { kubernetesNames } from "../../src/machinery/api/names.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import {
-  partialObjectMetadataListSchema,
-  partialObjectMetadataSchema,
+  compiledPartialMetadataList,
+  compiledPartialMetadata,
 } from "../../src/machinery/registry/partial-object-metadata.ts";
-import { decode } from "../../src/machinery/schema/decode.ts";
-import { deleteOptions, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
-import { decodeProtobuf } from "../../src/machinery/schema/protobuf.ts";
+import { compileDecoder } from "../../src/machinery/schema/decode.ts";
+import { deleteOptionsSchema, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
+import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
@@ -52,13 +52,13 @@ const schemaOf = (kind: string): ObjectSchema<Typed> => {
 };
 /** A body as client-go encodes it: what the schema decodes of the value. */
 const encoded = (schema: ObjectSchema<Typed>, value: Typed): Buffer =>
-  encodeEnvelope(schema, decode(schema, value).value);
+  encodeEnvelope(compileProtobuf(schema), compileDecoder(schema)(value).value);
 
 /** The value of an answer, which must be in protobuf. */
 function valueOf(response: HttpResponse, schema: ObjectSchema): Answer {
   assert.equal(response.headers["content-type"], protobuf, String(response.body));
   const { raw, kind, apiVersion } = decodeEnvelope(response.body as Buffer);
-  return decode(schema, { kind, apiVersion, ...decodeProtobuf(schema, raw) }).value as Answer;
+  return compileDecoder(schema)({ kind, apiVersion, ...compileProtobuf(schema).decode(raw) }).value as Answer;
 }
 
 describe("a client that prefers protobuf", () => {
@@ -106,7 +106,7 @@ describe("a client that prefers protobuf", () => {
     const made = valueOf(await post(collection, configMap("gone")), schemaOf("ConfigMap"));
     const remove = (uid: string): Promise<HttpResponse> => {
       const options = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid } };
-      const body = encoded(deleteOptions as ObjectSchema as ObjectSchema<Typed>, options);
+      const body = encoded(deleteOptionsSchema as ObjectSchema as ObjectSchema<Typed>, options);
       return api.send(`${collection}/gone`, {
         method: "DELETE",
         body,
@@ -137,9 +137,9 @@ describe("a client that prefers protobuf", () => {
       accept: `${protobuf};as=${kind};g=meta.k8s.io;v=v1,application/json;as=${kind};g=meta.k8s.io;v=v1`,
     });
     const one = await api.send(`${collection}/named`, { headers: as("PartialObjectMetadata") });
-    assert.equal(valueOf(one, partialObjectMetadataSchema as ObjectSchema).metadata.name, "named");
+    assert.equal(valueOf(one, compiledPartialMetadata.schema as ObjectSchema).metadata.name, "named");
     const list = await api.send(collection, { headers: as("PartialObjectMetadataList") });
-    const { items } = valueOf(list, partialObjectMetadataListSchema);
+    const { items } = valueOf(list, compiledPartialMetadataList.schema);
     assert.ok(items.some(({ metadata }) => metadata.name === "named"));
   });
 
@@ -200,9 +200,12 @@ const reviews = describedReviews(kubernetesNames);
 function framesOf(frames: readonly Buffer[]): string[][] {
   return frames.map((frame) => {
     assert.equal(frame.readUInt32BE(0), frame.length - 4);
-    const { type, object } = decodeProtobuf(watchEvent, frame.subarray(4)) as { type: string; object: { raw: string } };
+    const { type, object } = compileProtobuf(watchEvent).decode(frame.subarray(4)) as {
+      type: string;
+      object: { raw: string };
+    };
     const { kind, raw } = decodeEnvelope(Buffer.from(object.raw, "base64"));
-    const { metadata } = decodeProtobuf(schemaOf(kind), raw) as { metadata: { name?: string } };
+    const { metadata } = compileProtobuf(schemaOf(kind)).decode(raw) as { metadata: { name?: string } };
     return [type, kind, metadata.name ?? ""];
   });
 }

@@ -3,6 +3,7 @@ import { constants, gzip } from "node:zlib";
 import { internalError, statusOf } from "../api/api-error.ts";
 import type { ApiError } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { CompiledSchema } from "../registry/compiled-schema.ts";
 import { statusSchema } from "../schema/meta-schemas.ts";
 import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
@@ -50,6 +51,8 @@ export function errorResponse(error: ApiError, request: HttpRequest): HttpRespon
   }
 }
 
+export const compiledStatus = new CompiledSchema(statusSchema);
+
 function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
   const mediaType = negotiateStatus(request);
   const response: HttpResponse =
@@ -57,7 +60,7 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
       ? {
           status: error.code,
           headers: { "content-type": mediaType.contentType },
-          body: encodeEnvelope(statusSchema, statusOf(error)),
+          body: encodeEnvelope(compiledStatus.protobuf, statusOf(error)),
         }
       : textResponse(statusOf(error), { request, status: error.code, mediaType });
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);

@@ -3,11 +3,16 @@ import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
+import { TrackedReviews } from "./apply/track-review.ts";
+import { CompiledSchema } from "./compiled-schema.ts";
 import { storedAs } from "./resource-definition.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
-export interface CompiledKind {
+export interface CompiledKind<T extends ApiObject = ApiObject> {
+  readonly schema: CompiledSchema<T>;
+  /** The subresources that are only created, by name. */
+  readonly created: ReadonlyMap<string, CompiledReview>;
   /** `v1`, `certificates.platform.io/v1`. */
   readonly apiVersion: string;
   /** Of the objects that hooks and admission see. */
@@ -24,11 +29,23 @@ export interface CompiledKind {
   readonly deprecationWarning: string | undefined;
 }
 
-export function compileKind<T extends ApiObject>(definition: ResourceDefinition<T>): CompiledKind {
+/** `sameKind` is what follows from the definition under another group or version. */
+export function compileKind<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  sameKind?: CompiledKind<T>,
+): CompiledKind<T> {
   const { group, kind, plural, subresources = {}, alsoServedAs = [], deprecation } = definition;
   const apiVersion = apiVersionOf(definition);
   const endpoints = [["", definition] as const, ...Object.entries(subresources)];
   return {
+    schema: sameKind?.schema ?? new CompiledSchema(definition.schema),
+    created:
+      sameKind?.created ??
+      new Map(
+        endpoints.flatMap(([name, endpoint]) =>
+          "type" in endpoint && endpoint.type === "create" ? [[name, compileReview(endpoint)]] : [],
+        ),
+      ),
     apiVersion,
     storedApiVersion: apiVersionOf(storedAs(definition)),
     apiVersions: new Set([storedAs(definition), ...alsoServedAs].map(apiVersionOf)),
@@ -46,3 +63,26 @@ export function compileKind<T extends ApiObject>(definition: ResourceDefinition<
       `${apiVersion} ${kind} is deprecated in ${deprecation.deprecatedIn}+, unavailable in ${deprecation.unavailableIn}+`,
   };
 }
+
+/** A kind that is answered and never stored, with what follows from its definition. */
+export interface CompiledReview {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly schema: CompiledSchema<ApiObject>;
+  readonly tracked: TrackedReviews;
+  /** The answer contains none of the request's metadata, so managedFields need not be computed. */
+  readonly dropsMetadata: boolean;
+}
+
+export const compileReview = (definition: ReviewDefinition | CreateSubresource): CompiledReview => {
+  const { group, version, kind } = definition;
+  return {
+    group,
+    version,
+    kind,
+    schema: new CompiledSchema(definition.schema),
+    tracked: new TrackedReviews(),
+    dropsMetadata: "dropsMetadata" in definition && definition.dropsMetadata,
+  };
+};

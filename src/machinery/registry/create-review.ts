@@ -3,18 +3,18 @@ import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget, Caller } from "./admission.ts";
-import { trackReview } from "./apply/track-review.ts";
+import type { CompiledReview } from "./compile-kind.ts";
 import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
-import type { AnswerCreate, CreateSubresource, ReviewAnswer, ReviewDefinition } from "./resource-definition.ts";
+import type { AnswerCreate, ReviewAnswer } from "./resource-definition.ts";
 
-/** A subresource that is only created, with who answers it. */
-export interface AnsweredSubresource extends CreateSubresource {
+/** A kind that is only created, with who answers it. */
+export interface AnsweredReview extends CompiledReview {
   readonly create: AnswerCreate;
 }
 
 export interface CreateReviewRequest {
-  readonly review: ReviewDefinition | AnsweredSubresource;
+  readonly review: AnsweredReview;
   /** Of the path: for a subresource the resource that it belongs to. */
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;
@@ -52,6 +52,6 @@ function trackedReview({ review, object, namespace, subresource, manager, now }:
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const sent = withoutSystemFields({ ...object, kind: review.kind, apiVersion });
   const placed = inRequestNamespace(sent, { scope, namespace });
-  if ("dropsMetadata" in review && review.dropsMetadata) return placed;
-  return trackReview({ schema: review.schema, manager, apiVersion, subresource, now }, placed);
+  if (review.dropsMetadata) return placed;
+  return review.tracked.track({ compiled: review.schema, manager, apiVersion, subresource, now }, placed);
 }

@@ -1,7 +1,6 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import { decode } from "../schema/decode.ts";
-import type { ObjectSchema } from "../schema/schema.ts";
 import { strictFaults } from "../schema/strict-faults.ts";
+import type { CompiledSchema } from "./compiled-schema.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 export interface DecodedObject<T> {
@@ -18,10 +17,10 @@ export interface DecodeRequest {
 
 /** Decodes a JSON value with a schema and removes unknown fields. Throws TypeMismatch. */
 export function decodeValue<T>(
-  schema: ObjectSchema<T>,
+  schema: CompiledSchema<T>,
   { value, duplicateFields = [] }: DecodeRequest,
 ): DecodedObject<T> {
-  const { value: object, unknownFields } = decode(schema, value);
+  const { value: object, unknownFields } = schema.decode(value);
   return { object, strictFaults: strictFaults({ unknownFields, duplicateFields }) };
 }
 
@@ -33,7 +32,7 @@ export function decodeObject<T extends ApiObject>(
   { definition, compiled, clock }: ResourceRegistry<T>,
   request: DecodeRequest,
 ): DecodedObject<T> {
-  const { object, strictFaults } = decodeValue(definition.schema, request);
+  const { object, strictFaults } = decodeValue(compiled.schema, request);
   const typed = { ...object, kind: definition.kind, apiVersion: compiled.storedApiVersion };
   return { object: definition.setDefaults?.(typed, { now: clock.now() }) ?? typed, strictFaults };
 }

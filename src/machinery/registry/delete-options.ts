@@ -1,8 +1,8 @@
 import { badRequest } from "../api/api-error.ts";
 import { invalidValue, notSupported } from "../api/field-error.ts";
-import { decode } from "../schema/decode.ts";
-import { deleteOptions } from "../schema/meta-schemas.ts";
+import { deleteOptionsSchema } from "../schema/meta-schemas.ts";
 import { TypeMismatch } from "../schema/type-mismatch.ts";
+import { CompiledSchema } from "./compiled-schema.ts";
 import { parseBoolean, parseInteger } from "./query-values.ts";
 import { invalidOptions, validateDryRun } from "./write-options.ts";
 
@@ -56,9 +56,11 @@ export function deleteOptionsOfBody(body: unknown): DeleteOptions {
   return checked(sent);
 }
 
+export const compiledDeleteOptions = new CompiledSchema(deleteOptionsSchema);
+
 function decodeOptions(body: unknown): SentOptions & { readonly kind: string } {
   try {
-    return decode(deleteOptions, body).value;
+    return compiledDeleteOptions.decode(body).value;
   } catch (error) {
     if (error instanceof TypeMismatch) throw badRequest(error.message);
     throw error;

@@ -4,11 +4,11 @@ import type { ResourceRegistry } from "./resource-registry.ts";
 
 /** The parts of a write that field management needs. */
 export function fieldWrite<T extends ApiObject>(
-  { definition, compiled, clock }: ResourceRegistry<T>,
+  { compiled, clock }: ResourceRegistry<T>,
   { manager, subresource }: { readonly manager: string; readonly subresource: string },
 ): FieldWrite {
   return {
-    schema: definition.schema,
+    compiled: compiled.schema,
     manager,
     apiVersion: compiled.apiVersion,
     apiVersions: compiled.apiVersions,

@@ -3,6 +3,7 @@ import { listMeta, typeMetaFields } from "../schema/meta-schemas.ts";
 import { objectMeta } from "../schema/object-meta-schema.ts";
 import { atomicList, object } from "../schema/schema.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
+import { CompiledSchema } from "./compiled-schema.ts";
 import type { ObjectList } from "./list-objects.ts";
 
 /** The versions of `meta.k8s.io` in which objects can be converted. Only their names differ. */
@@ -22,7 +23,7 @@ export interface PartialObjectMetadataList {
   readonly items: readonly PartialObjectMetadata[] | null;
 }
 
-export const partialObjectMetadataSchema = object({
+const partialObjectMetadataSchema = object({
   goType: "v1.PartialObjectMetadata",
   description: "The metadata of an object of any kind.",
   fields: {
@@ -31,7 +32,7 @@ export const partialObjectMetadataSchema = object({
   },
 }) as ObjectSchema as ObjectSchema<PartialObjectMetadata>; // the hand-written type has the same fields
 
-export const partialObjectMetadataListSchema = object({
+const partialObjectMetadataListSchema = object({
   goType: "v1.PartialObjectMetadataList",
   description: "The metadata of many objects.",
   fields: {
@@ -45,6 +46,9 @@ export const partialObjectMetadataListSchema = object({
     },
   },
 }) as ObjectSchema as ObjectSchema<PartialObjectMetadataList>; // as above
+
+export const compiledPartialMetadata = new CompiledSchema(partialObjectMetadataSchema);
+export const compiledPartialMetadataList = new CompiledSchema(partialObjectMetadataListSchema);
 
 /** Returns an object's metadata only. */
 export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVersion): PartialObjectMetadata => ({

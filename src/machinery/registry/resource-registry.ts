@@ -80,7 +80,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #admission: () => readonly AdmissionRule[];
   readonly clock: Clock;
   readonly futureWaitMilliseconds: number;
-  readonly compiled: CompiledKind;
+  readonly compiled: CompiledKind<T>;
   /** One for each group and version that serves these objects. The first is the one that they are stored as. */
   readonly versions: readonly ResourceRegistry<T>[];
   readonly #storedPrefix: KindPrefix;
@@ -104,7 +104,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#admission = admission;
     this.clock = clock;
     this.futureWaitMilliseconds = futureWaitMilliseconds;
-    this.compiled = compileKind(definition);
+    this.compiled = compileKind(definition, stored?.compiled);
     this.#maximumObjectBytes = maximumObjectBytes;
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });

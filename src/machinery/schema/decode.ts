@@ -12,30 +12,22 @@ export interface Decoded<T> {
 }
 
 /**
- * Checks the JSON types of a value, removes unknown fields, applies defaults and makes the value canonical: fields in
- * schema order, maps in key order, presence as after Go's decoding and encoding, times in UTC, base64 with padding. The
- * result may share parts with the given value. Neither is ever changed.
+ * Makes the function that decodes the values of a schema: it checks their JSON types, removes unknown fields, applies defaults
+ * and makes the value canonical: fields in schema order, maps in key order, presence as after Go's decoding and encoding, times
+ * in UTC, base64 with padding. The result may share parts with the given value. Neither is ever changed.
  *
  * Throws a TypeMismatch for the first fault in document order, in Go's words.
  */
-export function decode<T>(schema: ObjectSchema<T>, value: unknown): Decoded<T> {
-  const context = new DecodeContext();
-  const decoded = decoderOf(schema)(value ?? {}, context) as T; // the schema's decoder makes the schema's type
-  return { value: decoded, unknownFields: context.unknownFields };
+export function compileDecoder<T>(schema: ObjectSchema<T>): (value: unknown) => Decoded<T> {
+  const decoder = decoderOf(schema);
+  return (value) => {
+    const context = new DecodeContext();
+    const decoded = decoder(value ?? {}, context) as T; // the schema's decoder makes the schema's type
+    return { value: decoded, unknownFields: context.unknownFields };
+  };
 }
-
-const decoders = new WeakMap<Schema, Decoder>();
 
 function decoderOf(schema: Schema): Decoder {
-  let decoder = decoders.get(schema);
-  if (decoder === undefined) {
-    decoder = makeDecoder(schema);
-    decoders.set(schema, decoder);
-  }
-  return decoder;
-}
-
-function makeDecoder(schema: Schema): Decoder {
   if (schema.type === "any") return (value) => value;
   if (schema.type === "object") return objectDecoder(schema);
   if (schema.type === "array") return arrayDecoder(schema);
@@ -88,17 +80,18 @@ const absent = (): undefined => undefined;
 function fieldDecoder(name: string, field: Field): FieldDecoder {
   const { schema } = field;
   const presence = field.presence ?? "omitEmpty";
+  const decode = decoderOf(schema);
   const isCollection = schema.type === "array" || schema.type === "map";
   const withoutValue = (): unknown => {
     if (field.default !== undefined) return structuredClone(field.default);
     if (presence === "nullable") return null;
-    return presence === "always" ? emptyValue(schema) : undefined;
+    return presence === "always" ? emptyValue(schema, decode) : undefined;
   };
   const keepsEmpty = (presence === "pointer" || presence === "nullable") && !isCollection;
   const keepsEmptyCollection = presence === "always" && isCollection;
   return {
     name,
-    decode: decoderOf(schema),
+    decode,
     finalValue: (value) => {
       if (value === undefined || value === null) return withoutValue();
       if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;
@@ -117,7 +110,9 @@ function arrayDecoder(schema: ArraySchema): Decoder {
       const item: unknown = value[index];
       context.path[depth] = index;
       context.container = value;
-      items.push(item === null || item === undefined ? emptyValue(schema.items) : decodeItem(item, context));
+      items.push(
+        item === null || item === undefined ? emptyValue(schema.items, decodeItem) : decodeItem(item, context),
+      );
     }
     context.path.pop();
     return items;
@@ -138,7 +133,8 @@ function mapDecoder(schema: MapSchema): Decoder {
       const member = value[key];
       pathElement.key = key;
       context.container = value;
-      const item = member === null || member === undefined ? emptyValue(schema.values) : decodeValue(member, context);
+      const item =
+        member === null || member === undefined ? emptyValue(schema.values, decodeValue) : decodeValue(member, context);
       decoded.push(item);
       isCanonical &&= item === member && previousKey <= key;
       previousKey = key;
@@ -152,8 +148,8 @@ function mapDecoder(schema: MapSchema): Decoder {
 }
 
 /** What Go encodes for a value that was never set. */
-function emptyValue(schema: Schema): unknown {
-  if (schema.type === "object") return decode(schema, {}).value;
+function emptyValue(schema: Schema, decode: Decoder): unknown {
+  if (schema.type === "object") return decode({}, new DecodeContext());
   if (schema.type === "any" || schema.type === "array" || schema.type === "map") return null;
   return emptyScalars[schema.type];
 }

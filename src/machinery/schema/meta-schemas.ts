@@ -108,7 +108,7 @@ const preconditions = object({
 });
 
 /** The optional body of a deletion (upstream: `metav1.DeleteOptions`). */
-export const deleteOptions = object({
+export const deleteOptionsSchema = object({
   goType: "v1.DeleteOptions",
   package: metaPackage,
   description: "Options for deleting an object.",

@@ -214,13 +214,10 @@ function responseOf(verb: Verb, { body, resource }: Pick<OperationPlace, "body" 
   return verb === "list" || verb === "deletecollection" ? listOf(body) : body;
 }
 
-const lists = new WeakMap<ObjectSchema, ObjectSchema>();
-
-function listOf({ schema, kind }: Body): Body {
-  const known = lists.get(schema) ?? listSchema(schema);
-  lists.set(schema, known);
-  return { schema: known, kind: { ...kind, kind: `${kind.kind}List` } };
-}
+const listOf = ({ schema, kind }: Body): Body => ({
+  schema: listSchema(schema),
+  kind: { ...kind, kind: `${kind.kind}List` },
+});
 
 const kindOf = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({ group, version, kind });
 

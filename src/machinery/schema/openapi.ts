@@ -1,5 +1,5 @@
 import type { Names } from "../api/names.ts";
-import { deleteOptions, statusSchema } from "./meta-schemas.ts";
+import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
 import { operationsOf, parameterTypes } from "./openapi-operations.ts";
@@ -133,7 +133,7 @@ function bodyReference(
   }
   if (body === "status") return collector.addKind(statusSchema, { group: "", version: "v1", kind: "Status" });
   if (body === "deleteOptions") {
-    return collector.addKind(deleteOptions, { group: "", version: "v1", kind: "DeleteOptions" });
+    return collector.addKind(deleteOptionsSchema, { group: "", version: "v1", kind: "DeleteOptions" });
   }
   return collector.addKind(body.schema, body.kind);
 }

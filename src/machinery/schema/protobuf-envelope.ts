@@ -1,6 +1,5 @@
-import { encodeProtobuf } from "./protobuf.ts";
+import type { ProtobufCodec } from "./protobuf.ts";
 import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
-import type { ObjectSchema } from "./schema.ts";
 
 /** The media type of objects in protobuf. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
@@ -22,13 +21,13 @@ export interface Envelope {
 
 /** Encodes an object as clients expect it: magic bytes, envelope, message. */
 export function encodeEnvelope<T extends { readonly apiVersion: string; readonly kind: string }>(
-  schema: ObjectSchema<T>,
+  codec: ProtobufCodec<T>,
   object: T,
 ): Buffer {
   const writer = new ProtobufWriter();
   writeString(writer, 4, ""); // contentType
   writeString(writer, 3, ""); // contentEncoding
-  writer.bytes(encodeProtobuf(schema, object));
+  writer.bytes(codec.encode(object));
   writer.tag(2, bytesType);
   writer.message(() => {
     writeString(writer, 2, object.kind);

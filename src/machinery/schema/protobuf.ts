@@ -5,59 +5,67 @@ import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 export { ProtobufError } from "./protobuf-wire.ts";
 
-/**
- * Encodes a decoded object, byte for byte like Kubernetes' generated code: fields that are not pointers are written
- * even when they are empty, and maps are in key order.
- */
-export function encodeProtobuf<T>(schema: ObjectSchema<T>, value: T): Buffer {
-  const writer = new ProtobufWriter();
-  writeObject(writer, schema, value);
-  return writer.finish();
+/** Encodes and decodes the objects of one schema. */
+export interface ProtobufCodec<T = unknown> {
+  /**
+   * Encodes a decoded object, byte for byte like Kubernetes' generated code: fields that are not pointers are written
+   * even when they are empty, and maps are in key order.
+   */
+  encode(value: T): Buffer;
+  /**
+   * Converts a message to the JSON value that decoding takes. Checks only the encoding. As protobuf requires, fields that
+   * the schema does not name are skipped. Throws a ProtobufError.
+   */
+  decode(bytes: Uint8Array): Record<string, unknown>;
 }
 
-/**
- * Converts a message to the JSON value that `decode` takes. Checks only the encoding. As protobuf requires, fields that
- * the schema does not name are skipped. Throws a ProtobufError.
- */
-export function decodeProtobuf(schema: ObjectSchema, bytes: Uint8Array): Record<string, unknown> {
-  return readObject(ProtobufReader.bounded(bytes), schema);
+export function compileProtobuf<T>(schema: ObjectSchema<T>): ProtobufCodec<T> {
+  const message = messageOf(schema);
+  return {
+    encode(value) {
+      const writer = new ProtobufWriter();
+      writeMessage(writer, message, value);
+      return writer.finish();
+    },
+    decode: (bytes) => readMessage(ProtobufReader.bounded(bytes), message),
+  };
 }
 
-interface NumberedField extends Field {
-  readonly name: string;
-}
+type Members = Record<string, unknown>;
 
-/** A message whose fields belong to the surrounding object (Go's inlined structs). */
-interface EmbeddedMessage {
+/** Entries of maps, by the name of the field: they come one by one. */
+type MapEntries = Map<string, [string, unknown][]>;
+
+/** What a message holds under one number. */
+interface MessageField {
   readonly number: number;
-  readonly embedded: Message;
+  /** Writes what it holds of an object, with tags. */
+  write(writer: ProtobufWriter, object: Readonly<Members>): void;
+  /** Reads what follows a tag. */
+  read(reader: ProtobufReader, object: Members, maps: MapEntries): void;
 }
-
-type MessageField = NumberedField | EmbeddedMessage;
 
 interface Message {
   readonly byNumber: ReadonlyMap<number, MessageField>;
   readonly lastToFirst: readonly MessageField[];
 }
 
-const messages = new WeakMap<ObjectSchema, Message>();
+/** How a value is written with its tag, and read behind it. For null and undefined, writes what Go writes for a value that was never set. */
+interface ValueCodec {
+  write(writer: ProtobufWriter, number: number, value: unknown): void;
+  read(reader: ProtobufReader): unknown;
+}
 
 function messageOf(schema: ObjectSchema): Message {
-  const known = messages.get(schema);
-  if (known !== undefined) return known;
-  const numbered = Object.entries(schema.fields)
-    .map(([name, field]) => ({ name, ...field }))
-    .filter((field) => field.number !== 0);
+  const numbered = Object.entries(schema.fields).filter(([, { number }]) => number !== 0);
   const embedded = Map.groupBy(
-    numbered.filter((field) => field.embeddedIn !== undefined),
-    (field) => field.embeddedIn,
+    numbered.filter(([, { embeddedIn }]) => embeddedIn !== undefined),
+    ([, { embeddedIn }]) => embeddedIn,
   );
-  const message = messageWith([
-    ...numbered.filter((field) => field.embeddedIn === undefined),
-    ...[...embedded].map(([number = 0, fields]) => ({ number, embedded: messageWith(fields) })),
+  return messageWith([
+    ...numbered.filter(([, { embeddedIn }]) => embeddedIn === undefined).map(fieldOf),
+    ...[...embedded].map(([number = 0, fields]) => embeddedMessage(number, messageWith(fields.map(fieldOf)))),
   ]);
-  messages.set(schema, message);
-  return message;
 }
 
 const messageWith = (fields: readonly MessageField[]): Message => ({
@@ -65,68 +73,154 @@ const messageWith = (fields: readonly MessageField[]): Message => ({
   lastToFirst: fields.toSorted((a, b) => b.number - a.number),
 });
 
-// ---- writing: always last to first ------------------------------------------------------------
-
-/** A value and its schema. For null and undefined, writes what Go writes for a value that was never set. */
-interface TaggedValue {
-  readonly number: number;
-  readonly schema: Schema;
-  readonly value: unknown;
+// Writing is always last to first: the length of what follows is known.
+function writeMessage(writer: ProtobufWriter, { lastToFirst }: Message, object: unknown): void {
+  const members = (object ?? {}) as Readonly<Members>; // the same schema decoded it
+  for (const field of lastToFirst) field.write(writer, members);
 }
 
-const writeObject = (writer: ProtobufWriter, schema: ObjectSchema, value: unknown): void =>
-  // The same schema decoded the value.
-  writeFields(writer, messageOf(schema), (value ?? {}) as Readonly<Record<string, unknown>>);
+function readMessage(reader: ProtobufReader, message: Message): Members {
+  const object: Members = {};
+  readFields(reader, message, object);
+  return object;
+}
 
-function writeFields(writer: ProtobufWriter, message: Message, object: Readonly<Record<string, unknown>>): void {
-  for (const messageField of message.lastToFirst) {
-    if ("embedded" in messageField) {
-      writer.message(() => writeFields(writer, messageField.embedded, object));
-      writer.tag(messageField.number, bytesType);
-      continue;
-    }
-    const { name, number, schema: fieldSchema, presence } = messageField;
-    const field = { number, schema: fieldSchema, value: object[name] };
-    if (fieldSchema.type === "map") writeMap(writer, field, fieldSchema.values);
-    else if (fieldSchema.type === "array" && fieldSchema.goType === undefined)
-      writeList(writer, field, fieldSchema.items);
-    else if ((field.value ?? undefined) !== undefined || presence !== "pointer") writeTagged(writer, field);
+function readFields(reader: ProtobufReader, { byNumber }: Message, object: Members): void {
+  const maps: MapEntries = new Map();
+  for (let number = reader.nextField(); number !== 0; number = reader.nextField()) {
+    const field = byNumber.get(number);
+    if (field === undefined) reader.skip();
+    else field.read(reader, object, maps);
   }
+  // fromEntries can create own members with names like __proto__.
+  for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
 }
 
-function writeList(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, items: Schema): void {
-  const list = (value ?? []) as readonly unknown[]; // the same schema decoded it
-  for (let index = list.length - 1; index >= 0; index -= 1) {
-    writeTagged(writer, { number, schema: items, value: list[index] });
-  }
-}
+// ---- fields -----------------------------------------------------------------------------------
 
-function writeMap(writer: ProtobufWriter, { number, value }: Omit<TaggedValue, "schema">, values: Schema): void {
-  const map = (value ?? {}) as Readonly<Record<string, unknown>>; // the same schema decoded it
-  for (const key of Object.keys(map).sort().reverse()) {
-    writer.message(() => {
-      writeTagged(writer, { number: 2, schema: values, value: map[key] });
-      writer.string(key);
-      writer.tag(1, bytesType);
-    });
+/** A message whose fields belong to the surrounding object (Go's inlined structs). */
+const embeddedMessage = (number: number, message: Message): MessageField => ({
+  number,
+  write(writer, object) {
+    writer.message(() => writeMessage(writer, message, object));
     writer.tag(number, bytesType);
-  }
+  },
+  read: (reader, object) => readFields(reader.message(), message, object),
+});
+
+function fieldOf([name, { number, schema, presence }]: readonly [string, Field]): MessageField {
+  if (schema.type === "map") return mapField(name, number, valueCodec(schema.values));
+  if (schema.type === "array" && schema.goType === undefined) return listField(name, number, valueCodec(schema.items));
+  const codec = valueCodec(schema);
+  return {
+    number,
+    write(writer, object) {
+      const value = object[name] ?? undefined;
+      if (value !== undefined || presence !== "pointer") codec.write(writer, number, value);
+    },
+    read(reader, object) {
+      object[name] = codec.read(reader);
+    },
+  };
 }
 
-function writeTagged(writer: ProtobufWriter, { number, schema, value }: TaggedValue): void {
-  if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
-  if (schema.type === "object") writer.message(() => writeObject(writer, schema, value));
-  else if (schema.type === "array") writer.message(() => writeList(writer, { number: 1, value }, schema.items));
-  else if (schema.type === "any") writer.message(() => writeRawJson(writer, value));
-  else {
-    const codec = scalarCodecs[schema.type];
-    const written = value ?? codec.empty;
-    if (written === undefined) return;
-    codec.write(writer, written);
-    writer.tag(number, codec.wireType);
-    return;
+const listField = (name: string, number: number, items: ValueCodec): MessageField => ({
+  number,
+  write: (writer, object) => writeList(writer, { number, items, list: object[name] }),
+  read(reader, object) {
+    const list = (object[name] ??= []) as unknown[]; // made here
+    list.push(items.read(reader));
+  },
+});
+
+function writeList(
+  writer: ProtobufWriter,
+  { number, items, list }: { readonly number: number; readonly items: ValueCodec; readonly list: unknown },
+): void {
+  const values = (list ?? []) as readonly unknown[]; // the same schema decoded it
+  for (let index = values.length - 1; index >= 0; index -= 1) items.write(writer, number, values[index]);
+}
+
+const mapField = (name: string, number: number, values: ValueCodec): MessageField => ({
+  number,
+  write(writer, object) {
+    const map = (object[name] ?? {}) as Readonly<Members>; // the same schema decoded it
+    for (const key of Object.keys(map).sort().reverse()) {
+      writer.message(() => {
+        values.write(writer, 2, map[key]);
+        writer.string(key);
+        writer.tag(1, bytesType);
+      });
+      writer.tag(number, bytesType);
+    }
+  },
+  read(reader, _object, maps) {
+    const entries = maps.get(name) ?? [];
+    entries.push(readMapEntry(reader.message(), values));
+    maps.set(name, entries);
+  },
+});
+
+function readMapEntry(entry: ProtobufReader, values: ValueCodec): [string, unknown] {
+  let key = "";
+  let value: unknown = null;
+  for (let number = entry.nextField(); number !== 0; number = entry.nextField()) {
+    if (number === 1) key = entry.string();
+    else if (number === 2) value = values.read(entry);
+    else entry.skip();
   }
-  writer.tag(number, bytesType);
+  return [key, value];
+}
+
+// ---- values -----------------------------------------------------------------------------------
+
+function valueCodec(schema: Schema): ValueCodec {
+  if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
+  if (schema.type === "any") return messageCodec(writeRawJson, readRawJson);
+  if (schema.type === "object") {
+    const message = messageOf(schema);
+    return messageCodec(
+      (writer, value) => writeMessage(writer, message, value),
+      (reader) => readMessage(reader, message),
+    );
+  }
+  if (schema.type === "array") {
+    const items = valueCodec(schema.items);
+    return messageCodec(
+      (writer, list) => writeList(writer, { number: 1, items, list }),
+      (message) => readNamedList(message, items),
+    );
+  }
+  const { write, read, wireType, empty } = scalarCodecs[schema.type];
+  return {
+    write(writer, number, value) {
+      const written = value ?? empty;
+      if (written === undefined) return;
+      write(writer, written);
+      writer.tag(number, wireType);
+    },
+    read,
+  };
+}
+
+const messageCodec = (
+  write: (writer: ProtobufWriter, value: unknown) => void,
+  read: (message: ProtobufReader) => unknown,
+): ValueCodec => ({
+  write(writer, number, value) {
+    writer.message(() => write(writer, value));
+    writer.tag(number, bytesType);
+  },
+  read: (reader) => read(reader.message()),
+});
+
+function readNamedList(message: ProtobufReader, items: ValueCodec): unknown[] {
+  const list: unknown[] = [];
+  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
+    if (number === 1) list.push(items.read(message));
+    else message.skip();
+  }
+  return list;
 }
 
 /** FieldsV1 and RawExtension are messages that contain JSON text. */
@@ -134,65 +228,6 @@ function writeRawJson(writer: ProtobufWriter, value: unknown): void {
   if (value === undefined || value === null) return;
   writer.string(JSON.stringify(value));
   writer.tag(1, bytesType);
-}
-
-// ---- reading ----------------------------------------------------------------------------------
-
-function readObject(reader: ProtobufReader, schema: ObjectSchema): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
-  readFields(reader, messageOf(schema), object);
-  return object;
-}
-
-function readFields(reader: ProtobufReader, { byNumber }: Message, object: Record<string, unknown>): void {
-  const maps = new Map<string, [string, unknown][]>();
-  for (let number = reader.nextField(); number !== 0; number = reader.nextField()) {
-    const field = byNumber.get(number);
-    if (field === undefined) {
-      reader.skip();
-    } else if ("embedded" in field) {
-      readFields(reader.message(), field.embedded, object);
-    } else if (field.schema.type === "map") {
-      const entries = maps.get(field.name) ?? [];
-      entries.push(readMapEntry(reader.message(), field.schema.values));
-      maps.set(field.name, entries);
-    } else if (field.schema.type === "array" && field.schema.goType === undefined) {
-      const list = (object[field.name] ??= []) as unknown[]; // made here
-      list.push(readValue(reader, field.schema.items));
-    } else {
-      object[field.name] = readValue(reader, field.schema);
-    }
-  }
-  // fromEntries can create own members with names like __proto__.
-  for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
-}
-
-function readMapEntry(entry: ProtobufReader, values: Schema): [string, unknown] {
-  let key = "";
-  let value: unknown = null;
-  for (let number = entry.nextField(); number !== 0; number = entry.nextField()) {
-    if (number === 1) key = entry.string();
-    else if (number === 2) value = readValue(entry, values);
-    else entry.skip();
-  }
-  return [key, value];
-}
-
-function readValue(reader: ProtobufReader, schema: Schema): unknown {
-  if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");
-  if (schema.type === "object") return readObject(reader.message(), schema);
-  if (schema.type === "array") return readNamedList(reader.message(), schema.items);
-  if (schema.type === "any") return readRawJson(reader.message());
-  return scalarCodecs[schema.type].read(reader);
-}
-
-function readNamedList(message: ProtobufReader, items: Schema): unknown[] {
-  const list: unknown[] = [];
-  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
-    if (number === 1) list.push(readValue(message, items));
-    else message.skip();
-  }
-  return list;
 }
 
 function readRawJson(message: ProtobufReader): unknown {

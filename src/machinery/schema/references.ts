@@ -2,39 +2,64 @@ import type { Reference } from "../api/reference.ts";
 import type { Field, Schema } from "./schema.ts";
 
 /**
- * Returns every object that a decoded value refers to, in schema order: one for each present field that is marked with
- * `refersTo`. Takes time linear in the value.
+ * Makes the function that returns every object that a decoded value refers to, in schema order: one for each present field
+ * that is marked with `refersTo`. It takes time linear in the value, and walks no part that holds no references.
  */
-export function referencesOf(schema: Schema, value: unknown): Reference[] {
-  const found: Reference[] = [];
-  visit(schema, value, { path: "", found });
-  return found;
+export function compileReferences(schema: Schema): (value: unknown) => Reference[] {
+  const visit = visitorOf(schema);
+  return (value) => {
+    const found: Reference[] = [];
+    visit?.(value, { path: "", found });
+    return found;
+  };
 }
 
-interface Visit {
+interface Place {
   readonly path: string;
   readonly found: Reference[];
 }
 
-function visit(schema: Schema, value: unknown, { path, found }: Visit): void {
-  if (typeof value !== "object" || value === null || !holdsReferences(schema)) return;
-  if (schema.type === "array" && Array.isArray(value)) {
-    for (const [index, item] of value.entries()) visit(schema.items, item, { path: `${path}[${index}]`, found });
+type Visit = (value: unknown, place: Place) => void;
+
+/** Undefined for a schema that holds no references, as most do. */
+function visitorOf(schema: Schema): Visit | undefined {
+  if (schema.type === "array") {
+    const visit = visitorOf(schema.items);
+    return (
+      visit &&
+      ((value, { path, found }) => {
+        if (!Array.isArray(value)) return;
+        for (const [index, item] of value.entries()) visit(item, { path: `${path}[${index}]`, found });
+      })
+    );
   }
   if (schema.type === "map") {
-    for (const [key, item] of Object.entries(value)) visit(schema.values, item, { path: `${path}[${key}]`, found });
+    const visit = visitorOf(schema.values);
+    return (
+      visit &&
+      ((value, { path, found }) => {
+        for (const [key, item] of Object.entries(value ?? {})) visit(item, { path: `${path}[${key}]`, found });
+      })
+    );
   }
-  if (schema.type !== "object") return;
-  for (const [name, field] of Object.entries(schema.fields)) {
-    const member = memberOf(value, name);
-    if (member === undefined || member === null) continue;
-    const memberPath = path === "" ? name : `${path}.${name}`;
-    addReferences(field, member, { path: memberPath, found });
-    visit(field.schema, member, { path: memberPath, found });
-  }
+  if (schema.type !== "object") return undefined;
+  const fields = Object.entries(schema.fields)
+    .map(([name, field]) => ({ name, field, visit: visitorOf(field.schema) }))
+    .filter(({ field, visit }) => field.refersTo !== undefined || visit !== undefined);
+  if (fields.length === 0) return undefined;
+  return (value, { path, found }) => {
+    if (typeof value !== "object" || value === null) return;
+    for (const { name, field, visit } of fields) {
+      const member = memberOf(value, name);
+      if (member === undefined || member === null) continue;
+      const place = { path: path === "" ? name : `${path}.${name}`, found };
+      addReferences(field, member, place);
+      visit?.(member, place);
+    }
+  };
 }
 
-function addReferences({ refersTo }: Field, member: unknown, { path, found }: Visit): void {
+function addReferences({ refersTo }: Field, member: unknown, { path, found }: Place): void {
   if (refersTo === undefined) return;
   const { kind, nameIn } = refersTo;
   if (Array.isArray(member)) {
@@ -51,18 +76,3 @@ function nameOf(value: unknown, nameIn: string | undefined): string {
 
 const memberOf = (value: object, name: string): unknown =>
   Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined; // any object is a record
-
-const known = new WeakMap<Schema, boolean>();
-
-/** Most schemas contain no references. Parts without any are not walked. */
-function holdsReferences(schema: Schema): boolean {
-  const before = known.get(schema);
-  if (before !== undefined) return before;
-  const holds =
-    (schema.type === "array" && holdsReferences(schema.items)) ||
-    (schema.type === "map" && holdsReferences(schema.values)) ||
-    (schema.type === "object" &&
-      Object.values(schema.fields).some((field) => field.refersTo !== undefined || holdsReferences(field.schema)));
-  known.set(schema, holds);
-  return holds;
-}

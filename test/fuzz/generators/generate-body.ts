@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { mutateBytes } from "../mutations/mutate-bytes.ts";
@@ -78,10 +79,13 @@ function protobufBody(
   const typeMeta = { apiVersion: String(apiVersion), kind: String(kind) };
   let bytes: Buffer;
   try {
-    bytes = encodeEnvelope(schema as ObjectSchema<typeof typeMeta>, { ...object, ...typeMeta });
+    bytes = encodeEnvelope(compileProtobuf(schema as ObjectSchema<typeof typeMeta>), { ...object, ...typeMeta });
   } catch {
     // The writer wants values of the right types; where a generated one is not, the metadata alone will do.
-    bytes = encodeEnvelope(schema as ObjectSchema<typeof typeMeta>, { metadata, ...typeMeta } as typeof typeMeta);
+    bytes = encodeEnvelope(compileProtobuf(schema as ObjectSchema<typeof typeMeta>), {
+      metadata,
+      ...typeMeta,
+    } as typeof typeMeta);
   }
   return { contentType, bytes: inPercent(random, 60) ? mutateBytes(bytes, random) : bytes };
 }

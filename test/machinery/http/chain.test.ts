@@ -9,9 +9,9 @@ import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
 import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
 import type { Definition } from "../../../src/machinery/http/served-resources.ts";
-import { decode } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
 import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { decodeProtobuf } from "../../../src/machinery/schema/protobuf.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import { object } from "../../../src/machinery/schema/schema.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
@@ -284,8 +284,11 @@ describe("the request chain", () => {
       assert.equal(response.status, failure.code);
       assert.equal(response.headers["content-type"], "application/vnd.kubernetes.protobuf");
       const { apiVersion, kind, raw } = decodeEnvelope(response.body as Buffer);
-      const status = { apiVersion, kind, ...decodeProtobuf(statusSchema, raw) };
-      assert.deepEqual(decode(statusSchema, status).value, decode(statusSchema, statusOf(failure)).value);
+      const status = { apiVersion, kind, ...compileProtobuf(statusSchema).decode(raw) };
+      assert.deepEqual(
+        compileDecoder(statusSchema)(status).value,
+        compileDecoder(statusSchema)(statusOf(failure)).value,
+      );
     }
   });
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
-import { decode } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
 import { listSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
-import { decodeProtobuf, encodeProtobuf, ProtobufError } from "../../../src/machinery/schema/protobuf.ts";
+import { compileProtobuf, ProtobufError } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope, encodeWatchFrame } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import {
   atomicList,
@@ -38,15 +38,15 @@ for (const { name, json, envelope } of upstream.envelopes) {
   const schema = kinds.get(String(json["kind"])) as ObjectSchema<Typed>;
 
   test(`${name} is encoded byte for byte as Kubernetes encodes it`, () => {
-    const { value } = decode(schema, json);
-    assert.equal(encodeEnvelope(schema, value).toString("hex"), bytes.toString("hex"));
+    const { value } = compileDecoder(schema)(json);
+    assert.equal(encodeEnvelope(compileProtobuf(schema), value).toString("hex"), bytes.toString("hex"));
   });
 
   test(`${name} of a Kubernetes client is decoded`, () => {
     const { apiVersion, kind, raw, contentType, contentEncoding } = decodeEnvelope(bytes);
     assert.deepEqual({ contentType, contentEncoding }, { contentType: "", contentEncoding: "" });
-    const decoded = decode(schema, { ...decodeProtobuf(schema, raw), apiVersion, kind });
-    assert.deepEqual(decoded, { value: decode(schema, json).value, unknownFields: [] });
+    const decoded = compileDecoder(schema)({ ...compileProtobuf(schema).decode(raw), apiVersion, kind });
+    assert.deepEqual(decoded, { value: compileDecoder(schema)(json).value, unknownFields: [] });
   });
 }
 
@@ -71,8 +71,11 @@ test("what is encoded decodes to the same value", () => {
   for (const schema of [serviceAccount, certificateSigningRequest, lease, statusSchema, scalars] as ObjectSchema[]) {
     fc.assert(
       fc.property(valueOf(schema), (input) => {
-        const { value } = decode(schema, { ...(input as object), apiVersion: "", kind: "" });
-        assert.deepEqual(decode(schema, decodeProtobuf(schema, encodeProtobuf(schema, value))).value, value);
+        const { value } = compileDecoder(schema)({ ...(input as object), apiVersion: "", kind: "" });
+        assert.deepEqual(
+          compileDecoder(schema)(compileProtobuf(schema).decode(compileProtobuf(schema).encode(value))).value,
+          value,
+        );
       }),
       { numRuns: 60 },
     );
@@ -95,7 +98,7 @@ test("damaged bytes decode or are refused with a ProtobufError", () => {
     fc.property(damaged, ({ schema, bytes }) => {
       assert.ok(schema);
       try {
-        decodeProtobuf(schema, decodeEnvelope(bytes).raw);
+        compileProtobuf(schema).decode(decodeEnvelope(bytes).raw);
       } catch (error) {
         assert.ok(error instanceof ProtobufError, String(error));
       }
@@ -109,7 +112,7 @@ test("random bytes decode or are refused with a ProtobufError", () => {
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       for (const schema of kinds.values()) {
         try {
-          decodeProtobuf(schema, bytes);
+          compileProtobuf(schema).decode(bytes);
         } catch (error) {
           assert.ok(error instanceof ProtobufError, String(error));
         }
@@ -130,13 +133,16 @@ const refusals: readonly { readonly name: string; readonly hex: string; readonly
 
 for (const { name, hex, message } of refusals) {
   test(`${name} is refused`, () => {
-    assert.throws(() => decodeProtobuf(serviceAccount, Buffer.from(hex, "hex")), { name: "ProtobufError", message });
+    assert.throws(() => compileProtobuf(serviceAccount).decode(Buffer.from(hex, "hex")), {
+      name: "ProtobufError",
+      message,
+    });
   });
 }
 
 test("fields that the schema does not name are skipped", () => {
   const unknown = Buffer.from("a0065aa90600000000000000ffad0600000000a206036162632001", "hex");
-  assert.deepEqual(decodeProtobuf(serviceAccount, unknown), { automountServiceAccountToken: true });
+  assert.deepEqual(compileProtobuf(serviceAccount).decode(unknown), { automountServiceAccountToken: true });
 });
 
 test("bytes without the magic are no envelope", () => {
@@ -147,7 +153,7 @@ test("bytes without the magic are no envelope", () => {
 });
 
 test("__proto__ as a map key pollutes nothing", () => {
-  const { value } = decode(serviceAccount, JSON.parse('{"metadata":{"labels":{"__proto__":"x"}}}'));
-  const labels = decodeProtobuf(serviceAccount, encodeProtobuf(serviceAccount, value))["metadata"];
+  const { value } = compileDecoder(serviceAccount)(JSON.parse('{"metadata":{"labels":{"__proto__":"x"}}}'));
+  const labels = compileProtobuf(serviceAccount).decode(compileProtobuf(serviceAccount).encode(value))["metadata"];
   assert.equal(JSON.stringify(labels).includes('"labels":{"__proto__":"x"}'), true);
 });

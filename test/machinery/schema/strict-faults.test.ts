@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decode } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import { strictFaults } from "../../../src/machinery/schema/strict-faults.ts";
 import { serviceAccount } from "./sample-kinds.ts";
@@ -8,7 +8,7 @@ import { upstream } from "./upstream.ts";
 
 function faultsOf(text: string): string[] {
   const { value, duplicateFields } = parseJson(text);
-  return strictFaults({ duplicateFields, unknownFields: decode(serviceAccount, value).unknownFields });
+  return strictFaults({ duplicateFields, unknownFields: compileDecoder(serviceAccount)(value).unknownFields });
 }
 
 test("strict faults are those of Kubernetes", () => {

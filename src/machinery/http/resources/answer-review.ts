@@ -1,11 +1,11 @@
 import type { HttpResponse } from "../../api/http-message.ts";
 import { createReview } from "../../registry/create-review.ts";
-import type { AnsweredSubresource } from "../../registry/create-review.ts";
-import type { ReviewDefinition } from "../../registry/resource-definition.ts";
+import type { AnsweredReview } from "../../registry/create-review.ts";
+import { decodeValue } from "../../registry/decode-object.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
-import { decodeBody, decodeWith, readBody } from "./request-object.ts";
+import { decodeBody, readBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./request-caller.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
@@ -16,15 +16,13 @@ import type { ResourceRequest } from "./resource-request.ts";
 const maximumReviewBytes = 256 * 1024;
 
 /** Answers kinds that are never stored: reviews and token requests. */
-export async function answerReview(
-  review: ReviewDefinition | AnsweredSubresource,
-  resourceRequest: ResourceRequest,
-): Promise<HttpResponse> {
+export async function answerReview(review: AnsweredReview, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   const { request, info, warnings, admission, clock } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
   const body = await readBody(request, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
+  const { schema } = review;
   const answer = await createReview({
     review,
     resource: { group: info.group, version: info.version, plural: info.resource },
@@ -32,11 +30,17 @@ export async function answerReview(
     namespace: info.namespace,
     name: info.name,
     admission,
-    object: decodeBody(body, { expected: review, fieldValidation, warnings, decode: decodeWith(review.schema) }),
+    object: decodeBody(body, {
+      expected: review,
+      schema,
+      fieldValidation,
+      warnings,
+      decode: (sent) => decodeValue(schema, sent),
+    }),
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
     now: clock.now(),
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
-  return representObject(review.schema, answer.object, { request, status: 201, mediaType });
+  return representObject(schema, answer.object, { request, status: 201, mediaType });
 }

@@ -4,14 +4,14 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import { deleteObject } from "../../registry/delete-object.ts";
-import { deleteOptionsOfBody, deleteOptionsOfQuery } from "../../registry/delete-options.ts";
+import { compiledDeleteOptions, deleteOptionsOfBody, deleteOptionsOfQuery } from "../../registry/delete-options.ts";
 import type { DeleteOptions } from "../../registry/delete-options.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import { listMetadata } from "../../registry/partial-object-metadata.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import { deleteOptions as deleteOptionsSchema, statusSchema } from "../../schema/meta-schemas.ts";
 import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
+import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
@@ -45,7 +45,7 @@ export async function deleteRequest(
   const representation = { request, status, mediaType };
   const response =
     deletion.isRemoved && registry.definition.answersDeletedObject !== true
-      ? representObject(statusSchema, success(deletedDetails(registry, deletion.object.object)), representation)
+      ? representObject(compiledStatus, success(deletedDetails(registry, deletion.object.object)), representation)
       : representStored(registry, deletion.object, representation);
   return withAuditDetails(response, deletion.object.object);
 }
@@ -71,7 +71,7 @@ export async function deleteCollectionRequest(
       ...(next !== undefined && { continue: next, ...(remainingItemCount !== undefined && { remainingItemCount }) }),
     },
   };
-  return representObject(statusSchema, status, representation);
+  return representObject(compiledStatus, status, representation);
 }
 
 /** A body takes precedence. The query counts only without a body. */
@@ -80,7 +80,7 @@ async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
   if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
-  const { value } = parseValue(body, { schema: deleteOptionsSchema, refuse: badRequest });
+  const { value } = parseValue(body, { schema: compiledDeleteOptions, refuse: badRequest });
   typeOf(value, badRequest);
   return deleteOptionsOfBody(value ?? {});
 }

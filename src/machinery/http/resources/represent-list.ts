@@ -4,14 +4,13 @@ import type { ApiList, ApiObject } from "../../api/object-meta.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
 import {
   listMetadata,
+  compiledPartialMetadataList,
   partialObjectMetadataList,
-  partialObjectMetadataListSchema,
 } from "../../registry/partial-object-metadata.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
-import { listSchema } from "../../schema/meta-schemas.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import { textResponse } from "../response.ts";
@@ -31,7 +30,7 @@ export function representList<T extends ApiObject>(
     if (format === "json" && !isPretty(request, mediaType)) {
       return { status, headers: { "content-type": contentType }, body: joined(registry, list) };
     }
-    return representObject(listSchema(registry.definition.schema), listObject(registry, list), representation);
+    return representObject(registry.compiled.schema.list, listObject(registry, list), representation);
   }
   if (conversion.kind === "PartialObjectMetadata") {
     throw notAcceptable(
@@ -40,7 +39,7 @@ export function representList<T extends ApiObject>(
   }
   if (conversion.kind === "PartialObjectMetadataList") {
     const converted = partialObjectMetadataList(list, conversion.version);
-    return representObject(partialObjectMetadataListSchema, converted, representation);
+    return representObject(compiledPartialMetadataList, converted, representation);
   }
   const objects = list.items.map(({ object }) => object);
   const table = tableOf(registry, objects, {

@@ -1,13 +1,13 @@
 import { notAcceptable } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
+import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
+import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { encodeEnvelope } from "../../schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
@@ -32,7 +32,7 @@ export function representStored<T extends ApiObject>(
     if (format === "json" && !isPretty(request, mediaType)) {
       return { status, headers: { "content-type": mediaType.contentType }, body: `${registry.textOf(stored)}\n` };
     }
-    return representObject(registry.definition.schema, registry.served(stored.object), representation);
+    return representObject(registry.compiled.schema, registry.served(stored.object), representation);
   }
   const { object } = stored;
   if (conversion.kind === "PartialObjectMetadataList") {
@@ -41,11 +41,7 @@ export function representStored<T extends ApiObject>(
     );
   }
   if (conversion.kind === "PartialObjectMetadata") {
-    return representObject(
-      partialObjectMetadataSchema,
-      partialObjectMetadata(object, conversion.version),
-      representation,
-    );
+    return representObject(compiledPartialMetadata, partialObjectMetadata(object, conversion.version), representation);
   }
   const table = tableOf(registry, [object], {
     version: conversion.version,
@@ -59,7 +55,7 @@ export function representStored<T extends ApiObject>(
 
 /** Encodes any object in the negotiated format. */
 export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(
-  schema: ObjectSchema<T>,
+  schema: CompiledSchema<T>,
   object: T,
   representation: Representation,
 ): HttpResponse => {
@@ -68,7 +64,7 @@ export const representObject = <T extends { readonly kind: string; readonly apiV
     ? {
         status: representation.status,
         headers: { "content-type": representation.mediaType.contentType },
-        body: encodeEnvelope(schema, object),
+        body: encodeEnvelope(schema.protobuf, object),
       }
     : textResponse(object, representation);
 };

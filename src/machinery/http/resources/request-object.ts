@@ -4,12 +4,11 @@ import { apiVersionOf } from "../../api/resource-type.ts";
 import { textOf } from "../../schema/go-utf8.ts";
 import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
-import { decodeProtobuf, ProtobufError } from "../../schema/protobuf.ts";
+import { ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import { repeatedKeyFault, repeatedKeysFault } from "../../schema/strict-faults.ts";
 import { TypeMismatch } from "../../schema/type-mismatch.ts";
-import { decodeValue } from "../../registry/decode-object.ts";
+import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
@@ -24,7 +23,6 @@ interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
-  readonly schema: ObjectSchema;
 }
 
 export interface RequestBody {
@@ -45,6 +43,7 @@ export async function readBody(request: HttpRequest, maximumBytes = Infinity): P
 
 export interface DecodeOptions<T> {
   readonly expected: ExpectedKind;
+  readonly schema: CompiledSchema;
   readonly fieldValidation: FieldValidation;
   readonly warnings: Warnings;
   /** Decodes the body's value as the kind. Throws TypeMismatch. */
@@ -56,7 +55,7 @@ export interface DecodeOptions<T> {
  */
 export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   const { expected, fieldValidation, warnings } = options;
-  const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, expected);
+  const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, options);
   const refuse = (fault: string): Error =>
     badRequest(
       `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
@@ -87,12 +86,6 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   }
 }
 
-/** For kinds that are never stored. */
-export const decodeWith =
-  <T>(schema: ObjectSchema<T>) =>
-  (request: DecodeRequest): DecodedObject<T> =>
-    decodeValue(schema, request);
-
 interface ParsedBody {
   readonly value: unknown;
   readonly duplicateFields: readonly string[];
@@ -102,12 +95,15 @@ interface ParsedBody {
   readonly sent: { readonly kind: string; readonly apiVersion: string; readonly version: string };
 }
 
-function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
+function parseBody(
+  body: RequestBody,
+  { expected, schema }: Pick<DecodeOptions<unknown>, "expected" | "schema">,
+): ParsedBody {
   const unrecognized = (fault: string): Error =>
     badRequest(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${fault} (${summarize(body.bytes)})`,
     );
-  const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema: expected.schema, refuse: unrecognized });
+  const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema, refuse: unrecognized });
   const { kind, apiVersion } = typeOf(value, unrecognized);
   const sentVersion = apiVersion === "" ? apiVersionOf(expected) : apiVersion;
   return {
@@ -124,13 +120,13 @@ function parseBody(body: RequestBody, expected: ExpectedKind): ParsedBody {
 /** Parses the JSON value of a body in any format. `refuse` creates the 400. */
 export function parseValue(
   { format, bytes }: RequestBody,
-  { schema, refuse }: { readonly schema: ObjectSchema; readonly refuse: (fault: string) => Error },
+  { schema, refuse }: { readonly schema: CompiledSchema; readonly refuse: (fault: string) => Error },
 ): ReturnType<typeof parseJson> {
   try {
     if (format === "json") return parseJsonBytes(bytes);
     if (format === "yaml") return parseJson(yamlToJson(textOf(bytes)));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);
-    return { value: { kind, apiVersion, ...decodeProtobuf(schema, raw) }, duplicateFields: [], repeatedKeys: [] };
+    return { value: { kind, apiVersion, ...schema.protobuf.decode(raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {
     if (error instanceof JsonSyntaxError) {
       throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);

@@ -8,6 +8,8 @@ import type { ResourceRequestInfo } from "../../api/request-info.ts";
 import { systemSchedule } from "../../api/schedule.ts";
 import type { Schedule } from "../../api/schedule.ts";
 import type { UserInfo } from "../../api/user-info.ts";
+import { compileReview } from "../../registry/compile-kind.ts";
+import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { errorResponse } from "../response.ts";
@@ -50,7 +52,12 @@ export function createResourceHandler({
   const registryOf = new Map(
     registries.flatMap(({ versions }) => versions.map((registry) => [keyOf({ ...registry.definition }), registry])),
   );
-  const reviewOf = new Map(reviews.map((review) => [keyOf(review), review]));
+  const reviewOf = new Map<string, AnsweredReview>(
+    reviews.map((review) => [
+      keyOf(review),
+      { ...compileReview(review), create: (object, context) => review.create(object, context) },
+    ]),
+  );
   return (request, info, user) => {
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);

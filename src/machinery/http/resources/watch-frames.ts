@@ -1,17 +1,16 @@
 import { statusOf } from "../../api/api-error.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { emptyObject } from "../../registry/apply/empty-object.ts";
-import { partialObjectMetadata, partialObjectMetadataSchema } from "../../registry/partial-object-metadata.ts";
+import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
+import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { tableOf } from "../../registry/table.ts";
 import type { IncludeObject } from "../../registry/table.ts";
 import type { ChangeType } from "../../registry/watch-objects.ts";
-import { statusSchema } from "../../schema/meta-schemas.ts";
 import { encodeEnvelope, encodeWatchFrame } from "../../schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import type { MediaType } from "../negotiation.ts";
+import { compiledStatus } from "../response.ts";
 
 /** Marks the bookmark after which the initial state of a list-watch is complete. */
 const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
@@ -33,17 +32,17 @@ export function watchFrames<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { mediaType, includeObject }: FramesRequest,
 ): WatchFrames<T> {
-  const { schema } = registry.definition;
+  const { schema } = registry.compiled;
   const { format, conversion } = mediaType;
-  const encodeAs = <V extends Typed>(type: string, valueSchema: ObjectSchema<V>, value: V): Buffer =>
-    format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(valueSchema, value)) : jsonFrame(type, value);
+  const encodeAs = <V extends Typed>(type: string, compiled: CompiledSchema<V>, value: V): Buffer =>
+    format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(compiled.protobuf, value)) : jsonFrame(type, value);
 
   const encode = frameEncoder();
   function frameEncoder(): (type: string, object: T) => Buffer {
     if (conversion === undefined) return (type, object) => encodeAs(type, schema, registry.served(object));
     const { version } = conversion;
     if (conversion.kind !== "Table") {
-      return (type, object) => encodeAs(type, partialObjectMetadataSchema, partialObjectMetadata(object, version));
+      return (type, object) => encodeAs(type, compiledPartialMetadata, partialObjectMetadata(object, version));
     }
     let isFirst = true;
     return (type, object) => {
@@ -75,9 +74,9 @@ export function watchFrames<T extends ApiObject>(
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
       };
       // No defaults: upstream builds it from an empty Go value.
-      return encode("BOOKMARK", { ...bookmark, ...emptyObject(schema), ...bookmark } as ApiObject as T);
+      return encode("BOOKMARK", { ...bookmark, ...schema.emptyObject, ...bookmark } as ApiObject as T);
     },
-    error: (error) => encodeAs("ERROR", statusSchema, statusOf(error)),
+    error: (error) => encodeAs("ERROR", compiledStatus, statusOf(error)),
   };
 }
 

@@ -30,9 +30,9 @@ export async function createRequest(
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
   const { request, info } = resourceRequest;
-  const subresource = info.subresource === "" ? undefined : registry.definition.subresources?.[info.subresource];
-  if (subresource?.type === "create") {
-    return answerReview({ ...subresource, create: registry.answerOf(info.subresource) }, resourceRequest);
+  const review = registry.compiled.created.get(info.subresource);
+  if (review !== undefined) {
+    return answerReview({ ...review, create: registry.answerOf(info.subresource) }, resourceRequest);
   }
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(request);
@@ -125,6 +125,7 @@ interface Decoding {
 function decodedObject(registry: ResourceRegistry, { body, options, resourceRequest }: Decoding): ApiObject {
   return decodeBody(body, {
     expected: registry.definition,
+    schema: registry.compiled.schema,
     fieldValidation: options.fieldValidation,
     warnings: resourceRequest.warnings,
     decode: (request) => decodeObject(registry, request),

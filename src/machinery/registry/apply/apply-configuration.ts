@@ -10,7 +10,6 @@ import { compareFields } from "./compare-fields.ts";
 import type { Comparison } from "./compare-fields.ts";
 import { configurationFaults } from "./configuration-faults.ts";
 import { applyConflict } from "./conflicts.ts";
-import { emptyObject } from "./empty-object.ts";
 import { updateManagers, withManagedFields, withoutManagedFields, writerOf } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
 import { difference, emptySet, intersection, isEmpty, recursiveDifference, union } from "./field-set.ts";
@@ -21,7 +20,6 @@ import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
-import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
 
@@ -46,20 +44,20 @@ const unrecordedManager = "before-first-apply";
  * for fields that other managers own.
  */
 export function applyConfiguration(request: ApplyRequest): ApiObject {
-  const { schema, live, apiVersion } = request;
+  const { compiled, live, apiVersion } = request;
   const metadata: unknown = request.configuration.metadata ?? {}; // from a client: its type is only claimed
   if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
     throw badRequest("metadata.managedFields must be nil");
   }
   const configuration = { ...request.configuration, metadata } as ApiObject; // otherwise the next lines refuse it
-  const faults = configurationFaults(schema, configuration);
+  const faults = configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
     return invalid({ group, resource: configuration.kind }, nameOf(configuration), causes);
   };
   if (faults.length > 0) throw refusal(faults);
   try {
-    const start = live === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(live));
+    const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));
     return applyChecked({ ...request, configuration }, start as ApiObject); // an empty object is valid except for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
@@ -75,7 +73,8 @@ function nameOf({ metadata }: { readonly metadata: unknown }): string {
 }
 
 function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
-  const { schema, configuration, now } = request;
+  const { configuration, now } = request;
+  const { schema } = request.compiled;
   const managers = managersBefore(request);
   const writer = writerOf(request, "Apply");
   const id = managerId(writer);
@@ -124,7 +123,8 @@ interface Conflicting {
 function requireNoConflict({ request, live, managers, comparison, id }: Conflicting): void {
   if (request.isForced) return;
   const changed = union(comparison.modified, comparison.added);
-  const allowed = request.manager === lastAppliedManager ? lastAppliedFields(request.schema, { ...live }) : emptySet;
+  const allowed =
+    request.manager === lastAppliedManager ? lastAppliedFields(request.compiled.schema, { ...live }) : emptySet;
   const conflicts = [...managers]
     .filter(([other]) => other !== id)
     .sort(([left], [right]) => (left < right ? -1 : 1))

@@ -1,20 +1,14 @@
 import type { Field, ObjectSchema, Schema } from "../../schema/schema.ts";
 import type { JsonObject } from "../patch/json-value.ts";
 
-const known = new WeakMap<ObjectSchema, JsonObject>();
-
 /**
  * An object of a kind before anyone wrote to it: only the fields that are always present, with their empty values. A
- * create is compared with it, so nobody becomes the owner of a struct that is always present. Shared and immutable.
+ * create is compared with it, so nobody becomes the owner of a struct that is always present.
  */
-export function emptyObject(schema: ObjectSchema): Readonly<JsonObject> {
-  let empty = known.get(schema);
-  if (empty === undefined) {
-    empty = { ...alwaysFields(schema), ...(Object.hasOwn(schema.fields, "metadata") && { metadata: {} }) };
-    known.set(schema, empty);
-  }
-  return empty;
-}
+export const emptyObject = (schema: ObjectSchema): Readonly<JsonObject> => ({
+  ...alwaysFields(schema),
+  ...(Object.hasOwn(schema.fields, "metadata") && { metadata: {} }),
+});
 
 function alwaysFields(schema: ObjectSchema): JsonObject {
   const isAlways = ([, { presence }]: readonly [string, Field]): boolean =>

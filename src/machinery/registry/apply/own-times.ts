@@ -1,24 +1,42 @@
-import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf, setMember } from "../patch/json-value.ts";
+import { isJsonObject } from "../patch/json-value.ts";
+
+type AddTimes = (value: unknown) => unknown;
 
 /**
- * Adds null for the times that a struct always has. In Go they are values: the writer of the struct owns them, although
- * JSON leaves them out. Shares everything else with the given value.
+ * Makes the function that adds null for the times that a struct always has. In Go they are values: the writer of the struct
+ * owns them, although JSON leaves them out. It shares everything else with the given value.
  */
-export function withOwnTimes(schema: Schema | undefined, value: unknown): unknown {
-  if (schema === undefined || !hasOwnTimes(schema)) return value;
+export const compileOwnTimes = (schema: Schema): AddTimes => addTimes(schema) ?? ((value) => value);
+
+/** Undefined for a schema without such times, as most are. */
+function addTimes(schema: Schema): AddTimes | undefined {
   if (schema.type === "array") {
-    return Array.isArray(value) ? value.map((entry: unknown) => withOwnTimes(schema.items, entry)) : value;
+    const add = schema.list === "atomic" ? undefined : addTimes(schema.items);
+    return add && ((value) => (Array.isArray(value) ? value.map(add) : value));
   }
-  if (!isJsonObject(value)) return value;
-  const object = { ...value };
-  for (const name of Object.keys(value)) {
-    setMember(object, name, withOwnTimes(memberSchemaOf(schema, name), memberOf(value, name)));
+  if (schema.type === "map") {
+    const add = addTimes(schema.values);
+    return add && ((value) => (isJsonObject(value) ? mapValues(value, add) : value));
   }
-  if (schema.type === "object") for (const name of ownTimes(schema)) object[name] ??= null;
-  return object;
+  if (schema.type !== "object" || schema.isAtomic === true) return undefined;
+  const times = ownTimes(schema);
+  const below = Object.entries(schema.fields).flatMap(([name, field]) => {
+    const add = addTimes(field.schema);
+    return add === undefined ? [] : [{ name, add }];
+  });
+  if (times.length === 0 && below.length === 0) return undefined;
+  return (value) => {
+    if (!isJsonObject(value)) return value;
+    const object = { ...value };
+    for (const { name, add } of below) if (Object.hasOwn(value, name)) object[name] = add(value[name]);
+    for (const name of times) object[name] ??= null;
+    return object;
+  };
 }
+
+const mapValues = (map: Readonly<Record<string, unknown>>, change: AddTimes): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
 
 const ownTimes = (schema: ObjectSchema): string[] =>
   Object.keys(schema.fields).filter((name) => {
@@ -26,23 +44,3 @@ const ownTimes = (schema: ObjectSchema): string[] =>
     // Every object has a creationTimestamp, and no manager owns it.
     return field?.schema.type === "time" && field.presence !== "pointer" && name !== "creationTimestamp";
   });
-
-const known = new WeakMap<Schema, boolean>();
-
-/** Whether there are such times anywhere in a schema. */
-function hasOwnTimes(schema: Schema): boolean {
-  let has = known.get(schema);
-  if (has === undefined) {
-    known.set(schema, false); // a recursive schema adds nothing
-    has = containsOwnTimes(schema);
-    known.set(schema, has);
-  }
-  return has;
-}
-
-function containsOwnTimes(schema: Schema): boolean {
-  if (schema.type === "array") return schema.list !== "atomic" && hasOwnTimes(schema.items);
-  if (schema.type === "map") return hasOwnTimes(schema.values);
-  if (schema.type !== "object" || schema.isAtomic === true) return false;
-  return ownTimes(schema).length > 0 || Object.values(schema.fields).some((field) => hasOwnTimes(field.schema));
-}

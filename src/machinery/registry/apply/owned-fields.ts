@@ -42,7 +42,7 @@ export const withoutFields = (comparison: Comparison, fields: FieldSet): Compari
       };
 
 interface CurrentForm {
-  readonly schema: ObjectSchema;
+  readonly compiled: { readonly schema: ObjectSchema };
   readonly apiVersion: string;
   readonly apiVersions?: ReadonlySet<string>;
 }
@@ -53,12 +53,12 @@ interface CurrentForm {
  */
 export function currentManagers(
   managers: FieldManagers,
-  { schema, apiVersion, apiVersions = new Set([apiVersion]) }: CurrentForm,
+  { compiled, apiVersion, apiVersions = new Set([apiVersion]) }: CurrentForm,
 ): Map<string, FieldManager> {
   const current = new Map<string, FieldManager>();
   for (const [id, manager] of managers) {
     if (!apiVersions.has(manager.apiVersion)) continue;
-    const fields = isEmpty(manager.fields) ? emptySet : wholeValues(schema, manager.fields);
+    const fields = isEmpty(manager.fields) ? emptySet : wholeValues(compiled.schema, manager.fields);
     current.set(id, fields === manager.fields ? manager : { ...manager, fields });
   }
   return current;

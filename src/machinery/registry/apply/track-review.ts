@@ -1,6 +1,5 @@
 import { timestamp } from "../../api/clock.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import { trackUpdate } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
 
@@ -11,31 +10,26 @@ import type { FieldWrite } from "./track-update.ts";
 const longestMemory = 1000;
 const longestShape = 500;
 
-const knownEntries = new WeakMap<ObjectSchema, Map<string, readonly ManagedFieldsEntry[]>>();
-
 /**
- * `trackUpdate` for an object that is returned and never stored. Ownership depends on which fields it has, not on their
- * values. So the result is computed once per shape and reused.
+ * `trackUpdate` for the objects of a kind that are returned and never stored. Ownership depends on which fields an object has,
+ * not on their values. So the result is computed once per shape and reused.
  */
-export function trackReview(write: FieldWrite, object: ApiObject): ApiObject {
-  const shape = shapeOf(object);
-  if (shape === undefined) return trackUpdate({ ...write, previous: undefined, next: object });
-  const key = `${write.manager}\n${write.apiVersion}\n${write.subresource}\n${shape}`;
-  const known = knownFor(write.schema);
-  let entries = known.get(key);
-  if (entries === undefined) {
-    entries = trackUpdate({ ...write, previous: undefined, next: object }).metadata.managedFields ?? [];
-    if (known.size < longestMemory) known.set(key, entries);
-  }
-  if (entries.length === 0) return object;
-  const time = timestamp(write.now);
-  return { ...object, metadata: { ...object.metadata, managedFields: entries.map((entry) => ({ ...entry, time })) } };
-}
+export class TrackedReviews {
+  readonly #known = new Map<string, readonly ManagedFieldsEntry[]>();
 
-function knownFor(schema: ObjectSchema): Map<string, readonly ManagedFieldsEntry[]> {
-  let known = knownEntries.get(schema);
-  if (known === undefined) knownEntries.set(schema, (known = new Map()));
-  return known;
+  track(write: FieldWrite, object: ApiObject): ApiObject {
+    const shape = shapeOf(object);
+    if (shape === undefined) return trackUpdate({ ...write, previous: undefined, next: object });
+    const key = `${write.manager}\n${write.apiVersion}\n${write.subresource}\n${shape}`;
+    let entries = this.#known.get(key);
+    if (entries === undefined) {
+      entries = trackUpdate({ ...write, previous: undefined, next: object }).metadata.managedFields ?? [];
+      if (this.#known.size < longestMemory) this.#known.set(key, entries);
+    }
+    if (entries.length === 0) return object;
+    const time = timestamp(write.now);
+    return { ...object, metadata: { ...object.metadata, managedFields: entries.map((entry) => ({ ...entry, time })) } };
+  }
 }
 
 /**

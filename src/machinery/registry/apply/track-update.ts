@@ -1,21 +1,19 @@
 import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import { timestamp } from "../../api/clock.ts";
+import type { CompiledSchema } from "../compiled-schema.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { capUpdateManagers } from "./cap-managers.ts";
 import { compareFields } from "./compare-fields.ts";
-import { emptyObject } from "./empty-object.ts";
 import { emptySet, isEmpty, union } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
 import { currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
-import { withOwnTimes } from "./own-times.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
 /** Who writes, and through which endpoint. */
 export interface FieldWrite {
-  readonly schema: ObjectSchema;
+  readonly compiled: CompiledSchema;
   /** The fieldManager parameter, or the first part of the User-Agent. "" is recorded as `unknown`. */
   readonly manager: string;
   /** The one that the request names. It is recorded. */
@@ -80,11 +78,11 @@ interface ManagersUpdate {
 
 /** The managers after an update. Returns the same object when nothing changed. Throws UntrackableEntry. */
 export function updateManagers({ write, managers, before, after }: ManagersUpdate): FieldManagers {
-  const { schema, now } = write;
+  const { compiled, now } = write;
   const compared = compareFields({
-    schema,
-    before: before === undefined ? emptyObject(schema) : withOwnTimes(schema, withoutManagedFields(before)),
-    after: withOwnTimes(schema, withoutManagedFields(after)),
+    schema: compiled.schema,
+    before: before === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(before)),
+    after: compiled.withOwnTimes(withoutManagedFields(after)),
   });
   if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
   const comparison = withoutFields(compared, write.resetFields ?? emptySet);

@@ -4,7 +4,7 @@ import type { ResourceDefinition } from "../../../../src/machinery/registry/reso
 import { storedResources } from "../../../../src/server/stored-resources.ts";
 import type { Schema } from "../../../../src/machinery/schema/schema.ts";
 import { ProtobufWriter, bytesType } from "../../../../src/machinery/schema/protobuf-wire.ts";
-import { encodeProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
+import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
 import { maximumValues } from "../../../../src/machinery/schema/value-limit.ts";
 import type { HostileRequest } from "./hostile-scene.ts";
 import { withValueAt } from "./hostile-values.ts";
@@ -213,7 +213,7 @@ function* requestsForKind(
 /** The message of an object that may not fit its schema; undefined for what cannot be written. */
 function protobufOf(schema: ResourceDefinition["schema"], object: ApiObject): Buffer | undefined {
   try {
-    const raw = encodeProtobuf(schema, object);
+    const raw = compileProtobuf(schema).encode(object);
     const writer = new ProtobufWriter();
     writer.bytes(raw);
     writer.tag(2, bytesType);

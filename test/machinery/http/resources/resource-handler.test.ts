@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
-import { decodeProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
+import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelope.ts";
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
@@ -321,7 +321,7 @@ describe("a watch", () => {
     const frame = binary.frames[0] ?? Buffer.alloc(0);
     assert.equal(frame.subarray(6, 11).toString(), "ERROR");
     const { kind, raw } = decodeEnvelope(frame.subarray(frame.indexOf("k8s\0")));
-    assert.deepEqual([kind, decodeProtobuf(statusSchema as ObjectSchema, raw)["code"]], ["Status", 410]);
+    assert.deepEqual([kind, compileProtobuf(statusSchema as ObjectSchema).decode(raw)["code"]], ["Status", 410]);
   });
 
   it("of a garbage version is refused before it begins", async () => {

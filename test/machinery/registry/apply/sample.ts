@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { applyConfiguration, trackUpdate } from "../../../../src/machinery/registry/apply/field-manager.ts";
-import { decode } from "../../../../src/machinery/schema/decode.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../../src/machinery/schema/object-meta-schema.ts";
 import { atomicList, mapList, object, string } from "../../../../src/machinery/schema/schema.ts";
@@ -47,12 +47,13 @@ export interface Writer {
   readonly resetFields?: FieldSet;
 }
 
-const decoded = (value: unknown): ApiObject => decode(sampleSchema, value).value;
+const compiled = new CompiledSchema(sampleSchema);
+const decoded = (value: unknown): ApiObject => compiled.decode(value).value;
 
 /** An update by a client that sends what it read with these fields instead. */
 export const updated = (previous: ApiObject | undefined, fields: ApiObject, writer: Writer): ApiObject =>
   trackUpdate({
-    schema: sampleSchema,
+    compiled,
     apiVersion: "v1",
     subresource: "",
     now: 0,
@@ -68,7 +69,7 @@ const managedFieldsOf = ({ metadata }: ApiObject): Pick<ApiObject["metadata"], "
 export const applied = (live: ApiObject | undefined, configuration: ApiObject, writer: Writer): ApiObject =>
   decoded(
     applyConfiguration({
-      schema: sampleSchema,
+      compiled,
       apiVersion: "v1",
       subresource: "",
       now: 0,

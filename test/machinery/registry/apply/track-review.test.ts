@@ -3,16 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { trackReview } from "../../../../src/machinery/registry/apply/track-review.ts";
+import { TrackedReviews } from "../../../../src/machinery/registry/apply/track-review.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { subjectAccessReviews } from "../../../../src/features/access/reviews/subject-access-reviews.ts";
 import { tokenRequestSchema } from "../../../../src/features/accounts/token-request-schema.ts";
-import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
-import { decode } from "../../../../src/machinery/schema/decode.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 
 const authorize = () => ({ decision: "allow" as const, reason: "" });
 const { schema } = subjectAccessReviews(platformNames, { authorize });
-const reviewSchema = schema as unknown as ObjectSchema<ApiObject>; // tracking sees objects of any kind
+const compiled = new CompiledSchema(schema);
 
 const text = fc.constantFrom("", "a", "b");
 const review = fc.record(
@@ -40,12 +39,13 @@ const review = fc.record(
 );
 
 test("a review's fields have the owner that they would have were each worked out by itself", () => {
-  const write = { schema: reviewSchema, apiVersion: "v1", subresource: "", now: 0 };
+  const reviews = new TrackedReviews();
+  const write = { compiled, apiVersion: "v1", subresource: "", now: 0 };
   fc.assert(
     fc.property(review, fc.constantFrom("one", "two"), (body, manager) => {
-      const object = decode(reviewSchema, { ...body, apiVersion: "v1", kind: "SubjectAccessReview" }).value;
+      const object = compiled.decode({ ...body, apiVersion: "v1", kind: "SubjectAccessReview" }).value;
       assert.deepEqual(
-        trackReview({ ...write, manager }, object),
+        reviews.track({ ...write, manager }, object),
         trackUpdate({ ...write, manager, previous: undefined, next: object }),
       );
     }),
@@ -54,21 +54,26 @@ test("a review's fields have the owner that they would have were each worked out
 });
 
 test("a token request owns its audiences when they are an empty list, and not when they are none", () => {
-  const write = { schema: tokenRequestSchema as unknown as ObjectSchema<ApiObject>, manager: "m" };
+  const reviews = new TrackedReviews();
+  const write = {
+    compiled: new CompiledSchema(tokenRequestSchema),
+    manager: "m",
+  };
   const tracked = [{ audiences: ["a"] }, { audiences: [] }, {}, { audiences: [] }].map((spec) => {
-    const { value } = decode(write.schema, { apiVersion: "v1", kind: "TokenRequest", spec });
+    const { value } = write.compiled.decode({ apiVersion: "v1", kind: "TokenRequest", spec });
     const all = { ...write, apiVersion: "v1", subresource: "token", now: 0 };
-    assert.deepEqual(trackReview(all, value), trackUpdate({ ...all, previous: undefined, next: value }));
-    return JSON.stringify(trackReview(all, value)).includes("f:audiences");
+    assert.deepEqual(reviews.track(all, value), trackUpdate({ ...all, previous: undefined, next: value }));
+    return JSON.stringify(reviews.track(all, value)).includes("f:audiences");
   });
   assert.deepEqual(tracked, [true, true, false, true]);
 });
 
 test("the time of a review's entry is that of its own request", () => {
   const object: ApiObject = { apiVersion: "v1", kind: "SubjectAccessReview", metadata: { labels: { a: "b" } } };
+  const reviews = new TrackedReviews();
   const times = [1000, 5000].map(
     (now) =>
-      trackReview({ schema: reviewSchema, apiVersion: "v1", subresource: "", manager: "m", now }, object).metadata
+      reviews.track({ compiled, apiVersion: "v1", subresource: "", manager: "m", now }, object).metadata
         .managedFields?.[0]?.time,
   );
   assert.deepEqual(times, ["1970-01-01T00:00:01Z", "1970-01-01T00:00:05Z"]);

@@ -8,8 +8,7 @@ import { setOfPaths } from "../../../../src/machinery/registry/apply/owned-field
 import { applyConfiguration, trackUpdate } from "../../../../src/machinery/registry/apply/field-manager.ts";
 import { certificateSigningRequests } from "../../../../src/features/certificates/requests/certificate-signing-requests.ts";
 import { serviceAccounts } from "../../../../src/features/accounts/service-accounts.ts";
-import { decode } from "../../../../src/machinery/schema/decode.ts";
-import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
+import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 
 interface Step {
   readonly op: "update" | "apply";
@@ -26,9 +25,9 @@ interface Sequence {
   readonly steps: readonly Step[];
 }
 
-const schemas: Readonly<Record<Sequence["kind"], ObjectSchema<ApiObject>>> = {
-  ServiceAccount: serviceAccounts(kubernetesNames).schema,
-  CertificateSigningRequest: certificateSigningRequests(kubernetesNames).schema,
+const schemas: Readonly<Record<Sequence["kind"], CompiledSchema<ApiObject>>> = {
+  ServiceAccount: new CompiledSchema(serviceAccounts(kubernetesNames).schema),
+  CertificateSigningRequest: new CompiledSchema(certificateSigningRequests(kubernetesNames).schema),
 };
 
 const sequences = JSON.parse(
@@ -37,10 +36,15 @@ const sequences = JSON.parse(
 
 const firstSecond = 1_700_000_000;
 
-function answer(schema: ObjectSchema<ApiObject>, live: ApiObject | undefined, step: Step, second: number): ApiObject {
+function answer(
+  compiled: CompiledSchema<ApiObject>,
+  live: ApiObject | undefined,
+  step: Step,
+  second: number,
+): ApiObject {
   const { manager, subresource, object, force } = step;
   const write = {
-    schema,
+    compiled,
     manager,
     subresource,
     apiVersion: object.apiVersion,
@@ -48,9 +52,9 @@ function answer(schema: ObjectSchema<ApiObject>, live: ApiObject | undefined, st
     now: (firstSecond + second) * 1000,
   };
   if (step.op === "update") {
-    return trackUpdate({ ...write, previous: live, next: decode(schema, object).value });
+    return trackUpdate({ ...write, previous: live, next: compiled.decode(object).value });
   }
-  return decode(schema, applyConfiguration({ ...write, live, configuration: object, isForced: force })).value;
+  return compiled.decode(applyConfiguration({ ...write, live, configuration: object, isForced: force })).value;
 }
 
 /** As JSON without the nulls that Go's encoder writes for some absent values. */

@@ -7,6 +7,10 @@ await runCommandLine(process.argv, {
   serve: async (config) => (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config),
   controllers: async (config, connection) =>
     (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
+  backUp: async (config, options) => (await import("./server/backup/storage-programs.ts")).runBackUp(config, options),
+  restore: async (config, options) => (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
+  migrateStorage: async (config, options) =>
+    (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
   agent: async (settings) => {
     const { signetVersion } = await import("./server/signet-version.ts");
     return (await import("./agent/run-until-stopped.ts")).runAgentUntilStopped(settings, signetVersion);

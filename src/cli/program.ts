@@ -14,6 +14,8 @@ import { csr } from "../features/certificates/commands.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { serve } from "./serve-command.ts";
+import { backup, restore, storage } from "./storage-commands.ts";
+import type { StoragePrograms } from "./storage-commands.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
@@ -22,7 +24,7 @@ import { trust } from "../features/certificates/commands.ts";
 import { whoami } from "../features/access/commands.ts";
 
 /** The commands that are more than calls of the API. */
-export interface Programs {
+export interface Programs extends StoragePrograms {
   serve(config: ServerConfig): Promise<void>;
   agent(settings: AgentSettings): Promise<void>;
   controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
@@ -36,6 +38,9 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(serve((config) => programs.serve(config)))
     .addCommand(agent((settings) => programs.agent(settings)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
+    .addCommand(backup((config, options) => programs.backUp(config, options)))
+    .addCommand(restore((config, options) => programs.restore(config, options)))
+    .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
     .addCommand(bootstrapToken())
     .addCommand(whoami())
     .addCommand(token())

@@ -1,10 +1,13 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-environment.ts";
 
-/** Takes the data directory for this server, and makes its store safe to open. Throws UnusableFile. */
+/** Takes the data directory for this process, and makes its store safe to open. Throws UnusableFile. */
 export function lockDataDirectory(directory: string): OwnedFolder {
+  refuseUnfinishedRestore(directory);
   const folder = ownFolder(directory);
   removeUnsafeLock(storeDirectory(directory));
   return folder;
@@ -12,3 +15,12 @@ export function lockDataDirectory(directory: string): OwnedFolder {
 
 /** The store's folder in a data directory. */
 export const storeDirectory = (dataDirectory: string): string => join(dataDirectory, "store");
+
+/** What a restore has made so far. It is there only until the restore is complete. */
+export const unfinishedRestore = (dataDirectory: string): string => join(dataDirectory, "unfinished-restore");
+
+/** Throws UnusableFile for what a restore left that was killed. */
+export function refuseUnfinishedRestore(directory: string): void {
+  if (!existsSync(unfinishedRestore(directory))) return;
+  throw new UnusableFile(`${directory}: a restore into it broke off; remove the folder and restore again`);
+}

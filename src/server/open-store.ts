@@ -1,13 +1,21 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
 import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";
+import { ShiftedStore } from "../machinery/storage/backends/shifted.ts";
+import { UnusablePrefix } from "../machinery/storage/etcd/etcd-prefix-state.ts";
 import type { TlsFiles } from "../machinery/storage/etcd/grpc-channel.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { storeDirectory } from "./lock-data-directory.ts";
+import { refuseMovedStore } from "./moved-store.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
+
+/** Where a server's objects are. */
+export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "names">;
+
+type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
 
 /**
  * The store of the settings: etcd, or the data directory's own. Rejects with UsageError for settings that can't be used,
@@ -15,34 +23,72 @@ import type { StorageSettings } from "./storage-settings.ts";
  * store, which other processes may share: etcd tells its clients by itself.
  */
 export async function openStore(
-  { dataDirectory, storage, names: { profile } }: ServerConfig,
+  { dataDirectory, storage, names: { profile } }: StoreLocation,
   onWritten: () => void = () => {},
 ): Promise<Store> {
   if (storage.type === "own") {
     try {
+      refuseMovedStore(dataDirectory);
       return new LmdbStore({ directory: storeDirectory(dataDirectory), profile, onWritten });
     } catch (cause) {
       throw new UsageError(`--data-dir: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     }
   }
+  const store = etcdStore(storage, profile);
+  return await orClose(store, async () => shifted(store, await store.open()));
+}
+
+/** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
+export interface ImportTarget {
+  readonly store: Store;
+  /** From now on servers may use it. */
+  finish(): Promise<void>;
+  /** Removes all that was written. */
+  abandon(): Promise<void>;
+}
+
+/** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
+export async function openEtcdForImport(
+  storage: EtcdSettings,
+  { profile, revision }: { readonly profile: string; readonly revision: number },
+): Promise<ImportTarget> {
+  const store = etcdStore(storage, profile);
+  const shift = await orClose(store, () => store.startImport(revision));
+  return {
+    store: shifted(store, shift),
+    finish: () => store.finishImport(shift),
+    abandon: () => store.abandonImport(),
+  };
+}
+
+/** Lets no server use a prefix of etcd any more: its objects are elsewhere. Rejects with UsageError. */
+export async function markEtcdMoved(storage: EtcdSettings, profile: string): Promise<void> {
+  const store = etcdStore(storage, profile);
+  await orClose(store, () => store.markMoved());
+  await store.close();
+}
+
+function etcdStore(storage: EtcdSettings, profile: string): EtcdStore {
   const { servers, prefix } = storage;
-  const store = new EtcdStore({ servers, tls: etcdTls(storage), prefix, profile });
+  return new EtcdStore({ servers, tls: etcdTls(storage), prefix, profile });
+}
+
+const shifted = (store: Store, shift: number): Store => (shift === 0 ? store : new ShiftedStore(store, shift));
+
+async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
   try {
-    await store.open();
-    return store;
+    return await use();
   } catch (error) {
     await store.close();
     // One line: whoever starts the server looks at the settings first.
     if (error instanceof StoreUnavailable) throw new UsageError(`--etcd-servers: ${error.message}`, { cause: error });
+    if (error instanceof UnusablePrefix) throw new UsageError(`--etcd-prefix: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
 /** Reads the files once, so that faults show at the start; then at each connection. */
-function etcdTls({
-  authorityFile,
-  clientCertificate: pair,
-}: Extract<StorageSettings, { type: "etcd" }>): () => TlsFiles {
+function etcdTls({ authorityFile, clientCertificate: pair }: EtcdSettings): () => TlsFiles {
   const read = (): TlsFiles => ({
     ...(authorityFile !== undefined && { ca: readSettingsFile("etcd-cafile", authorityFile) }),
     ...(pair !== undefined && {

@@ -8,7 +8,14 @@ import type { Shell } from "../../src/cli/completion/completion-script.ts";
 import { runSignet } from "./run-signet.ts";
 
 const runsNothing = async (): Promise<void> => {};
-const program = signetCommand({ serve: runsNothing, agent: runsNothing, controllers: runsNothing });
+const program = signetCommand({
+  serve: runsNothing,
+  agent: runsNothing,
+  controllers: runsNothing,
+  backUp: runsNothing,
+  restore: runsNothing,
+  migrateStorage: runsNothing,
+});
 
 function runShell(shell: string, ...args: readonly string[]): string[] {
   const { status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", timeout: 20_000 });

@@ -173,7 +173,7 @@ describe("a data directory", () => {
   it("is refused when its store is damaged", async () => {
     mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
     writeFileSync(join(data, "store/store.mdb"), Buffer.alloc(50_000, 0xa5));
-    await refuse(data, /store\.mdb is damaged, or is not a Signet store; replace it with a snapshot/);
+    await refuse(data, /store\.mdb is damaged, or is not a Signet store; restore a backup/);
   });
 
   it("may be below folders that are missing, and is closed to others", async () => {

@@ -10,7 +10,14 @@ export interface LeafCommand {
 /** `signet` itself, of which no command runs. */
 export function describedProgram(): Command {
   const runsNothing = async (): Promise<void> => {};
-  return signetCommand({ serve: runsNothing, agent: runsNothing, controllers: runsNothing });
+  return signetCommand({
+    serve: runsNothing,
+    agent: runsNothing,
+    controllers: runsNothing,
+    backUp: runsNothing,
+    restore: runsNothing,
+    migrateStorage: runsNothing,
+  });
 }
 
 /** The commands that do something: those without commands of their own. */

@@ -10,6 +10,27 @@ import { UnusableFile } from "./unusable-file.ts";
  * and its target stays unchanged. Throws UnusableFile when the name is, or links to, something other than a file.
  */
 function writeFileAtomically(file: string, contents: string | Uint8Array, { mode }: { readonly mode: number }): void {
+  const replacement = openReplacement(file, { mode });
+  try {
+    replacement.write(contents);
+  } catch (error) {
+    replacement.discard();
+    throw error;
+  }
+  replacement.commit();
+}
+
+/** A file that is being written, under another name until it is complete. */
+export interface Replacement {
+  write(contents: string | Uint8Array): void;
+  /** Puts the new file in the place of the old one. Throws the system's error; then the old file is there still. */
+  commit(): void;
+  /** Removes what was written so far. */
+  discard(): void;
+}
+
+/** Begins to write a file in parts, with the promises of `writeFileAtomically`. End it with `commit` or `discard`. */
+export function openReplacement(file: string, { mode }: { readonly mode: number }): Replacement {
   checkReplaceable(file);
   const temporary = join(
     dirname(file),
@@ -17,19 +38,27 @@ function writeFileAtomically(file: string, contents: string | Uint8Array, { mode
   );
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-  try {
-    try {
-      writeFileSync(descriptor, contents);
-      fsyncSync(descriptor);
-    } finally {
+  return {
+    write: (contents) => writeFileSync(descriptor, contents),
+    commit() {
+      try {
+        try {
+          fsyncSync(descriptor);
+        } finally {
+          closeSync(descriptor);
+        }
+        renameSync(temporary, file);
+      } catch (error) {
+        rmSync(temporary, { force: true });
+        throw error;
+      }
+      flushFolder(dirname(file));
+    },
+    discard() {
       closeSync(descriptor);
-    }
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-  flushFolder(dirname(file));
+      rmSync(temporary, { force: true });
+    },
+  };
 }
 
 /** A name may have 255 bytes, and a character takes up to four. */

@@ -46,9 +46,6 @@ export interface Store {
   /** The newest revision that compaction has removed; 0 when there is none. Watches may start after it. */
   compactedRevision(): number | Promise<number>;
 
-  /** Writes a consistent copy to a file (0600) that does not exist yet. */
-  snapshot(file: string): Promise<void>;
-
   close(): Promise<void>;
 }
 

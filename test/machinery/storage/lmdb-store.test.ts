@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
-import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
@@ -101,26 +100,6 @@ describe("a directory of the LMDB store", () => {
         /belongs to the naming profile "platform" and can't be opened with "kubernetes"/,
       );
       await new LmdbStore({ directory, profile: "platform" }).close();
-    }),
-  );
-
-  it(
-    "opens from a snapshot",
-    withDirectory(async (directory) => {
-      const store = new LmdbStore({ directory, profile: "platform" });
-      const revision = await put(store, "/a", "1");
-      const file = `${directory}.snapshot`;
-      await store.snapshot(file);
-      await put(store, "/a", "2");
-      await store.close();
-
-      const restored = `${directory}-restored`;
-      await mkdir(restored);
-      await copyFile(file, join(restored, "store.mdb"));
-      const copy = new LmdbStore({ directory: restored, profile: "platform" });
-      assert.equal(copy.latestRevision(), revision);
-      assert.equal((await copy.range(ALL)).entries[0]?.value.toString(), "1");
-      await copy.close();
     }),
   );
 

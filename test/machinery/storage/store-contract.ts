@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { Change, Store } from "../../../src/machinery/storage/store.ts";
 import { StoreModel } from "./store-model.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
 
 export interface OpenedStore {
   readonly store: Store;
@@ -261,22 +258,6 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         await put(store, "/a", "1");
         assert.equal(await ended, failure);
         assert.equal((await changes).length, 1);
-      }),
-    );
-
-    it(
-      "writes a snapshot that only its owner reads, never over another file",
-      withStore(async (store) => {
-        const directory = temporaryDirectory();
-        try {
-          await put(store, "/a", "1");
-          const file = join(directory.path, "snapshot");
-          await store.snapshot(file);
-          assert.equal(statSync(file).mode & 0o777, 0o600);
-          await assert.rejects(store.snapshot(file), { code: "EEXIST" });
-        } finally {
-          directory.remove();
-        }
       }),
     );
 

@@ -11,8 +11,9 @@ import {
   encodeSwap,
 } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
-import { saveSnapshot } from "../etcd/etcd-snapshot.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
+import { formatPrefixState, parsePrefixState, UnusablePrefix } from "../etcd/etcd-prefix-state.ts";
+import type { EtcdPrefixState } from "../etcd/etcd-prefix-state.ts";
 import type { TlsFiles } from "../etcd/grpc-channel.ts";
 import { GrpcError, grpcStatus } from "../etcd/grpc-error.ts";
 import { KeySpace } from "../etcd/key-space.ts";
@@ -70,13 +71,65 @@ export class EtcdStore implements Store {
     this.#latest = new SharedRead(() => this.#readLatest());
   }
 
-  /** Throws when the prefix belongs to another naming profile. Rejects with StoreUnavailable. */
-  async open(): Promise<void> {
-    for (const range of this.#keys.foreignRanges()) {
-      const { keyValues } = await this.#range({ ...range, revision: 0, limit: 1 });
-      const [foreign] = keyValues;
-      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
+  /**
+   * Checks the prefix, and returns what is to be added to etcd's revisions (see ShiftedStore). Rejects with UnusablePrefix
+   * when it belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
+   */
+  async open(): Promise<number> {
+    await this.#refuseForeign();
+    const state = (await this.#readState())?.state;
+    const { root } = this.#keys;
+    if (state?.type === "importing") {
+      throw new UnusablePrefix(
+        `a restore to etcd's ${root} goes on, or broke off: wait for it, or remove these keys and restore again: ` +
+          `etcdctl del --prefix ${root}`,
+      );
     }
+    if (state?.type === "moved") {
+      throw new UnusablePrefix(
+        `the objects of etcd's ${root} were moved away: use the store that they are in now, or remove these keys to begin ` +
+          `a new one: etcdctl del --prefix ${root}`,
+      );
+    }
+    return state?.type === "imported" ? state.shift : 0;
+  }
+
+  /**
+   * Takes an empty prefix for objects from elsewhere, whose newest revision is given: no server uses it until
+   * `finishImport`. Returns the shift that makes all new revisions higher. Rejects with UnusablePrefix when it is not
+   * empty.
+   */
+  async startImport(revision: number): Promise<number> {
+    await this.#refuseForeign();
+    const { entries } = await this.range({ start: "/", end: "0", limit: 1 });
+    if (entries.length > 0 || (await this.#readState()) !== undefined) {
+      throw new UnusablePrefix(
+        `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or remove these keys: ` +
+          `etcdctl del --prefix ${this.#keys.root}`,
+      );
+    }
+    return Math.max(0, revision - (await this.#writeState({ type: "importing" })));
+  }
+
+  async finishImport(shift: number): Promise<void> {
+    await this.#writeState({ type: "imported", shift });
+  }
+
+  /** Removes all that an import has made. */
+  async abandonImport(): Promise<void> {
+    for (;;) {
+      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: RANGE_PAGE_LENGTH });
+      await Promise.all(
+        entries.map(({ key, modRevision }) => this.write({ key, value: undefined, expectedRevision: modRevision })),
+      );
+      if (!hasMore) break;
+    }
+    await this.#writeState(undefined);
+  }
+
+  /** No server uses the prefix any more. */
+  async markMoved(): Promise<void> {
+    await this.#writeState({ type: "moved" });
   }
 
   async latestRevision(): Promise<number> {
@@ -165,10 +218,6 @@ export class EtcdStore implements Store {
     return this.#compactedRevision;
   }
 
-  async snapshot(file: string): Promise<void> {
-    await saveSnapshot(this.#client, file);
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#progressTimer);
@@ -200,6 +249,30 @@ export class EtcdStore implements Store {
   async #read(key: string): Promise<Entry | undefined> {
     const { keyValues } = await this.#range({ key: this.#keys.etcdKey(key), rangeEnd: "", revision: 0, limit: 1 });
     return keyValues[0] && this.#entry(keyValues[0]);
+  }
+
+  async #refuseForeign(): Promise<void> {
+    for (const range of this.#keys.foreignRanges()) {
+      const { keyValues } = await this.#range({ ...range, revision: 0, limit: 1 });
+      const [foreign] = keyValues;
+      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
+    }
+  }
+
+  async #readState(): Promise<{ readonly state: EtcdPrefixState; readonly modRevision: number } | undefined> {
+    const { keyValues } = await this.#range({ key: this.#keys.stateKey, rangeEnd: "", revision: 0, limit: 1 });
+    const [found] = keyValues;
+    return found && { state: parsePrefixState(found.value), modRevision: found.modRevision };
+  }
+
+  /** Returns the revision of the write. */
+  async #writeState(state: EtcdPrefixState | undefined): Promise<number> {
+    const expectedRevision = (await this.#readState())?.modRevision ?? 0;
+    const value = state && formatPrefixState(state);
+    const message = encodeSwap({ key: this.#keys.stateKey, value, expectedRevision });
+    const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
+    if (!answer.isWritten) throw new UnusablePrefix(`another process changes the state of etcd's ${this.#keys.root}`);
+    return answer.revision;
   }
 
   async #isReadable(revision: number): Promise<boolean> {

@@ -1,6 +1,5 @@
-import { chmodSync, mkdirSync, mkdtempSync } from "node:fs";
-import { chmod, link, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { open } from "lmdb";
 import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
 import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
@@ -27,6 +26,8 @@ export interface LmdbEnvironment {
 export interface LmdbEnvironmentOptions {
   readonly directory: string;
   readonly profile: string;
+  /** The revision of a new store. Default 1, as an empty etcd's: 0 is not a valid resourceVersion. */
+  readonly firstRevision?: number;
 }
 
 const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
@@ -35,7 +36,7 @@ const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-
 export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileOf(directory));
 
 /** Opens or creates the environment. Throws when it has another format version or belongs to another naming profile. */
-export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions): LmdbEnvironment {
+export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbEnvironmentOptions): LmdbEnvironment {
   makeIfMissing(directory);
   chmodSync(directory, 0o700);
   const file = join(directory, FILE_NAME);
@@ -64,7 +65,7 @@ export function openEnvironment({ directory, profile }: LmdbEnvironmentOptions):
     meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }),
   };
   try {
-    checkFormat(environment, profile);
+    checkFormat(environment, { profile, firstRevision });
   } catch (error) {
     void root.close();
     throw error;
@@ -81,40 +82,57 @@ function makeIfMissing(directory: string): void {
   }
 }
 
-function checkFormat({ root, meta }: LmdbEnvironment, profile: string): void {
+function checkFormat(
+  { root, meta }: LmdbEnvironment,
+  { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
+): void {
   const stored = root.transactionSync(() => {
     const format = meta.get("format");
     if (format !== undefined) return format.toString();
     const nothing = Buffer.alloc(0);
-    meta.putSync("revision", nothing, 1); // like an empty etcd: 0 is not a valid resourceVersion
-    meta.putSync("compacted", nothing, 0);
-    meta.putSync("swept", nothing, 0);
+    const compacted = firstRevision === 1 ? 0 : firstRevision;
+    meta.putSync("revision", nothing, firstRevision);
+    meta.putSync("compacted", nothing, compacted);
+    meta.putSync("swept", nothing, compacted);
     meta.putSync("format", Buffer.from(JSON.stringify({ version: FORMAT_VERSION, profile })), 1);
     return undefined;
   });
   if (stored === undefined) return;
-  const format: unknown = JSON.parse(stored);
-  const found = typeof format === "object" && format !== null ? Object.entries(format) : [];
-  const valueOf = (name: string): unknown => found.find(([key]) => key === name)?.[1];
-  if (valueOf("version") !== FORMAT_VERSION) {
-    throw new Error(`the store has format ${String(valueOf("version"))}; this version reads format ${FORMAT_VERSION}`);
-  }
-  if (valueOf("profile") !== profile) {
+  const found = profileOf(stored);
+  if (found !== profile) {
     throw new Error(
-      `the store belongs to the naming profile ${JSON.stringify(valueOf("profile"))} and can't be opened with ${JSON.stringify(profile)}`,
+      `the store belongs to the naming profile ${JSON.stringify(found)} and can't be opened with ${JSON.stringify(profile)}`,
     );
   }
 }
 
-/** Copies the environment at one point in time to a new file (0600) that appears complete or not at all. */
-export async function copyEnvironment({ root }: LmdbEnvironment, file: string): Promise<void> {
-  const directory = mkdtempSync(join(dirname(file), `.${basename(file)}-`));
+/** The profile in the stored format. Throws when the format has another version. */
+function profileOf(stored: string): unknown {
+  const format: unknown = JSON.parse(stored);
+  const fields = new Map<string, unknown>(typeof format === "object" && format !== null ? Object.entries(format) : []);
+  if (fields.get("version") !== FORMAT_VERSION) {
+    throw new Error(
+      `the store has format ${String(fields.get("version"))}; this version reads format ${FORMAT_VERSION}`,
+    );
+  }
+  return fields.get("profile");
+}
+
+/**
+ * The naming profile that a store belongs to; undefined when there is no store. Reads only, also while a server uses it.
+ * Throws when the file is damaged or has another format.
+ */
+export function storedProfile(directory: string): string | undefined {
+  const file = join(directory, FILE_NAME);
+  if (!existsSync(file)) return undefined;
+  makeStoreFile(file); // checks it: LMDB would end the process
+  makeLockFile(lockFileOf(directory));
+  const root = open<Buffer, Buffer>({ path: file, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
   try {
-    const copy = join(directory, FILE_NAME);
-    await root.backup(copy, true);
-    await chmod(copy, 0o600);
-    await link(copy, file); // fails when the file exists
+    const meta = root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true });
+    const format = meta.get("format");
+    return format === undefined ? undefined : String(profileOf(format.toString()));
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    void root.close();
   }
 }

@@ -24,7 +24,7 @@ export function makeStoreFile(file: string): void {
   try {
     const { size } = fstatSync(descriptor);
     if (size > 0 && !isWhole(descriptor, size)) {
-      throw new Error(`${file} is damaged, or is not a Signet store; replace it with a snapshot`);
+      throw new Error(`${file} is damaged, or is not a Signet store; restore a backup (signet restore)`);
     }
   } finally {
     closeSync(descriptor);

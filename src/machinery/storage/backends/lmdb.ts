@@ -13,7 +13,7 @@ import type {
   WriteResult,
 } from "../store.ts";
 import { sweepHistory } from "./lmdb-compaction.ts";
-import { copyEnvironment, openEnvironment } from "./lmdb-environment.ts";
+import { openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
@@ -116,10 +116,6 @@ export class LmdbStore implements Store {
     );
     this.#sweeping = sweep.catch(() => {});
     await sweep;
-  }
-
-  async snapshot(file: string): Promise<void> {
-    await copyEnvironment(this.#environment, file);
   }
 
   /** Waits for running writes. Later writes are refused. */

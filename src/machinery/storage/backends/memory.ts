@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { checkKey } from "../check-key.ts";
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
@@ -99,13 +98,6 @@ export class MemoryStore implements Store {
       if (versions.length === 0) this.#versions.delete(key);
     }
     this.#watches.catchUp();
-  }
-
-  /** Writes JSON lines: the revision, then the entries. */
-  async snapshot(file: string): Promise<void> {
-    const { entries, revision } = await this.range({ start: "", end: "\u{10ffff}" });
-    const lines = entries.map((entry) => JSON.stringify({ ...entry, value: entry.value.toString("base64") }));
-    await writeFile(file, `${[JSON.stringify({ revision }), ...lines].join("\n")}\n`, { mode: 0o600, flag: "wx" });
   }
 
   async close(): Promise<void> {

@@ -253,17 +253,6 @@ export function decodeStatusVersion(message: Uint8Array): string {
   return version;
 }
 
-/** The next part of a snapshot file. */
-export function decodeSnapshotBlob(message: Uint8Array): Buffer {
-  const reader = new ProtobufReader(message);
-  let blob = nothing.value;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 3) blob = reader.bytes();
-    else reader.skip();
-  }
-  return blob;
-}
-
 const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
 
 function readHeader(reader: ProtobufReader): number {

@@ -1,4 +1,5 @@
 import { byteOrdered } from "../byte-order.ts";
+import { UnusablePrefix } from "./etcd-prefix-state.ts";
 
 export interface EtcdRange {
   readonly key: string;
@@ -26,7 +27,17 @@ export class KeySpace {
     return `${this.#root}.`;
   }
 
-  /** All keys of the store, and the fence. */
+  /** Says what happened to the prefix as a whole: see etcd-prefix-state.ts. */
+  get stateKey(): string {
+    return `${this.#root}.state`;
+  }
+
+  /** What the names of all keys of the store begin with, for people. */
+  get root(): string {
+    return this.#root;
+  }
+
+  /** All keys of the store, the fence and the state. */
   get watchedRange(): EtcdRange {
     return { key: `${this.#root}.`, rangeEnd: `${this.#root}0` };
   }
@@ -59,9 +70,9 @@ export class KeySpace {
     ];
   }
 
-  belongsToAnother(etcdKey: string): Error {
+  belongsToAnother(etcdKey: string): UnusablePrefix {
     const found = etcdKey.slice(this.#prefix.length + 1).split(/[./]/, 1)[0] ?? "";
-    return new Error(
+    return new UnusablePrefix(
       `etcd's prefix ${this.#prefix} belongs to the naming profile ${JSON.stringify(found)} and can't be opened with ${JSON.stringify(this.#profile)}`,
     );
   }

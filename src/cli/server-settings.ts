@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import { parse } from "yaml";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import type { Flags } from "../machinery/command-line/flag.ts";
+import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
+import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { parseServerConfig } from "../server/server-config.ts";
+import type { ServerConfig } from "../server/server-config.ts";
+
+/** Adds settings of `signet serve` to a command, and the flag for the file with all of them. */
+export function withServerSettings(command: Command, flags: Flags): Command {
+  command.option("--config <file>", "YAML file with the settings of signet serve, by the names of its flags");
+  for (const [name, flag] of Object.entries(flags)) command.addOption(flagOption(name, flag));
+  return command;
+}
+
+/** What the settings of a command say: flags come first, then the file. Throws UsageError. */
+export function serverConfigOf(command: Command, flags: Flags): ServerConfig {
+  const { config, ...given } = givenFlags(command);
+  const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(flags, name)));
+  return parseServerConfig({ commandLine, file: typeof config === "string" ? readConfig(config) : {} });
+}
+
+function readConfig(file: string): Record<string, unknown> {
+  const text = readFollowedFile("config", file);
+  let parsed: unknown;
+  try {
+    parsed = parse(text, { maxAliasCount: 0 });
+  } catch (cause) {
+    throw new UsageError(`--config: ${file} is not YAML`, { cause });
+  }
+  if (parsed === null || parsed === undefined) return {};
+  if (typeof parsed !== "object" || Array.isArray(parsed)) throw new UsageError(`--config: ${file} holds no settings`);
+  return parsed as Record<string, unknown>; // a YAML mapping: parseServerConfig checks keys and values
+}

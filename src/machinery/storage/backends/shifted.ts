@@ -1,0 +1,121 @@
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { RevisionCompacted, RevisionInFuture } from "../store.ts";
+import type {
+  Change,
+  Entry,
+  RangeRequest,
+  RangeResult,
+  Store,
+  WatchRequest,
+  WriteRequest,
+  WriteResult,
+} from "../store.ts";
+
+/**
+ * A store whose revisions are those of another one plus a constant. Objects that move to an etcd whose own revisions are
+ * lower go on with higher ones, so that no client sees a revision that it knows come again with other contents.
+ */
+export class ShiftedStore implements Store {
+  readonly #store: Store;
+  readonly #shift: number;
+
+  constructor(store: Store, shift: number) {
+    this.#store = store;
+    this.#shift = shift;
+  }
+
+  latestRevision(): number | Promise<number> {
+    return this.#shown(this.#store.latestRevision());
+  }
+
+  notify(): void {
+    this.#store.notify();
+  }
+
+  async write(request: WriteRequest): Promise<WriteResult> {
+    const { key, expectedRevision } = request;
+    const expected = expectedRevision === 0 ? 0 : expectedRevision - this.#shift;
+    if (expectedRevision !== 0 && expected <= 0) return { isWritten: false, current: await this.#read(key) };
+    const result = await this.#store.write({ ...request, expectedRevision: expected });
+    if (result.isWritten) return { isWritten: true, revision: result.revision + this.#shift };
+    return { isWritten: false, current: result.current && this.#entry(result.current) };
+  }
+
+  async range(request: RangeRequest): Promise<RangeResult> {
+    const { revision: wanted, ...range } = request;
+    if (wanted !== undefined && wanted < this.#shift) throw new RevisionCompacted(await this.compactedRevision());
+    const inner = wanted === undefined ? range : { ...range, revision: wanted - this.#shift };
+    const { entries, revision, hasMore } = await this.#store.range(inner).catch((error: unknown) => {
+      throw this.#shownError(error);
+    });
+    return { entries: entries.map((entry) => this.#entry(entry)), revision: revision + this.#shift, hasMore };
+  }
+
+  watch({ afterRevision, onChanges, onProgress, onEnd }: WatchRequest): { stop(): void } {
+    if (afterRevision < this.#shift) return this.#endAtOnce(onEnd);
+    return this.#store.watch({
+      afterRevision: afterRevision - this.#shift,
+      onChanges: (changes) => onChanges(changes.map((change) => this.#change(change))),
+      ...(onProgress !== undefined && { onProgress: (revision) => onProgress(revision + this.#shift) }),
+      onEnd: (error) => onEnd(this.#shownError(error)),
+    });
+  }
+
+  async compact(revision: number): Promise<void> {
+    if (revision <= this.#shift) return;
+    await this.#store.compact(revision - this.#shift).catch((error: unknown) => {
+      throw this.#shownError(error);
+    });
+  }
+
+  compactedRevision(): number | Promise<number> {
+    return this.#shown(this.#store.compactedRevision());
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  async #read(key: string): Promise<Entry | undefined> {
+    return (await this.range({ start: key, end: `${key}\0` })).entries[0];
+  }
+
+  #endAtOnce(onEnd: (error: Error) => void): { stop(): void } {
+    let isStopped = false;
+    const end = async (): Promise<void> => {
+      const error = await Promise.resolve(this.compactedRevision()).then(
+        (revision) => new RevisionCompacted(revision),
+        (failure: Error) => failure,
+      );
+      if (!isStopped) onEnd(error);
+    };
+    setImmediate(() => void end());
+    return { stop: () => (isStopped = true) };
+  }
+
+  #shown(revision: MaybePromise<number>): number | Promise<number> {
+    return typeof revision === "number" ? revision + this.#shift : revision.then((inner) => inner + this.#shift);
+  }
+
+  #entry(entry: Entry): Entry {
+    return {
+      ...entry,
+      createRevision: entry.createRevision + this.#shift,
+      modRevision: entry.modRevision + this.#shift,
+    };
+  }
+
+  #change(change: Change): Change {
+    return {
+      ...change,
+      revision: change.revision + this.#shift,
+      createRevision: change.createRevision + this.#shift,
+    };
+  }
+
+  #shownError<E>(error: E): E | RevisionCompacted | RevisionInFuture {
+    if (error instanceof RevisionCompacted) return new RevisionCompacted(error.compactedRevision + this.#shift);
+    if (error instanceof RevisionInFuture) return new RevisionInFuture(error.latestRevision + this.#shift);
+    return error;
+  }
+}

@@ -1,0 +1,71 @@
+import { RevisionCompacted } from "./store.ts";
+import type { Store } from "./store.ts";
+
+/** A key and its value, without revisions: another store gives it its own. */
+export interface StoredObject {
+  readonly key: string;
+  readonly value: Buffer;
+}
+
+/** Everything that a store holds at one revision. */
+export interface StoredState {
+  readonly revision: number;
+  /** In byte order of the keys. Rejects with RevisionCompacted when the store forgets the revision meanwhile. */
+  objects(): AsyncIterable<StoredObject>;
+}
+
+/** Few enough that a page of the largest objects fits in memory. */
+const pageLength = 100;
+const writesAtOnce = 500;
+const writtenBytesAtOnce = 8 * 2 ** 20;
+const everything = { start: "/", end: "0" };
+
+/** The newest state of a store. Reading it takes no lock: others may write meanwhile. */
+export async function stateOf(store: Store): Promise<StoredState> {
+  const { revision } = await store.range({ ...everything, limit: 1 });
+  return { revision, objects: () => objectsAt(store, revision) };
+}
+
+async function* objectsAt(store: Store, revision: number): AsyncIterable<StoredObject> {
+  for (let { start, end } = everything; ;) {
+    const { entries, hasMore } = await store.range({ start, end, revision, limit: pageLength });
+    for (const { key, value } of entries) yield { key, value };
+    const last = entries.at(-1);
+    if (!hasMore || last === undefined) return;
+    start = `${last.key}\0`;
+  }
+}
+
+/**
+ * Creates objects in a store that has none of them, and then forgets the revisions before the last one: whoever resumes a
+ * watch or continues a list from before is told to begin again. Returns how many objects there are. Throws for a key that
+ * exists.
+ */
+export async function createObjects(store: Store, objects: AsyncIterable<StoredObject>): Promise<number> {
+  let count = 0;
+  let bytes = 0;
+  let writes: Promise<void>[] = [];
+  const settle = async (): Promise<void> => {
+    const outcomes = await Promise.allSettled(writes);
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    writes = [];
+    bytes = 0;
+  };
+  for await (const object of objects) {
+    writes.push(create(store, object));
+    count += 1;
+    bytes += object.value.length;
+    if (writes.length === writesAtOnce || bytes > writtenBytesAtOnce) await settle();
+  }
+  await settle();
+  await store.compact(await store.latestRevision());
+  return count;
+}
+
+async function create(store: Store, { key, value }: StoredObject): Promise<void> {
+  const { isWritten } = await store.write({ key, value, expectedRevision: 0 });
+  if (!isWritten) throw new Error(`${JSON.stringify(key)} exists already`);
+}
+
+/** Whether reading a state must begin again, with a newer one. */
+export const isForgotten = (error: unknown): boolean => error instanceof RevisionCompacted;

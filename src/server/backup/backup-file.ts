@@ -1,0 +1,83 @@
+import { createReadStream } from "node:fs";
+import { createGunzip, createGzip } from "node:zlib";
+import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
+import { openReplacement } from "../../machinery/files/atomic-file.ts";
+import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";
+import type { BackupHeader, BackupItem } from "./backup-format.ts";
+
+/** An object of 3 MiB in which each character is escaped, and some room. */
+const longestLineBytes = 32 * 2 ** 20;
+const newline = 0x0a;
+
+/**
+ * Writes a backup (0600). An older file of that name is replaced once the new one is complete and on the disk; until then,
+ * and when anything fails, it stays.
+ */
+export async function writeBackupFile(file: string, items: AsyncIterable<BackupItem>): Promise<void> {
+  const replacement = openReplacement(file, { mode: 0o600 });
+  try {
+    const lines = Readable.from(formatBackup(items), { objectMode: true });
+    await pipeline(lines, createGzip(), async (compressed: AsyncIterable<Buffer>) => {
+      for await (const bytes of compressed) replacement.write(bytes);
+    });
+  } catch (error) {
+    replacement.discard();
+    throw error;
+  }
+  replacement.commit();
+}
+
+/** The items of a backup, see `parseBackup`. Throws DamagedBackup, and the system's errors. */
+export const readBackupFile = (file: string): AsyncIterable<BackupItem> => parseBackup(linesOf(file));
+
+/** What a backup says of itself, once all of it has been read and is what was written. Throws as above. */
+export async function verifyBackupFile(
+  file: string,
+): Promise<{ readonly header: BackupHeader; readonly files: number; readonly objects: number }> {
+  let header: BackupHeader | undefined;
+  const count = { file: 0, object: 0 };
+  for await (const item of readBackupFile(file)) {
+    if (item.type === "header") ({ header } = item);
+    else count[item.type] += 1;
+  }
+  if (header === undefined) throw new DamagedBackup("it is empty");
+  return { header, files: count.file, objects: count.object };
+}
+
+async function* linesOf(file: string): AsyncIterable<string> {
+  let parts: Buffer[] = [];
+  let partBytes = 0;
+  for await (const bytes of uncompressed(file)) {
+    let start = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      parts.push(bytes.subarray(start, end));
+      yield Buffer.concat(parts).toString("utf8");
+      parts = [];
+      partBytes = 0;
+      start = end + 1;
+    }
+    parts.push(bytes.subarray(start));
+    partBytes += bytes.length - start;
+    if (partBytes > longestLineBytes) throw new DamagedBackup("it is not a backup of Signet: a line is too long");
+  }
+  if (partBytes > 0) throw new DamagedBackup("it was not written or copied to the end");
+}
+
+async function* uncompressed(file: string): AsyncIterable<Buffer> {
+  const source = createReadStream(file);
+  const gunzip = createGunzip();
+  // A pipe does not hand on errors: without this the reader below would wait for ever.
+  source.on("error", (error) => gunzip.destroy(error));
+  try {
+    for await (const bytes of source.pipe(gunzip)) yield bytes as Buffer; // zlib's streams give Buffers
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (!code.startsWith("Z_")) throw error;
+    const reason =
+      code === "Z_BUF_ERROR" ? "it was not written or copied to the end" : "it is not a backup, or damaged";
+    throw new DamagedBackup(reason, { cause: error });
+  } finally {
+    source.destroy();
+  }
+}

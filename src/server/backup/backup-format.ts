@@ -1,0 +1,147 @@
+import { createHash } from "node:crypto";
+import type { Hash } from "node:crypto";
+import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
+
+/**
+ * A backup is JSON lines, compressed with gzip: what it is, the files of the data directory, the objects, and an end that
+ * counts and checks the lines before it. `zcat FILE | jq` shows it.
+ */
+export interface BackupHeader {
+  readonly format: "signet-backup";
+  readonly version: 1;
+  /** The Signet that wrote it. */
+  readonly signet: string;
+  readonly time: string;
+  readonly profile: string;
+  /** The objects are those of this revision. */
+  readonly revision: number;
+  /** The names of private keys that were left out. */
+  readonly withoutKeys: readonly string[];
+}
+
+/** A file of the data directory. */
+export interface BackupFileEntry {
+  /** Below the data directory, such as `signers/web.key`. */
+  readonly file: string;
+  readonly text: string;
+}
+
+export type BackupItem =
+  | { readonly type: "header"; readonly header: BackupHeader }
+  | { readonly type: "file"; readonly file: BackupFileEntry }
+  | { readonly type: "object"; readonly object: StoredObject };
+
+/** A file is no backup, not all of one, or not what was written. The message is for people. */
+export class DamagedBackup extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "DamagedBackup";
+  }
+}
+
+/** Counts and digests lines. Both sides do it, and compare. */
+class Tally {
+  readonly #hash: Hash = createHash("sha256");
+  files = 0;
+  objects = 0;
+
+  add(line: string, item: BackupItem): void {
+    this.#hash.update(line);
+    if (item.type === "file") this.files += 1;
+    if (item.type === "object") this.objects += 1;
+  }
+
+  end(): string {
+    return `${JSON.stringify({ end: { files: this.files, objects: this.objects, sha256: this.#hash.digest("hex") } })}\n`;
+  }
+}
+
+/** The lines of a backup, each with its line break. */
+export async function* formatBackup(items: AsyncIterable<BackupItem>): AsyncIterable<string> {
+  const tally = new Tally();
+  for await (const item of items) {
+    const line = `${JSON.stringify(lineOf(item))}\n`;
+    tally.add(line, item);
+    yield line;
+  }
+  yield tally.end();
+}
+
+/** Values are JSON texts. Bytes that are no UTF-8 would not come back from a text. */
+function lineOf(item: BackupItem): object {
+  if (item.type === "header") return item.header;
+  if (item.type === "file") return item.file;
+  const { key, value } = item.object;
+  const text = value.toString("utf8");
+  return Buffer.from(text).equals(value) ? { key, value: text } : { key, base64: value.toString("base64") };
+}
+
+/**
+ * Parses the lines of a backup, without line breaks. Whoever uses the items must read to the end: only there it is known
+ * that the lines are those that were written. Throws DamagedBackup.
+ */
+export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<BackupItem> {
+  const tally = new Tally();
+  let isFirst = true;
+  let isEnded = false;
+  for await (const line of lines) {
+    if (isEnded) throw new DamagedBackup("there is more after its end");
+    const fields = parseLine(line);
+    if (fields.has("end")) {
+      if (tally.end() !== `${line}\n`)
+        throw new DamagedBackup("its checksum is wrong: it was changed after it was made");
+      isEnded = true;
+      continue;
+    }
+    const item = isFirst ? headerOf(fields) : itemOf(fields);
+    isFirst = false;
+    tally.add(`${line}\n`, item);
+    yield item;
+  }
+  if (!isEnded) throw new DamagedBackup("its end is missing: it was not written or copied to the end");
+}
+
+type Fields = ReadonlyMap<string, unknown>;
+
+function parseLine(line: string): Fields {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    if (typeof parsed === "object" && parsed !== null) return new Map(Object.entries(parsed));
+  } catch {
+    // Said below.
+  }
+  throw new DamagedBackup("it is not a backup of Signet");
+}
+
+function headerOf(fields: Fields): BackupItem {
+  const { version, profile, revision, withoutKeys, signet, time } = Object.fromEntries(fields);
+  if (fields.get("format") !== "signet-backup") throw new DamagedBackup("it is not a backup of Signet");
+  if (version !== 1) {
+    throw new DamagedBackup(
+      `it has version ${JSON.stringify(version)}: restore it with the Signet that made it, or a later one`,
+    );
+  }
+  const isWhole =
+    typeof profile === "string" &&
+    typeof signet === "string" &&
+    typeof time === "string" &&
+    typeof revision === "number" &&
+    Number.isSafeInteger(revision) &&
+    revision >= 1 &&
+    Array.isArray(withoutKeys) &&
+    withoutKeys.every((name) => typeof name === "string");
+  if (!isWhole) throw new DamagedBackup("its first line is damaged");
+  return { type: "header", header: { format: "signet-backup", version, signet, time, profile, revision, withoutKeys } };
+}
+
+function itemOf(fields: Fields): BackupItem {
+  const { file, text, key, value, base64 } = Object.fromEntries(fields);
+  if (typeof file === "string" && typeof text === "string") return { type: "file", file: { file, text } };
+  if (typeof key === "string" && typeof value === "string") {
+    return { type: "object", object: { key, value: Buffer.from(value) } };
+  }
+  if (typeof key === "string" && typeof base64 === "string") {
+    return { type: "object", object: { key, value: Buffer.from(base64, "base64") } };
+  }
+  throw new DamagedBackup("one of its lines is damaged");
+}

@@ -1,0 +1,161 @@
+import { existsSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../machinery/api/clock.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { flushFolder } from "../../machinery/files/atomic-file.ts";
+import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
+import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
+import { markStoreMoved } from "../moved-store.ts";
+import { markEtcdMoved, openStore } from "../open-store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { namesOfStore } from "./back-up.ts";
+import { openImportTarget } from "./import-target.ts";
+
+/** The data directory's own store, or etcd. */
+export type StorageKind = "lmdb" | "etcd";
+
+export interface MigrateOptions {
+  readonly from: StorageKind;
+  readonly to: StorageKind;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export interface MigrateReport {
+  readonly objects: number;
+  readonly profile: string;
+  /** The newest revision, in the new store. */
+  readonly revision: number;
+}
+
+/**
+ * Moves all objects between the data directory's own store and etcd, while no server runs. Clients list again (410); no
+ * revision that they know comes again. The old store is kept, and no server uses it any more. Rejects with UsageError for
+ * settings that can't be used, for a target that is not empty, and while a server is seen to use the source.
+ */
+export async function migrateStorage(location: StoreLocation, options: MigrateOptions): Promise<MigrateReport> {
+  const { from, to, clock, signal } = options;
+  if (from === to) throw new UsageError(`--from and --to are both ${from}: there is nothing to move`);
+  const { dataDirectory: directory, storage: etcd } = location;
+  if (etcd.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
+  const folder = lockDataDirectory(directory);
+  try {
+    const source: StoreLocation =
+      from === "lmdb" ? { dataDirectory: directory, storage: own, names: namesOfStore(directory) } : location;
+    const { profile } = source.names;
+    const newStore = join(directory, "store.new");
+    if (to === "lmdb") refuseStore(directory, newStore);
+    const store = await openStore(source);
+    try {
+      const { revision: readAt, objects } = await stateOf(store);
+      await refuseLease(store, clock);
+      const target = await openImportTarget(to === "etcd" ? etcd : own, {
+        directory: newStore,
+        profile,
+        revision: readAt,
+      });
+      try {
+        const count = await createObjects(target.store, until(signal, objects()));
+        const revision = await target.store.latestRevision();
+        await refuseChanges(store, { readAt, count });
+        await target.finish();
+        await target.store.close();
+        await store.close();
+        await switchOver(source, { from, newStore, revision: readAt });
+        return { objects: count, profile, revision };
+      } catch (error) {
+        await target.abandon();
+        throw error;
+      } finally {
+        await target.store.close();
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    folder.release();
+  }
+}
+
+const own = { type: "own" } as const;
+
+/** Takes the old store out of use, and puts the new one there. */
+async function switchOver(
+  source: StoreLocation,
+  { from, newStore, revision }: { readonly from: StorageKind; readonly newStore: string; readonly revision: number },
+): Promise<void> {
+  const directory = source.dataDirectory;
+  if (from === "lmdb") {
+    markStoreMoved(directory, revision);
+    return;
+  }
+  renameSync(newStore, storeDirectory(directory));
+  flushFolder(directory);
+  try {
+    if (source.storage.type === "etcd") await markEtcdMoved(source.storage, source.names.profile);
+  } catch (error) {
+    // Never two stores that servers may use: the old one stays the one.
+    renameSync(storeDirectory(directory), newStore);
+    throw error;
+  }
+}
+
+async function* until(signal: AbortSignal, objects: AsyncIterable<StoredObject>): AsyncIterable<StoredObject> {
+  for await (const object of objects) {
+    signal.throwIfAborted();
+    yield object;
+  }
+}
+
+function refuseStore(directory: string, newStore: string): void {
+  if (existsSync(storeDirectory(directory))) {
+    throw new UsageError(`--data-dir: ${directory} has a store already; move ${storeDirectory(directory)} away`);
+  }
+  if (existsSync(newStore)) {
+    throw new UsageError(`--data-dir: ${newStore} is of a migration that broke off; remove it and try again`);
+  }
+}
+
+/** Replicas on etcd do not share a data directory: their lease shows that one runs. */
+async function refuseLease(store: Store, clock: Clock): Promise<void> {
+  const { entries } = await store.range({ start: "/registry/leases", end: "/registry/leases0" });
+  for (const { key, value } of entries) {
+    if (!key.endsWith("/signet-controllers")) continue;
+    const { spec } = JSON.parse(value.toString("utf8")) as StoredLease; // validated when it was written
+    const end = Date.parse(spec?.renewTime ?? "") + (spec?.leaseDurationSeconds ?? 0) * 1000;
+    if ((spec?.holderIdentity ?? "") !== "" && end > clock.now())
+      throw stillRuns(`${spec?.holderIdentity} holds its lease`);
+  }
+}
+
+interface StoredLease {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly renewTime?: string;
+    readonly leaseDurationSeconds?: number;
+  };
+}
+
+/** Throws when anything was written after the objects were read: it would be lost. */
+async function refuseChanges(
+  store: Store,
+  { readAt, count }: { readonly readAt: number; readonly count: number },
+): Promise<void> {
+  let found = 0;
+  for (let start = "/", hasMore = true; hasMore;) {
+    const page = await store.range({ start, end: "0", limit: 1000 });
+    if (page.entries.some(({ modRevision }) => modRevision > readAt))
+      throw stillRuns("something was written meanwhile");
+    found += page.entries.length;
+    ({ hasMore } = page);
+    start = `${page.entries.at(-1)?.key ?? start}\0`;
+  }
+  if (found !== count) throw stillRuns("something was deleted meanwhile");
+}
+
+const stillRuns = (why: string): UsageError =>
+  new UsageError(
+    `a server still uses the old storage (${why}): stop all servers and signet controllers, then try again`,
+  );

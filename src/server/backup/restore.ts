@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { flushFolder } from "../../machinery/files/atomic-file.ts";
+import { createObjects } from "../../machinery/storage/copy-objects.ts";
+import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
+import {
+  lockDataDirectory,
+  refuseUnfinishedRestore,
+  storeDirectory,
+  unfinishedRestore,
+} from "../lock-data-directory.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
+import { writeEntry } from "./data-directory-files.ts";
+import { openImportTarget } from "./import-target.ts";
+
+export interface RestoreOptions {
+  readonly file: string;
+  /** Ends it early; what was made so far is removed. */
+  readonly signal: AbortSignal;
+}
+
+export interface RestoreReport {
+  readonly profile: string;
+  readonly objects: number;
+  readonly files: number;
+  /** The newest revision of the restored objects. */
+  readonly revision: number;
+  /** Keys that the backup does not have. */
+  readonly withoutKeys: readonly string[];
+}
+
+/**
+ * Nobody knows how far revisions had come when the data was lost, and clients remember those. The restored objects get
+ * revisions above any of them: a thousand writes a second since the backup would take eleven days to come so far.
+ * (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number.)
+ */
+const revisionsSkipped = 1_000_000_000;
+
+/** What may be in a folder that counts as empty: that of a file system of its own has it. */
+const harmless: ReadonlySet<string> = new Set(["lost+found"]);
+
+/**
+ * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads all of the backup before it
+ * writes anything. Watches and lists that clients began before are answered 410: they begin again, and miss nothing. All or
+ * nothing is there in the end; after a kill, a server refuses what is there. Rejects with UsageError, UnusableFile,
+ * DamagedBackup and the system's errors.
+ */
+export async function restore(
+  { dataDirectory: directory, storage }: Pick<StoreLocation, "dataDirectory" | "storage">,
+  { file, signal }: RestoreOptions,
+): Promise<RestoreReport> {
+  refuseUsed(directory);
+  const { header, files } = await verifyBackupFile(file);
+  const { profile, withoutKeys } = header;
+  const isNew = !existsSync(directory);
+  const folder = lockDataDirectory(directory);
+  const before = new Set(readdirSync(directory));
+  const staging = unfinishedRestore(directory);
+  try {
+    mkdirSync(staging, { mode: 0o700 });
+    const target = await openImportTarget(storage, {
+      directory: storeDirectory(staging),
+      profile,
+      revision: header.revision + revisionsSkipped,
+    });
+    try {
+      const objects = await createObjects(target.store, objectsOf(file, { staging, signal }));
+      const revision = await target.store.latestRevision();
+      await target.finish();
+      if (storage.type === "own") await target.store.close();
+      moveUp(staging, directory);
+      folder.release();
+      return { profile, objects, files, revision, withoutKeys };
+    } catch (error) {
+      await target.abandon();
+      throw error;
+    } finally {
+      await target.store.close();
+    }
+  } catch (error) {
+    folder.release();
+    if (isNew) rmSync(directory, { recursive: true, force: true });
+    else removeNew(directory, before);
+    throw error;
+  }
+}
+
+/** The objects of a backup. Its files are written on the way: they come first. */
+async function* objectsOf(
+  file: string,
+  { staging, signal }: { readonly staging: string; readonly signal: AbortSignal },
+): AsyncIterable<StoredObject> {
+  for await (const item of readBackupFile(file)) {
+    signal.throwIfAborted();
+    if (item.type === "file") writeEntry(staging, item.file);
+    else if (item.type === "object") yield item.object;
+  }
+}
+
+/** Puts everything in its place. The staging folder goes last: while it is there, no server starts. */
+function moveUp(staging: string, directory: string): void {
+  for (const name of readdirSync(staging)) renameSync(join(staging, name), join(directory, name));
+  flushFolder(directory);
+  rmdirSync(staging);
+  flushFolder(directory);
+}
+
+function removeNew(directory: string, before: ReadonlySet<string>): void {
+  for (const name of readdirSync(directory)) {
+    if (!before.has(name) || ownershipFiles.test(name)) rmSync(join(directory, name), { recursive: true, force: true });
+  }
+}
+
+const ownershipFiles = /^(?:owner\.json|(?:owner|members)\.lock(?:-journal)?)$/;
+
+/** Throws UnusableFile for a data directory that holds something already. */
+function refuseUsed(directory: string): void {
+  if (!existsSync(directory)) return;
+  refuseUnfinishedRestore(directory);
+  const found = readdirSync(directory).find((name) => !harmless.has(name));
+  if (found === undefined) return;
+  throw new UsageError(`--data-dir: ${directory} is not empty (it holds ${found}); name one that does not exist yet`);
+}

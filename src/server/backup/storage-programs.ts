@@ -1,0 +1,92 @@
+import { systemClock } from "../../machinery/api/clock.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { StoreUnavailable } from "../../machinery/storage/store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { backUp } from "./back-up.ts";
+import { verifyBackupFile } from "./backup-file.ts";
+import { DamagedBackup } from "./backup-format.ts";
+import { migrateStorage } from "./migrate-storage.ts";
+import type { MigrateOptions } from "./migrate-storage.ts";
+import { restore } from "./restore.ts";
+
+/** `signet backup`: says on standard output what is in the file. */
+export async function runBackUp(
+  location: StoreLocation,
+  { file, withKeys }: { readonly file: string; readonly withKeys: boolean },
+): Promise<void> {
+  const report = await explained(file, () => backUp(location, { file, withKeys, clock: systemClock }));
+  console.log(
+    `${file}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
+  );
+  if (withKeys) console.log("  it holds private keys and Secrets: whoever reads it can be anyone");
+  else sayKeys(report.withoutKeys, "not in it, keep them elsewhere");
+}
+
+/** `signet restore`: says on standard output what was made, and how to go on. */
+export async function runRestore(
+  location: StoreLocation,
+  { file, isDryRun }: { readonly file: string; readonly isDryRun: boolean },
+): Promise<void> {
+  if (isDryRun) {
+    const { header, objects, files } = await explained(file, () => verifyBackupFile(file));
+    console.log(`${file}: complete; ${objects} objects at revision ${header.revision}, ${files} files`);
+    console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
+    return;
+  }
+  const report = await explained(file, () => interruptible((signal) => restore(location, { file, signal })));
+  const { dataDirectory } = location;
+  console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
+  if (report.withoutKeys.length > 0)
+    sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${dataDirectory} first`);
+  console.log(`  signet serve --data-dir ${dataDirectory} --profile ${report.profile}`);
+}
+
+/** `signet storage migrate`. */
+export async function runMigrateStorage(
+  location: StoreLocation,
+  { from, to }: Pick<MigrateOptions, "from" | "to">,
+): Promise<void> {
+  const report = await explained("", () =>
+    interruptible((signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
+  );
+  console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
+  const flag = to === "etcd" ? " with --etcd-servers" : " without --etcd-servers";
+  console.log(`  start signet serve${flag} and --profile ${report.profile}`);
+}
+
+function sayKeys(keys: readonly string[], what: string): void {
+  if (keys.length > 0) console.log(`  ${what}: ${keys.join(", ")}`);
+}
+
+/** Runs something that Ctrl-C or SIGTERM ends early, and in order. */
+async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interruption = new AbortController();
+  const end = (): void => interruption.abort(new UsageError("it was interrupted: nothing was changed"));
+  process.once("SIGINT", end).once("SIGTERM", end);
+  try {
+    return await run(interruption.signal);
+  } finally {
+    process.removeListener("SIGINT", end).removeListener("SIGTERM", end);
+  }
+}
+
+/** Makes one line for people of what can go wrong outside this program. */
+async function explained<T>(file: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof DamagedBackup) {
+      throw new UsageError(`${file} cannot be restored: ${error.message}`, { cause: error });
+    }
+    if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
+    if (error instanceof Error && "syscall" in error) {
+      const path = "path" in error && typeof error.path === "string" ? error.path : file;
+      const isMissing = path === file && "code" in error && error.code === "ENOENT" && error.syscall === "open";
+      throw new UsageError(`${path}: ${isMissing ? "there is no such file" : fileFailureReason(error)}`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}

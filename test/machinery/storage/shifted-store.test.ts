@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ShiftedStore } from "../../../src/machinery/storage/backends/shifted.ts";
+import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
+import { put, takeChanges, testStore } from "./store-contract.ts";
+
+// Up and down again: the revisions are those that the contract names.
+testStore("shifted", async () => {
+  const store = new ShiftedStore(new ShiftedStore(new MemoryStore(), 1000), -1000);
+  return { store, dispose: () => store.close() };
+});
+
+describe("a shifted store", () => {
+  it("has forgotten every revision from before it", async () => {
+    const store = new ShiftedStore(new MemoryStore(), 1000);
+    assert.equal(await put(store, "/a", "1"), 1002);
+    await assert.rejects(store.range({ start: "/", end: "0", revision: 999 }), RevisionCompacted);
+    await assert.rejects(takeChanges(store, { afterRevision: 999, count: 1 }), RevisionCompacted);
+  });
+
+  it("takes a write that expects a revision from before it for one that comes too late", async () => {
+    const store = new ShiftedStore(new MemoryStore(), 1000);
+    await put(store, "/a", "1");
+    const result = await store.write({ key: "/a", value: Buffer.from("2"), expectedRevision: 7 });
+    assert.deepEqual(result, {
+      isWritten: false,
+      current: { key: "/a", value: Buffer.from("1"), createRevision: 1002, modRevision: 1002 },
+    });
+    assert.equal((await store.write({ key: "/b", value: Buffer.from("2"), expectedRevision: 7 })).isWritten, false);
+  });
+});

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
+import { backUp } from "../../src/server/backup/back-up.ts";
+import { writeBackupFile } from "../../src/server/backup/backup-file.ts";
+import { DamagedBackup } from "../../src/server/backup/backup-format.ts";
+import { restore } from "../../src/server/backup/restore.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-backup-"));
+const locationOf = (directory: string) => parseServerConfig({ commandLine: { "data-dir": directory }, file: {} });
+const signal = new AbortController().signal;
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const file = join(folder, "backup.gz");
+
+describe("a backup of a running server", () => {
+  let server: TestServer;
+  let api: InProcess;
+  const backUpTo = (name: string, withKeys = true) =>
+    backUp(locationOf(server.dataDirectory), { file: name, withKeys, clock: systemClock });
+  const create = (name: string) =>
+    api.json(configMaps, { method: "POST", body: { metadata: { name }, data: { colour: "green" } } });
+
+  before(async () => {
+    server = await startTestServer({ storage: "lmdb" });
+    api = new InProcess(server);
+    await create("kept");
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("holds what was written before it, of one revision, while others write", async () => {
+    const writes = Array.from({ length: 50 }, (_, index) => create(`meanwhile-${index}`));
+    const report = await backUpTo(file);
+    const [header = "", ...lines] = gunzipSync(readFileSync(file)).toString().trimEnd().split("\n");
+    const { revision } = JSON.parse(header) as { revision: number };
+    assert.equal(revision, report.revision);
+    const keys = lines.map((line) => (JSON.parse(line) as { key?: string }).key).filter((key) => key !== undefined);
+    assert.equal(keys.length, report.objects);
+    assert.ok(keys.includes("/registry/configmaps/default/kept"));
+    const { entries } = await server.store.range({ start: "/", end: "0", revision });
+    assert.deepEqual(
+      keys,
+      entries.map(({ key }) => key),
+    );
+    await Promise.all(writes);
+  });
+
+  it("replaces an older file, and only its owner can read it", async () => {
+    writeFileSync(file, "old", { mode: 0o644 });
+    chmodSync(file, 0o644);
+    await backUpTo(file);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder), ["backup.gz"]);
+  });
+
+  it("has the private keys unless they are left out", async () => {
+    const without = join(folder, "without.gz");
+    const { withoutKeys } = await backUpTo(without, false);
+    assert.ok(gunzipSync(readFileSync(file)).includes("PRIVATE KEY"));
+    assert.ok(!gunzipSync(readFileSync(without)).includes("PRIVATE KEY"));
+    assert.ok(withoutKeys.includes("ca.key") && withoutKeys.includes("service-account.key"));
+  });
+
+  it("becomes a server that believes the same tokens, and whose revisions are above all of the first", async () => {
+    const { status } = await api.json<{ status: { token: string } }>(
+      "/api/v1/namespaces/default/serviceaccounts/default/token",
+      {
+        method: "POST",
+        body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: { audiences: [] } },
+      },
+    );
+    await backUpTo(file);
+    const lost = await create("lost");
+    const directory = join(folder, "restored");
+    const { objects } = await restore(locationOf(directory), { file, signal });
+    assert.ok(objects > 50);
+    for (const name of readdirSync(directory).filter((one) => statSync(join(directory, one)).isFile())) {
+      assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
+    }
+
+    const second = await startTestServer({ storage: "lmdb", dataDirectory: directory });
+    try {
+      const restored = new InProcess(second);
+      const whoami = await restored.json<{ status: { userInfo: { username: string } } }>(
+        "/apis/authentication.platform.io/v1/selfsubjectreviews",
+        {
+          method: "POST",
+          token: status.token,
+          body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+        },
+      );
+      assert.equal(whoami.status.userInfo.username, "system:serviceaccount:default:default");
+      const kept = await restored.json(`${configMaps}/kept`);
+      assert.equal(kept.metadata.uid, (await api.json(`${configMaps}/kept`)).metadata.uid);
+      assert.ok(Number(kept.metadata.resourceVersion) > Number(lost.metadata.resourceVersion));
+
+      for (const version of [lost.metadata.resourceVersion, String(Number(kept.metadata.resourceVersion) - 1)]) {
+        const watch = await restored.watch(`${configMaps}?watch=true&resourceVersion=${version}`);
+        assert.deepEqual(
+          (await watch.until(1)).events.map(({ type, object }) => [type, object.code]),
+          [["ERROR", 410]],
+          `a watch from ${version} begins again`,
+        );
+        watch.stop();
+      }
+      const stale = await restored.send(`${configMaps}/kept`, {
+        method: "PUT",
+        body: { ...kept, metadata: { ...kept.metadata, resourceVersion: lost.metadata.resourceVersion } },
+      });
+      assert.equal(stale.status, 409);
+    } finally {
+      await second.stop();
+    }
+  });
+
+  it("is refused, and nothing is made of it, when it is not what was written", async () => {
+    const whole = readFileSync(file);
+    const text = gunzipSync(whole).toString();
+    const lines = text.trimEnd().split("\n");
+    const damaged: Record<string, Buffer> = {
+      "cut off": whole.subarray(0, whole.length - 100),
+      "cut off between lines": gzipSync(`${lines.slice(0, 20).join("\n")}\n`),
+      "a changed value": gzipSync(text.replace("green", "black")),
+      "a missing line": gzipSync(`${lines.filter((_, index) => index !== 15).join("\n")}\n`),
+      "another line at its end": gzipSync(`${text}{"key":"/registry/x","value":"{}"}\n`),
+      "another program's": gzipSync("hello\n"),
+      "not compressed": Buffer.from("hello\n"),
+      empty: Buffer.alloc(0),
+      "a later version": gzipSync(text.replace('"version":1', '"version":2')),
+    };
+    const bad = join(folder, "bad.gz");
+    const directory = join(folder, "of-damaged");
+    for (const [what, bytes] of Object.entries(damaged)) {
+      writeFileSync(bad, bytes);
+      await assert.rejects(restore(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
+      assert.equal(existsSync(directory), false, what);
+    }
+  });
+
+  it("writes no file outside the data directory", async () => {
+    const bad = join(folder, "escaping.gz");
+    const header = {
+      format: "signet-backup",
+      version: 1,
+      signet: "0",
+      time: "",
+      profile: "platform",
+      revision: 1,
+    } as const;
+    for (const name of ["../escaped.key", "signers/../../escaped.key", "/tmp/escaped.key", "store/store.mdb", ".key"]) {
+      await writeBackupFile(
+        bad,
+        (async function* () {
+          yield { type: "header", header: { ...header, withoutKeys: [] } } as const;
+          yield { type: "file", file: { file: name, text: "" } } as const;
+        })(),
+      );
+      const directory = join(folder, "of-escaping");
+      await assert.rejects(restore(locationOf(directory), { file: bad, signal }), DamagedBackup, name);
+      assert.equal(existsSync(directory), false);
+    }
+    assert.equal(existsSync(join(folder, "escaped.key")), false);
+  });
+
+  it("is refused over a folder that holds anything", async () => {
+    const directory = join(folder, "used");
+    mkdirSync(directory);
+    writeFileSync(join(directory, "note"), "mine");
+    await assert.rejects(restore(locationOf(directory), { file, signal }), UsageError);
+    assert.deepEqual(readdirSync(directory), ["note"]);
+    await assert.rejects(restore(locationOf(server.dataDirectory), { file, signal }), UsageError);
+  });
+
+  it("leaves an empty folder empty when the restore is interrupted", async () => {
+    const directory = join(folder, "empty");
+    mkdirSync(directory, { mode: 0o700 });
+    const interrupted = AbortSignal.abort(new Error("Ctrl-C"));
+    await assert.rejects(restore(locationOf(directory), { file, signal: interrupted }), /Ctrl-C/);
+    assert.deepEqual(readdirSync(directory), []);
+  });
+
+  it("makes no data directory that a server would use when the restore was killed", async () => {
+    const directory = join(folder, "killed");
+    mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
+    await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
+    await assert.rejects(restore(locationOf(directory), { file, signal }), UnusableFile);
+  });
+
+  it("says so where there is no server's data", async () => {
+    const options = { file: join(folder, "none.gz"), withKeys: true, clock: systemClock };
+    await assert.rejects(backUp(locationOf(join(folder, "nothing")), options), UsageError);
+    await assert.rejects(backUp(locationOf(folder), options), UsageError);
+    assert.equal(existsSync(options.file), false);
+  });
+});

@@ -17,6 +17,7 @@ export const controllerNames = [
   "eventcleaner",
   "garbagecollector",
   "namespace",
+  "podgc",
   "root-ca-cert-publisher",
   "serviceaccount",
   "serviceaccount-token",

@@ -1,14 +1,25 @@
 import type { Namespace } from "./namespaces.ts";
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { namespaceConditions } from "./namespace-conditions.ts";
+import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
 import { namespaceResource } from "./resources.ts";
 
 const finalizer = "kubernetes";
-/** Objects with finalizers are removed later: check again after this time. */
+/**
+ * The content stays for this long (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/` deletes the namespace
+ * first and then each object in it, and fails for those that are gone already.
+ */
+const graceMilliseconds = 5000;
+/** Objects with finalizers take time to go away: check again after this time. */
 const retryMilliseconds = 1000;
+/** As many objects are looked at to say which finalizers they wait for. */
+const maximumExamined = 500;
 
-/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it is removed. */
+/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];
@@ -16,18 +27,25 @@ export function namespaceTermination(options: {
   return {
     name: "namespace",
     start(context) {
-      const { client, informers, names } = context;
+      const { client, clock, informers, names } = context;
       const namespaces = informers.of(namespaceResource(names));
       const queue = controllerQueue(this.name, context, async (name) => {
         const namespace = namespaces.get(name);
         if (namespace?.metadata.deletionTimestamp === undefined)
           return "nothing to do: the namespace is not being deleted";
-        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace is already empty";
-        const remaining = await Promise.all(options.contents.map((resource) => empty(resource, name)));
-        const remainingKinds = options.contents.filter((_, index) => remaining[index]).map(({ plural }) => plural);
-        if (remainingKinds.length > 0) {
+        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
+        const wait = Date.parse(namespace.metadata.deletionTimestamp) + graceMilliseconds - clock.now();
+        if (wait > 0) {
+          queue.addAfter(name, Math.min(wait, graceMilliseconds));
+          return "waits: whoever deletes the namespace may delete its objects too";
+        }
+        const progress = await emptyAll(name);
+        const { remaining, failures } = progress;
+        if (remaining.length > 0 || failures.length > 0) {
+          await report(namespace, progress);
           queue.addAfter(name, retryMilliseconds);
-          return `waits: objects with finalizers remain: ${remainingKinds.join(", ")}`;
+          const left = [...remaining.map(({ resource }) => resource), ...failures];
+          return `waits: objects remain: ${left.join(", ")}`;
         }
         const finalized: Namespace = {
           ...namespace,
@@ -37,13 +55,28 @@ export function namespaceTermination(options: {
         return "emptied the namespace and removed its finalizer";
       });
 
-      /** Deletes what is there and says whether something remains. */
-      async function empty(resource: ResourceType, namespace: string): Promise<boolean> {
-        const inNamespace = client.resource(resource, namespace);
-        const before = await inNamespace.list({ limit: 1 });
-        if (before.items.length === 0) return false;
-        await inNamespace.deleteCollection();
-        return (await inNamespace.list({ limit: 1 })).items.length > 0;
+      async function emptyAll(namespace: string): Promise<EmptyingProgress> {
+        const failures: string[] = [];
+        const remaining = await Promise.all(
+          options.contents.map(async (resource) => {
+            try {
+              return await empty(resource, client.resource(resource, namespace));
+            } catch (error) {
+              failures.push(error instanceof Error ? error.message : String(error));
+              return undefined;
+            }
+          }),
+        );
+        return { remaining: remaining.filter((one) => one !== undefined), failures };
+      }
+
+      /** Says in the namespace's conditions what holds its end up. */
+      async function report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
+        const before = namespace.status.conditions ?? [];
+        const conditions = namespaceConditions(before, progress, clock.now());
+        if (conditions === before) return;
+        const reported: Namespace = { ...namespace, status: { ...namespace.status, conditions: [...conditions] } };
+        await ignoring([404], client.resource(namespaceResource(names)).update(reported, { subresource: "status" }));
       }
 
       const addTerminating = ({ metadata }: Namespace): void => {
@@ -53,4 +86,21 @@ export function namespaceTermination(options: {
       return { queue };
     },
   };
+}
+
+/** Deletes what is there. Returns what remains, or undefined where nothing does. */
+async function empty(
+  { plural, group }: ResourceType,
+  inNamespace: ResourceClient<ApiObject>,
+): Promise<RemainingContent | undefined> {
+  const before = await inNamespace.list({ limit: 1 });
+  if (before.items.length === 0) return undefined;
+  await inNamespace.deleteCollection();
+  const { items, metadata } = await inNamespace.list({ limit: maximumExamined });
+  if (items.length === 0) return undefined;
+  const finalizers = new Map<string, number>();
+  for (const one of items.flatMap((object) => object.metadata.finalizers ?? [])) {
+    finalizers.set(one, (finalizers.get(one) ?? 0) + 1);
+  }
+  return { resource: `${plural}.${group}`, count: items.length + (metadata.remainingItemCount ?? 0), finalizers };
 }

@@ -13,6 +13,7 @@ import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.
 import { nodeAuthorizer } from "./node-authorizer.ts";
 import { nodeObjects } from "./node-objects.ts";
 import { nodes } from "./nodes/nodes.ts";
+import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { podReferences } from "./pods/pod-references.ts";
 import { pods } from "./pods/pods.ts";
 import { nodeResource, podResource } from "./resources.ts";
@@ -61,4 +62,4 @@ export function connectNodes({ names, clock, stores, authorize, apiAudiences }: 
   };
 }
 
-export const nodeControllers: readonly Controller[] = [bootstrapTokenCleaner];
+export const nodeControllers: readonly Controller[] = [bootstrapTokenCleaner, podGarbageCollector];

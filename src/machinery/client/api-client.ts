@@ -30,6 +30,7 @@ export interface DeleteOptions extends WriteOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  readonly gracePeriodSeconds?: number;
 }
 
 export type PatchType = "json" | "merge" | "strategic-merge" | "apply";
@@ -179,7 +180,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   async delete(name: string, options: DeleteOptions = {}): Promise<void> {
-    const { uid, resourceVersion, propagationPolicy } = options;
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     await this.#client.request("DELETE", this.#item(name), {
       query: writeQuery(options),
       body: {
@@ -187,6 +188,7 @@ export class ResourceClient<T extends ApiObject> {
         apiVersion: "v1",
         ...((uid !== undefined || resourceVersion !== undefined) && { preconditions: { uid, resourceVersion } }),
         ...(propagationPolicy !== undefined && { propagationPolicy }),
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
         ...(options.isDryRun === true && { dryRun: ["All"] }),
       },
     });

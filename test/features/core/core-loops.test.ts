@@ -84,6 +84,27 @@ describe("every namespace", () => {
     await server.client.resource(references.namespaces).delete(namespace);
     const where = { namespace, name: "default" };
     await waitForObject(server.client, references.serviceAccounts, where, isGone);
+    const waiting = await waitForObject(
+      server.client,
+      references.namespaces,
+      { name: namespace },
+      (found) =>
+        found?.status?.conditions?.some(
+          ({ type, status }) => type === "NamespaceFinalizersRemaining" && status === "True",
+        ) === true,
+    );
+    assert.deepEqual(
+      waiting?.status?.conditions
+        ?.filter(({ status }) => status === "True")
+        .map(({ reason, message }) => [reason, message]),
+      [
+        ["SomeResourcesRemain", "Some resources are remaining: configmaps. has 1 resource instances"],
+        [
+          "SomeFinalizersRemain",
+          "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+        ],
+      ],
+    );
     await assert.rejects(configMaps.create(configMap("late")), { code: 403 });
     await configMaps.patch("held", { metadata: { finalizers: null } });
     await waitForObject(server.client, references.namespaces, { name: namespace }, isGone);

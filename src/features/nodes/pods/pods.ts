@@ -23,6 +23,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
     prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
     validate: (pod) => validateNewPod(pod, mirrorAnnotation),
+    warningsOnCreate: ({ spec }) => ((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
     validateUpdate: (next, previous) => [
       ...validatePodUpdate(next, previous),
       ...validateMirrorAnnotation(next, previous, mirrorAnnotation),
@@ -50,6 +51,10 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     columns: podColumns(names),
   });
 }
+
+/** For `kubectl run`: there is no scheduler either, so such a Pod stays as it is. */
+const nothingRunsPods =
+  "nothing runs Pods here: this server keeps them as they are, for what is said of their nodes, accounts and tokens";
 
 /** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as upstream). */
 function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {

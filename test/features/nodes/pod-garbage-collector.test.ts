@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { podGarbageCollector } from "../../../src/features/nodes/pods/pod-garbage-collector.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { ManualTime, runLoop } from "../../manual-time.ts";
+import type { RunningLoop } from "../../manual-time.ts";
+import { resourceReferences } from "../../resource-references.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { waitForObject } from "../../wait-for-object.ts";
+
+const references = resourceReferences(platformNames);
+const sparse = (object: object): never => object as never; // the server fills in the rest
+const time = new ManualTime();
+let server: TestServer;
+let loop: RunningLoop;
+before(async () => {
+  server = await startTestServer({ settings: { controllers: false } });
+  for (const name of ["gone", "kept"])
+    await server.client.resource(references.nodes).create(sparse({ metadata: { name } }));
+  loop = await runLoop(server, podGarbageCollector, time);
+});
+after(async () => {
+  await loop.stop();
+  await server.stop();
+});
+
+const pods = () => server.client.resource(references.pods, "default");
+const pod = (name: string, nodeName?: string): never =>
+  sparse({ metadata: { name }, spec: { nodeName, containers: [{ name: "main", image: "worker:1" }] } });
+
+describe("a Pod whose Node is gone", () => {
+  it("is removed after 40 s, and no other Pod is", async () => {
+    await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
+    });
+    for (const [name, node] of [["one", "gone"], ["two", "gone"], ["three", "kept"], ["four"]] as const) {
+      await pods().create(pod(name, node));
+    }
+    await server.client.resource(references.nodes).delete("gone");
+    await time.whenTimerIsSet();
+    assert.notEqual(await pods().find("one"), undefined);
+    time.pass(40_000);
+    await waitForObject(
+      server.client,
+      references.pods,
+      { namespace: "default", name: "one" },
+      (found) => found === undefined,
+    );
+    await waitForObject(
+      server.client,
+      references.pods,
+      { namespace: "default", name: "two" },
+      (found) => found === undefined,
+    );
+    assert.notEqual(await pods().find("three"), undefined);
+    assert.notEqual(await pods().find("four"), undefined);
+  });
+});
+
+describe("a new Pod", () => {
+  it("comes with a warning that nothing runs it, unless it names its Node", async () => {
+    const create = async (body: object): Promise<unknown> =>
+      (
+        await new InProcess(server).send("/api/v1/namespaces/default/pods", {
+          method: "POST",
+          body: JSON.stringify(body),
+        })
+      ).headers["warning"];
+    assert.match(String(await create(pod("five"))), /nothing runs Pods here/);
+    assert.equal(await create(pod("six", "kept")), undefined);
+  });
+});

@@ -53,6 +53,18 @@ describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
     assert.equal(await kubectl.output(`get configmap ${owned} -o jsonpath={.metadata.ownerReferences}`), "");
   });
 
+  it("deletes a namespace and then what is in it, as for a folder of files", async () => {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
+    const items = [
+      namespace,
+      ...["one", "two"].map((name) => JSON.parse(configMap({ name, namespace: "shop" })) as object),
+    ];
+    const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    await kubectl.output("create -f -", { input });
+    assert.equal((await kubectl.output("delete -f -", { input })).split("\n").length, 4);
+    await kubectl.refusal("get namespace shop");
+  });
+
   it("waits for finalizers, unless it is told not to", async () => {
     await kubectl.output("create -f -", { input: configMap({ name: "held", finalizers: ["example.com/hold"] }) });
     assert.equal(await deletion("delete configmap held --wait=false"), 'configmap "held" deleted\n');

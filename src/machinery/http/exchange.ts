@@ -140,7 +140,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#isClosed = true;
     this.context.open.delete(this);
     this.#stop();
-    this.#abortController?.abort();
+    // What was answered whole has no work left to abort, and each abort makes an error with its stack.
+    if (!this.#hasAnswered || this.#isStream) this.#abortController?.abort();
   }
 
   #stop(): void {

@@ -73,8 +73,8 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
       'the subject "system:kube\\u001b[2Jscheduler" is not the requester "system:apiserver"',
       'the organization "ops" is not a group of the requester',
       "the subject is a reserved user name",
-      'the usage "cert sign" is a CA\'s',
-      'the DNS name "*.example.com" stands for every name below it',
+      'the usage "cert sign" is for CAs only',
+      'the DNS name "*.example.com" matches every name in its domain',
     ]);
     const text = await succeed("csr", "describe", "danger");
     assert.match(text, /^Key: +ECDSA P-256$/m);
@@ -97,12 +97,12 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
       warnings: string[];
     };
     assert.deepEqual(described.warnings, [
-      '"LocalHost" is a name of the API server: the holder could be taken for it',
-      '"127.0.0.1" is a name of the API server: the holder could be taken for it',
+      '"LocalHost" is a name of the API server: the holder could impersonate it',
+      '"127.0.0.1" is a name of the API server: the holder could impersonate it',
       '"LocalHost" is not a name of the node',
       '"bank.com\\u0000.example.com" is not a name of the node',
       "127.0.0.1 is not an address of the node",
-      "\"bank.com\\u0000.example.com\" is no DNS name: it must consist of labels of lower case letters, digits and '-' " +
+      "\"bank.com\\u0000.example.com\" is not a DNS name: it must consist of labels of lower case letters, digits and '-' " +
         "that start and end with a letter or a digit",
     ]);
     const refused = await signet("csr", "approve", "server-names");
@@ -110,7 +110,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     assert.match(refused.stderr, /"127\.0\.0\.1" is a name of the API server/);
     const unregistered = sceneOf(server, { name: "system:node:n9", groups: ["system:masters"] });
     await unregistered.request({ ...wish, name: "no-node", commonName: "system:node:n9", names: { dnsNames: ["n9"] } });
-    assert.match(await succeed("csr", "describe", "no-node"), /! the node that asks is not registered/);
+    assert.match(await succeed("csr", "describe", "no-node"), /! the requesting node is not registered/);
   });
 
   it("approve what is dangerous only when it is meant", async () => {

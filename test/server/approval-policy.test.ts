@@ -94,14 +94,14 @@ describe("the approval policy of a running server", () => {
       "3003020100",
       "",
     ].entries()) {
-      assert.match(await decisionOn(`ca-${index}`, constraints(hex)), /: extensions: a CA certificate is asked for/);
+      assert.match(await decisionOn(`ca-${index}`, constraints(hex)), /: extensions: a CA certificate is requested/);
     }
   });
 
   it("says why it denies in a message of bounded length, however many names are wrong", async () => {
     const many = Array.from({ length: 20_000 }, (_, index) => dnsName(`a b${index}.example.com`));
     const message = await decisionOn("many", [alternativeNames(...many)]);
-    assert.match(message, /^Denied by rule "everything" .*"a b0\.example\.com" is no DNS name/);
+    assert.match(message, /^Denied by rule "everything" .*"a b0\.example\.com" is not a DNS name/);
     assert.ok(message.length < maximumShownLength + 200, String(message.length));
   });
 

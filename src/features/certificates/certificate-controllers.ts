@@ -22,15 +22,15 @@ const recordIntervalMilliseconds = 3_600_000;
 export interface CertificateControllersOptions {
   readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
   readonly names: Names;
-  /** Whether `csrsigning` is switched on. */
+  /** Whether `csrsigning` is enabled. */
   readonly isSigning: boolean;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly signers: RunningSigners;
-  /** How clients know the API server. Throws while it is not known. */
+  /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
 }
 
-/** The loops for certificates: approval, signing, cleaning, inventory, trust bundles. */
+/** The controllers for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
   const { settings, names, isSigning, policy, signers, server } = given;
   return [

@@ -13,7 +13,7 @@ import { certificateSubjectRestriction } from "./requests/certificate-subject-re
 
 export { certificateControllers } from "./certificate-controllers.ts";
 
-/** Certificates: requested, approved by people and policies, signed, recorded, and trusted through published bundles. */
+/** Certificates: requests, approval by people and policies, signing, inventory, and trust bundles. */
 export const certificatesFeature = {
   name: "certificates",
   kinds: [kind(certificateSigningRequests), kind(clusterTrustBundles), kind(issuedCertificates)],

@@ -16,14 +16,14 @@ const pathOf = (signerName: string): string => signerName.slice(signerName.index
 
 const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (readonly [string, FileFlag])[] => {
   const [name, upstreamName] = [platformNames, kubernetesNames].map((names) => pathOf(signer.nameIn(names)));
-  const help = `The same for the signer ${name} (${upstreamName}) alone.`;
+  const help = `The same, only for the signer ${name} (${upstreamName}).`;
   return [
     [`cluster-signing-${signer.shortName}-cert-file`, { type: "file", help }],
     [`cluster-signing-${signer.shortName}-key-file`, { type: "file", help: "PEM private key of that CA." }],
   ];
 };
 
-// `fromEntries` forgets which keys there are: two for each short name.
+// `fromEntries` does not know the keys: two for each short name.
 const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
 /** Of `signet serve`, and of `signet controllers`. */
@@ -31,7 +31,7 @@ export const certificateFlags = {
   "cluster-signing-duration": {
     type: "duration",
     default: "8760h",
-    help: "The longest validity of a signed certificate.",
+    help: "The maximum lifetime of a signed certificate.",
   },
   "cluster-signing-cert-file": {
     type: "file",
@@ -41,25 +41,25 @@ export const certificateFlags = {
   ...signerFlags,
   "signer-config": {
     type: "file",
-    help: "YAML file of signers of your own: names, CAs, rules. Default: none. Read again when it changes.",
+    help: "YAML file with custom signers: names, CAs, rules. Default: none. Read again when it changes.",
   },
   "approval-policy": {
     type: "file",
-    help: "YAML rules that approve or deny certificate requests. Default: none. Read again when it changes.",
+    help: "YAML file with rules that approve or deny certificate requests. Default: none. Read again when it changes.",
   },
   "issued-certificate-retention": {
     type: "duration",
     default: "720h",
-    help: "How long the record of a certificate is kept after the certificate has ended.",
+    help: "How long the record of a certificate is kept after the certificate has expired.",
   },
 } as const satisfies Flags;
 
 export interface CertificateSettings {
   readonly maximumLifetimeMilliseconds: number;
-  /** The CA of every signer that has none of its own. */
+  /** The CA for signers without a CA of their own. */
   readonly authority: KeyPairFiles | undefined;
   readonly authorityOf: Readonly<Record<SignerShortName, KeyPairFiles | undefined>>;
-  /** Signers of the operator's own. */
+  /** The file with custom signers. */
   readonly signerConfigurationFile: string | undefined;
   readonly approvalPolicyFile: string | undefined;
   readonly recordRetentionMilliseconds: number;

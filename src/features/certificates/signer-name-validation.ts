@@ -7,7 +7,7 @@ import {
   maximumSubdomainLength,
 } from "../../machinery/api/name-validation.ts";
 
-/** A domain, a slash, and a label and a subdomain with the dot between them, in bytes. */
+/** The maximum length in bytes: a domain, a slash, a label, a dot and a subdomain. */
 const maximumSignerNameLength = maximumSubdomainLength + 1 + maximumLabelLength + 1 + maximumSubdomainLength;
 
 /** `example.com/signer-name` (upstream: `ValidateSignerName`). */
@@ -30,7 +30,7 @@ export function validateSignerName(signerName: string, field: string): FieldErro
   ];
 }
 
-/** One bad label is enough: the faults of others would read the same. */
+/** Report only the first invalid label: the faults of the others would be the same. */
 function firstBadLabel(labels: readonly string[], faultsOf: (label: string) => string[]): string[] {
   for (const label of labels) {
     const faults = faultsOf(label);

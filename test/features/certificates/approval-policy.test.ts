@@ -207,7 +207,7 @@ rules:
     ]);
   });
 
-  it("refuses what is no policy", () => {
+  it("refuses an invalid policy", () => {
     for (const text of [
       "",
       "rules: []",
@@ -225,7 +225,7 @@ rules:
     assert.match(faultsOf(`rules: [${rule}, ${rule}]`).join(), /used twice/);
     assert.match(
       faultsOf("rules: [{ name: a, action: deny, match: { signers: [x] }, require: {} }]").join(),
-      /makes no sense/,
+      /is not allowed in a rule with action deny/,
     );
   });
 

@@ -161,14 +161,14 @@ describe("a signer of --signer-config", () => {
       ["foreign-name", { names: { dnsNames: ["shop.example.org"] } }, /dnsNames: "shop\.example\.org" is not allowed/],
       ["deep-name", { names: { dnsNames: ["a.b.c.services.example.com"] } }, /dnsNames: /],
       ["wildcard", { names: { dnsNames: ["*.services.example.com"] } }, /dnsNames: .*wildcard/],
-      ["nul", { names: { dnsNames: ["evil.org\0.services.example.com"] } }, /dnsNames: .*is no DNS name/],
+      ["nul", { names: { dnsNames: ["evil.org\0.services.example.com"] } }, /dnsNames: .*is not a DNS name/],
       ["foreign-address", { names: { ipAddresses: ["10.21.0.1"] } }, /ipRanges: "10\.21\.0\.1" is not allowed/],
       ["uri", { names: { uris: ["spiffe://example.com/ns/a/sa/b"] } }, /uris: /],
       ["mail", { names: { emailAddresses: ["a@example.com"] } }, /emailAddresses: /],
       ["other-common-name", { commonName: "root" }, /subject\.commonNames: "root" is not allowed/],
       ["masters", { organizations: ["system:masters"] }, /subject\.organizations: "system:masters" is not allowed/],
       ["client", { usages: ["digital signature", "client auth"] }, /usages: "client auth" is not allowed/],
-      ["every-purpose", { usages: ["digital signature"] }, /usages: must say what for/],
+      ["every-purpose", { usages: ["digital signature"] }, /usages: must contain an extended key usage/],
       ["curve", { privateKey: generatePrivateKey("ECDSA P-521") }, /keyTypes: "ECDSA P-521" is not allowed/],
       ["rsa", { privateKey: generatePrivateKey("RSA 2048") }, /keyTypes: "RSA 2048" is not allowed/],
     ];
@@ -250,12 +250,12 @@ describe("a signer of --signer-config", () => {
     );
   });
 
-  it("does not get a CA whose client certificates authenticate", async () => {
+  it("must not use a CA that the API server trusts for client certificates", async () => {
     const usages = ["digital signature", "client auth"];
     const signer = withFiles("example.com/clients", { commonName: "clients", usages });
     const { certificateFile, keyFile } = signer.certificateAuthority;
     const file = fileOf(configurationOf(signer));
-    const wanted = /signers\[0\]\.certificateAuthority: client certificates of this CA authenticate/;
+    const wanted = /signers\[0\]\.certificateAuthority: the API server trusts this CA for client certificates/;
     await refused({ "signer-config": file, "client-ca-file": certificateFile }, wanted);
     await refused({ "signer-config": file, "requestheader-client-ca-file": certificateFile }, wanted);
     await refused(
@@ -264,7 +264,7 @@ describe("a signer of --signer-config", () => {
     );
   });
 
-  it("does not sign for clients with an intermediate CA whose root may be the clients'", async () => {
+  it("must not sign client certificates with an intermediate CA whose root the API server may trust", async () => {
     const root = newAuthority("root");
     const privateKey = generatePrivateKey("ECDSA P-256");
     const certificate = parseCertificate(
@@ -292,7 +292,7 @@ describe("a signer of --signer-config", () => {
           usages: ["client auth"],
         }),
       );
-    const wanted = /signers\[0\]\.certificateAuthority: client certificates of this CA/;
+    const wanted = /signers\[0\]\.certificateAuthority: the API server trusts this CA/;
     const clients = { "client-ca-file": folder.write("root.crt", root.certificate) };
     const alone = folder.write("intermediate.crt", certificate);
     const whole = folder.write("whole.crt", certificate, root.certificate);
@@ -301,7 +301,7 @@ describe("a signer of --signer-config", () => {
     await start({ "signer-config": signerWith(whole) });
   });
 
-  it("does not sign the API server's names with a CA that the server's clients believe", async () => {
+  it("does not sign the API server's names with a CA that the clients of the server trust", async () => {
     const dataDirectory = folder.file("data-server-ca");
     await (await startTestServer({ dataDirectory })).stop();
     const signer = {

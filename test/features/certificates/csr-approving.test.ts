@@ -134,7 +134,7 @@ rules:
     assert.equal(
       conditionOf(denied, "Denied")?.message,
       'Denied by rule "serving" of the approval policy: namesBelongToNode: 10.0.0.8 is not an address of the node; ' +
-        "maximumLifetimeSeconds: 90000 seconds are more than 86400.",
+        "maximumLifetimeSeconds: 90000 seconds are more than the maximum of 86400.",
     );
   });
 
@@ -142,7 +142,7 @@ rules:
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
     await alice.request({ name: "year", signerName: apiserverClient, commonName: "alice" });
     const denied = await alice.settled("year", isDecided);
-    assert.match(conditionOf(denied, "Denied")?.message ?? "", /31536000 seconds are more than 86400/);
+    assert.match(conditionOf(denied, "Denied")?.message ?? "", /31536000 seconds are more than the maximum of 86400/);
   });
 
   it("never gives a node the server's own names, which the node reports as its own", async () => {

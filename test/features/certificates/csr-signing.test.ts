@@ -120,7 +120,7 @@ describe("csr-signing", () => {
       const request = await scene.settled(name, (one) => conditionOf(one, "Failed") !== undefined);
       const failed = conditionOf(request, "Failed");
       assert.equal(failed?.reason, "CertificateTooLarge");
-      assert.match(failed.message ?? "", /^the certificate has no room beside the request: .* take .* bytes/);
+      assert.match(failed.message ?? "", /^the request with its certificate is too large: .* take .* bytes/);
       assert.equal(request.status.certificate, undefined);
       const recorded = await server.client
         .resource(scene.references.issuedCertificates)

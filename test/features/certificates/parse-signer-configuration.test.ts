@@ -75,11 +75,15 @@ describe("the signer configuration", () => {
     ["a name with a NUL", { name: "example.com/a\u0000b" }, /^signers\[0\]\.name: Invalid/],
     ["a name with a colon", { name: "example.com/a:b" }, /^signers\[0\]\.name: Invalid/],
     ["a name in upper case", { name: "Example.com/a" }, /^signers\[0\]\.name: Invalid/],
-    ["a name that no file can have", { name: `example.com/${"a".repeat(250)}` }, /^signers\[0\]\.name: must have 200/],
+    [
+      "a name that no file can have",
+      { name: `example.com/${"a".repeat(250)}` },
+      /^signers\[0\]\.name: must have at most 200 characters/,
+    ],
     [
       "a name of the server's",
       { name: "platform.io/services" },
-      /^signers\[0\]\.name: platform\.io is for the server's/,
+      /^signers\[0\]\.name: platform\.io is reserved for the server's/,
     ],
     [
       "a name of the other profile's",
@@ -97,7 +101,7 @@ describe("the signer configuration", () => {
     [
       "two CAs",
       { certificateAuthority: { certificateFile: "a", keyFile: "b", generate: { commonName: "a" } } },
-      /^signers\[0\]\.certificateAuthority\.generate: does not go with/,
+      /^signers\[0\]\.certificateAuthority\.generate: cannot be combined with/,
     ],
     [
       "a CA without a name",
@@ -117,10 +121,10 @@ describe("the signer configuration", () => {
     ["a subject that is a list", { subject: [] }, /^signers\[0\]\.subject: must be a mapping/],
     ["a common name that is a number", { subject: { commonNames: [1] } }, /^signers\[0\]\.subject\.commonNames\[0\]/],
     ["an empty organization", { subject: { organizations: ["a", ""] } }, /^signers\[0\]\.subject\.organizations\[1\]/],
-    ["no names at all", { dnsNames: undefined }, /^signers\[0\]\.dnsNames: must say which names/],
+    ["no names at all", { dnsNames: undefined }, /^signers\[0\]\.dnsNames: is required: set the names/],
     ["a DNS name with a blank", { dnsNames: ["a.b", "c.d", "a b.c"] }, /^signers\[0\]\.dnsNames\[2\]: must consist/],
-    ["every DNS name", { dnsNames: ["**"] }, /^signers\[0\]\.dnsNames\[0\]: must end in a label without a wildcard/],
-    ["every top domain", { dnsNames: ["www.*"] }, /^signers\[0\]\.dnsNames\[0\]: must end in a label/],
+    ["every DNS name", { dnsNames: ["**"] }, /^signers\[0\]\.dnsNames\[0\]: must end with a label without a wildcard/],
+    ["every top domain", { dnsNames: ["www.*"] }, /^signers\[0\]\.dnsNames\[0\]: must end with a label/],
     [
       "a DNS name that is an address",
       { dnsNames: ["10.0.0.1"] },
@@ -128,24 +132,32 @@ describe("the signer configuration", () => {
     ],
     ["a range that is none", { ipRanges: ["10.0.0.0/33"] }, /^signers\[0\]\.ipRanges\[0\]: must be an IP address/],
     ["a URI without a scheme", { uris: ["//a/b"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
-    ["a URI of every host", { uris: ["https://**/x"] }, /^signers\[0\]\.uris\[0\]: must end in a label/],
+    ["a URI of every host", { uris: ["https://**/x"] }, /^signers\[0\]\.uris\[0\]: must end with a label/],
     ["every scheme", { uris: ["**"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
     [
       "a mail address without a domain",
       { emailAddresses: ["*"] },
-      /^signers\[0\]\.emailAddresses\[0\]: must be a mail address/,
+      /^signers\[0\]\.emailAddresses\[0\]: must be an email address/,
     ],
-    ["every mail address", { emailAddresses: ["*@**"] }, /^signers\[0\]\.emailAddresses\[0\]: must end in a label/],
+    ["every mail address", { emailAddresses: ["*@**"] }, /^signers\[0\]\.emailAddresses\[0\]: must end with a label/],
     [
       "a usage that there is not",
       { usages: ["server auth", "fly"] },
-      /^signers\[0\]\.usages\[1\]: there is no usage "fly"/,
+      /^signers\[0\]\.usages\[1\]: unknown usage "fly"/,
     ],
-    ["a CA's usage", { usages: ["server auth", "cert sign"] }, /^signers\[0\]\.usages\[1\]: cert sign is not for/],
-    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any is not for/],
-    ["usages for no purpose", { usages: ["digital signature"] }, /^signers\[0\]\.usages: must say what for/],
+    [
+      "a CA's usage",
+      { usages: ["server auth", "cert sign"] },
+      /^signers\[0\]\.usages\[1\]: cert sign is only for CA certificates/,
+    ],
+    ["every usage", { usages: ["any"] }, /^signers\[0\]\.usages\[0\]: any is only for CA certificates/],
+    [
+      "usages for no purpose",
+      { usages: ["digital signature"] },
+      /^signers\[0\]\.usages: must contain an extended key usage/,
+    ],
     ["a small key", { keyTypes: ["RSA 1024"] }, /^signers\[0\]\.keyTypes\[0\]: must be one of ECDSA P-256,/],
-    ["no key", { keyTypes: [] }, /^signers\[0\]\.keyTypes: must have one at least/],
+    ["no key", { keyTypes: [] }, /^signers\[0\]\.keyTypes: must have at least one entry/],
     ["a lifetime without a unit", { maximumLifetime: 3600 }, /^signers\[0\]\.maximumLifetime: must be a string/],
     ["a lifetime of ages", { maximumLifetime: "9999999h" }, /^signers\[0\]\.maximumLifetime: must be a duration/],
     [
@@ -155,7 +167,7 @@ describe("the signer configuration", () => {
     ],
     ["a lifetime beyond the CA's", { maximumLifetime: "90000h" }, /^signers\[0\]\.maximumLifetime: must not be longer/],
     ["a misspelt field", { dnsName: ["a.b"] }, /^signers\[0\]\.dnsName: unknown field/],
-    ["too long a list", { dnsNames: Array(101).fill("a.b") }, /^signers\[0\]\.dnsNames: must have 100 at most/],
+    ["too long a list", { dnsNames: Array(101).fill("a.b") }, /^signers\[0\]\.dnsNames: must have at most 100 entries/],
   ];
   for (const [what, fields, wanted] of wrongSigners) {
     it(`names the field of ${what}`, () => {
@@ -170,7 +182,7 @@ describe("the signer configuration", () => {
   it("names the fields of the file itself", () => {
     assert.match(faultsOf({ ...header, kind: "Signers", signers: [] }).join(), /^kind: must be SignerConfiguration$/);
     assert.match(faultsOf({ kind: header.kind, signers: [] }).join(), /^apiVersion: must be signet\.platform\.io\/v1$/);
-    assert.match(faultsOf(header).join(), /^signers: must be a list/);
+    assert.match(faultsOf(header).join(), /^signers: is required: a list/);
     assert.match(faultsOf({ ...header, signers: [], more: 1 }).join(), /^more: unknown field$/);
     assert.match(faultsOf({ ...header, signers: ["a"] }).join(), /^signers\[0\]: must be a mapping/);
     assert.deepEqual(faultsOf({ ...header, signers: [] }), []);
@@ -187,7 +199,9 @@ describe("the signer configuration", () => {
   });
 
   it("takes a name once", () => {
-    assert.deepEqual(faultsOf(withSigners(signer, signer)), ["signers[1].name: is the name of signers[0] too"]);
+    assert.deepEqual(faultsOf(withSigners(signer, signer)), [
+      "signers[1].name: must be unique, but signers[0] has the same name",
+    ]);
   });
 
   it("tells a bounded number of faults, of a bounded length, that a terminal can show", () => {

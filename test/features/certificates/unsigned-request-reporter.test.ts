@@ -32,7 +32,7 @@ const signers = runningSigners({
   maximumLifetimeSeconds: 3600,
 });
 
-describe("why nobody signs", () => {
+describe("why a request has no signer", () => {
   const why = (signerName: string, isSigning = true) => missingSigner(signerName, { names, signers, isSigning });
 
   it("is nothing for a signer that runs here", () => {
@@ -40,13 +40,16 @@ describe("why nobody signs", () => {
     assert.equal(why("example.com/configured-0"), undefined);
   });
 
-  it("is told at once where no program elsewhere can be meant", () => {
+  it("is reported at once when no external signer can be meant", () => {
     const wanted: readonly [string, RegExp][] = [
-      [nodeAgentServing, /has no CA here: give --cluster-signing-nodeagent-serving-cert-file/],
-      ["platform.io/nonsense", /there is no signer "platform\.io\/nonsense"; in platform\.io there are platform\.io\//],
+      [nodeAgentServing, /has no CA here: set --cluster-signing-nodeagent-serving-cert-file/],
+      [
+        "platform.io/nonsense",
+        /there is no signer "platform\.io\/nonsense": create a request for one of platform\.io\//,
+      ],
       ["other.platform.io/x", /there is no signer/],
-      [kubernetesNames.signers.apiserverClient, /make a request for platform\.io\/apiserver-client$/],
-      ["example.com/configured-1", /give the signer a CA of its own in --signer-config/],
+      [kubernetesNames.signers.apiserverClient, /create a request for platform\.io\/apiserver-client$/],
+      ["example.com/configured-1", /set another CA for it in --signer-config/],
     ];
     for (const [signerName, message] of wanted) {
       assert.equal(why(signerName)?.mayRunElsewhere, false, signerName);
@@ -54,16 +57,16 @@ describe("why nobody signs", () => {
     }
   });
 
-  it("waits where a program elsewhere may sign", () => {
+  it("waits when an external signer may sign", () => {
     assert.equal(why("example.com/theirs")?.mayRunElsewhere, true);
     assert.equal(why("notplatform.io/x")?.mayRunElsewhere, true);
     assert.equal(why(apiserverClient, false)?.mayRunElsewhere, true);
-    assert.match(why(apiserverClient, false)?.message ?? "", /csrsigning is switched off/);
+    assert.match(why(apiserverClient, false)?.message ?? "", /csrsigning is disabled/);
     assert.equal(why(nodeAgentServing, false)?.mayRunElsewhere, true);
   });
 });
 
-describe("the reporter of requests that nobody signs", () => {
+describe("the reporter of requests without a signer", () => {
   let server: TestServer;
   let scene: CertificateScene;
   before(async () => {
@@ -117,7 +120,7 @@ describe("the reporter of requests that nobody signs", () => {
     return items.filter(({ involvedObject }) => involvedObject.name === name);
   };
 
-  it("says once, on the request and in the log, that there is no such signer", async () => {
+  it("reports once, on the request and in the log, that the signer does not exist", async () => {
     const loop = start();
     await loop.synced;
     await scene.request({ name: "nonsense", signerName: "platform.io/nonsense", commonName: "a" });
@@ -139,11 +142,11 @@ describe("the reporter of requests that nobody signs", () => {
     await again.stop();
     assert.equal((await eventsOn("nonsense")).length, 1);
     assert.equal(loop.lines.length, 2);
-    assert.match(loop.lines[0] ?? "", /^nobody signs: there is no signer/);
+    assert.match(loop.lines[0] ?? "", /^the request has no signer: there is no signer/);
     assert.equal(again.lines.length, 1, again.lines.join("\n"));
   });
 
-  it("gives a program elsewhere a minute after the approval", async () => {
+  it("gives an external signer one minute after the approval", async () => {
     const loop = start();
     await loop.synced;
     await scene.request({ name: "theirs", signerName: "example.com/theirs", commonName: "a" });
@@ -159,11 +162,11 @@ describe("the reporter of requests that nobody signs", () => {
     assert.equal((await eventsOn("theirs")).length, 0);
     loop.pass(31_000);
     const event = await eventOn("theirs");
-    assert.match(event.message ?? "", /no other program has signed/);
+    assert.match(event.message ?? "", /no external signer has signed/);
     await loop.stop();
   });
 
-  it("is silent about what a program elsewhere has signed, and what nobody approved", async () => {
+  it("does not report requests that an external signer has signed, or that are not approved", async () => {
     const loop = start();
     await loop.synced;
     await scene.request({ name: "undecided", signerName: "example.com/theirs", commonName: "a" });

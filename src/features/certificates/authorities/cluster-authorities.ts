@@ -14,24 +14,25 @@ export interface ClusterAuthorities {
   readonly server: ClusterAuthority;
   /** Signs the client certificate in `admin.kubeconfig`. */
   readonly administrator: ClusterAuthority;
-  /** Signs requests, where the settings name no other. */
+  /** Signs requests when the settings configure no other CA. */
   readonly ofSigner: Readonly<Record<SignerShortName, ClusterAuthority>>;
 }
 
 /**
- * Opens the data directory's CAs, and makes them on first use: one for the server itself, and one for each signer, so that
- * what one signs is believed only where that signer is. A directory that has only the server's, as earlier versions made
- * them, goes on with that one for everything. Throws UsageError when a signer's is missing, PkiError for files that do not fit.
+ * Opens the CAs of the data directory and generates them on first use: one for the server itself, and one for each
+ * signer, so that a certificate is trusted only where its signer is trusted. A directory of an earlier version contains
+ * only the server's CA; it is then used for everything. Throws UsageError when a signer's CA is missing, and PkiError
+ * when a certificate and key do not match.
  */
 export function openClusterAuthorities(dataDirectory: string, clock: Clock): ClusterAuthorities {
   const missing = wellKnownSigners.filter(
     ({ shortName }) => !existsSync(join(dataDirectory, `${authorityFileName(shortName)}.crt`)),
   );
-  // It is made last: where it is, the others are, or were never meant to be.
+  // It is generated last: if it exists, the others exist too, or the directory is of an earlier version.
   if (existsSync(join(dataDirectory, "ca.crt")) && missing.length > 0) {
     if (missing.length < wellKnownSigners.length) {
       throw new UsageError(
-        `${dataDirectory} holds ca.crt but not ${missing.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ")}: ` +
+        `${dataDirectory} contains ca.crt but not ${missing.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ")}: ` +
           "copy the missing files, each with its .key, from a backup or another replica",
       );
     }
@@ -48,5 +49,5 @@ export function openClusterAuthorities(dataDirectory: string, clock: Clock): Clu
   };
 }
 
-/** What the names of a signer's CA files begin with. */
+/** The name of a signer's CA files, without extension. */
 export const authorityFileName = (shortName: SignerShortName): string => `${shortName}-ca`;

@@ -17,21 +17,24 @@ export interface ClusterAuthority extends CertificateAuthority {
 
 const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 
-/** A certificate's start lies a little back, for clients whose clocks run behind. */
+/** Certificates become valid a little in the past, for clients whose clocks are slow. */
 export const clockSkewMilliseconds = 5 * 60_000;
 
 export interface ClusterAuthorityOptions {
   readonly dataDirectory: string;
   readonly clock: Clock;
-  /** What the names of its files begin with; default: `ca`, the server's own. */
+  /** The name of its files without extension. Default: `ca`, the server's own CA. */
   readonly baseName?: string;
-  /** Of a CA that is made now; default: from `baseName`. */
+  /** For a CA that is generated now. Default: derived from `baseName`. */
   readonly commonName?: string;
-  /** Of a CA that is made now; default: ten years. */
+  /** For a CA that is generated now. Default: ten years. */
   readonly lifetimeMilliseconds?: number;
 }
 
-/** A CA of the data directory (`ca.crt`, `ca.key`), made on first use. Throws PkiError when the files do not fit. */
+/**
+ * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. Throws PkiError when the certificate and key
+ * do not match.
+ */
 export function openClusterAuthority({
   dataDirectory,
   clock,
@@ -49,7 +52,7 @@ export function openClusterAuthority({
       notBefore: now - clockSkewMilliseconds,
       notAfter: now + lifetimeMilliseconds,
     });
-    // The certificate comes last: where it is, the key that belongs to it is there too.
+    // Write the certificate last: if it exists, its key exists too.
     writePrivateFile(keyFile, encodePrivateKeyPem(authority.privateKey));
     writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
   }

@@ -7,7 +7,7 @@ import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 export interface RetiredAuthoritiesOptions {
-  /** Where they are remembered across restarts: JSON of certificates, nothing secret. */
+  /** Stores them across restarts: JSON with certificates, nothing secret. */
   readonly file: string;
   readonly clock: Clock;
   /** How long a certificate of a replaced CA may still be in use: the longest validity, in milliseconds. */
@@ -16,13 +16,13 @@ export interface RetiredAuthoritiesOptions {
 
 interface KnownAuthority {
   readonly certificate: Certificate;
-  /** Milliseconds since the epoch; Infinity while it signs. */
+  /** Milliseconds since the epoch. Infinity while the CA signs. */
   readonly acceptedUntil: number;
 }
 
 /**
- * The CAs that have signed client certificates and do so no more. What they signed goes on authenticating until nothing of
- * theirs can be valid: rotating a CA locks nobody out.
+ * The CAs that signed client certificates in the past. They stay trusted as long as a certificate of theirs may be
+ * valid, so rotating a CA locks out no client.
  */
 export class RetiredAuthorities {
   readonly #options: RetiredAuthoritiesOptions;
@@ -33,7 +33,7 @@ export class RetiredAuthorities {
     this.#known = existsSync(options.file) ? parse(readFileSync(options.file, "utf8")) : [];
   }
 
-  /** Tells which CAs sign now. Those that did before are retired from this moment on. */
+  /** Sets the CAs that sign now. The previous ones are retired from this moment on. */
   observe(current: readonly Certificate[]): void {
     const { clock, overlapMilliseconds, file } = this.#options;
     const now = clock.now();
@@ -52,7 +52,7 @@ export class RetiredAuthorities {
     this.#known = next;
   }
 
-  /** The retired CAs whose time has not come. */
+  /** The retired CAs that are still trusted. */
   certificates(): readonly Certificate[] {
     const now = this.#options.clock.now();
     return this.#known

@@ -11,12 +11,12 @@ import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
-/** The CA of a signer as its files are now; undefined where there is none for it. */
+/** Returns the CA of a signer from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 /**
- * The CAs that sign requests: a signer's own files, else those for all signers, else what `fallback` has. Throws UsageError for
- * files that can't be used.
+ * Opens the CAs that sign requests: from a signer's own files, else from the files for all signers, else from
+ * `fallback`. Throws UsageError for files that cannot be used.
  */
 export function openAuthorities(
   names: Names,
@@ -38,14 +38,14 @@ export function openAuthorities(
 export const clientSigners = (names: Names): readonly string[] =>
   wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
 
-/** A server's signing CAs, and whom it believes because of them. */
+/** A server's signing CAs, and the CAs that it trusts for client certificates because of them. */
 export interface SigningAuthorities {
   readonly authorityFor: AuthorityFor;
-  /** The CAs of client certificates: those that sign them now, and the retired ones whose certificates may still live. */
+  /** The CAs for client certificates: those that sign now, and retired ones whose certificates may still be valid. */
   clientAuthorities(): readonly Certificate[];
 }
 
-/** How often requests with a client certificate look at the CAs' files. */
+/** How often requests with a client certificate check the CA files for changes. */
 const lookMilliseconds = 1000;
 
 export interface ServerAuthorityOptions {
@@ -53,7 +53,7 @@ export interface ServerAuthorityOptions {
   readonly dataDirectory: string;
   readonly names: Names;
   readonly clock: Clock;
-  /** The data directory's CAs, which sign where no files are given. */
+  /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
 }
 
@@ -78,7 +78,7 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
   return {
     authorityFor(signerName) {
       const authority = authorities(signerName);
-      // Who gets a certificate of a new CA may come back with it at once.
+      // A client may use a certificate of a new CA immediately.
       const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
       if (!isKnown && clientSignerNames.includes(signerName)) look();
       return authority;

@@ -5,9 +5,9 @@ import { followFiles } from "../../../machinery/files/followed-files.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 
 /**
- * Reads a CA from its files, and again when they change: the returned function gives it as the files are now. While they
- * do not fit (one of the two is being replaced) the last pair that did is used. Throws UsageError when they are not a CA to
- * begin with.
+ * Reads a CA from its files, and again when they change. The returned function returns the CA of the current files.
+ * While certificate and key do not match (one of the two is being replaced), it returns the last pair that matched.
+ * Throws UsageError when they are not a CA at the start.
  */
 export function openSigningAuthority(files: KeyPairFiles): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;

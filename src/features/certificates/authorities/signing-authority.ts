@@ -6,15 +6,15 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
 export interface SigningAuthority extends CertificateAuthority {
-  /** PEM of the CA certificates that are handed out behind an issued one: from the issuer up, without the root. */
+  /** PEM of the CA certificates that follow an issued certificate: from its issuer upwards, without the root. */
   readonly chainPem: string;
-  /** The CA's certificate and its issuers as far as they are known, from the CA up. */
+  /** The CA's certificate and its known issuers, from the CA upwards. */
   readonly path: readonly Certificate[];
-  /** What relying parties trust: the root of the chain (the CA itself where there is none), and roots to come. */
+  /** The trust anchors for relying parties: the root of the chain (or the CA itself), and future roots. */
   readonly anchors: readonly Certificate[];
 }
 
-/** A CA whose one certificate is its own root. */
+/** A CA that is its own root. */
 export const rootSigningAuthority = (authority: CertificateAuthority): SigningAuthority => ({
   ...authority,
   chainPem: "",
@@ -25,8 +25,9 @@ export const rootSigningAuthority = (authority: CertificateAuthority): SigningAu
 const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
 /**
- * A CA from its files. The first certificate is the one that signs; its issuers may follow, and CA certificates that are not
- * among those: they are published now, to sign later. Throws PkiError when the key does not fit or the first is no CA.
+ * Loads a CA from PEM. The first certificate is the one that signs. Its issuers may follow, and other CA certificates,
+ * which are published now and may sign later. Throws PkiError when the key does not match or the first certificate is
+ * not a CA.
  */
 export function loadSigningAuthority(pem: {
   readonly certificate: string;

@@ -17,7 +17,7 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
   async validate(attributes) {
     const { object, oldObject, user } = attributes;
     if (object === undefined) return;
-    // The path tells the type. The new signer will do: validation lets nobody change it.
+    // The path determines the type. Validation makes signerName immutable, so the new one can be checked.
     const { signerName = "" } = (object as Bundle).spec;
     if (signerName === "") return;
     if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;

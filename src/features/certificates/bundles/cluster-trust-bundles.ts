@@ -18,7 +18,7 @@ const schemaOf = (version: "v1" | "v1beta1") =>
   object({
     goType: `${version}.ClusterTrustBundle`,
     description:
-      "X.509 trust anchors (root certificates) for everyone, of one signer where it names one. Every authenticated user can read it.",
+      "X.509 trust anchors (root certificates), optionally of one signer. Every authenticated user can read them.",
     fields: {
       ...typeMetaFields,
       metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -35,7 +35,7 @@ const schemaOf = (version: "v1" | "v1beta1") =>
               number: 1,
               schema: string,
               description:
-                "The signer whose anchors these are, if any. Writing such a bundle needs the permission to `attest` for the " +
+                "The signer that the anchors belong to, if any. Writing such a bundle requires the permission to `attest` for the " +
                 "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
                 "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
             },
@@ -45,7 +45,7 @@ const schemaOf = (version: "v1" | "v1beta1") =>
               presence: "always",
               isRequired: true,
               description:
-                "The anchors: CERTIFICATE blocks of PEM without headers, each a certificate with the CA flag, none twice. " +
+                "The anchors: PEM blocks of type CERTIFICATE without headers. Each is a CA certificate, without duplicates. " +
                 "Readers may reorder them, and drop text between the blocks.",
             },
           },
@@ -73,7 +73,8 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     validate: ({ spec }) => [...validateSigner(spec.signerName ?? ""), ...validateBundle(spec.trustBundle)],
     validateUpdate: ({ spec }, previous) => [
       ...validateSigner(spec.signerName ?? ""),
-      // A bundle that a stricter parser would refuse now can still be labelled.
+      // Unchanged anchors are not validated again: an older bundle that a stricter parser would refuse can still be
+      // labelled.
       ...(spec.trustBundle === previous.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
       ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
         ? []
@@ -97,7 +98,9 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     ],
   });
 
-/** A signer's bundles are named after it, and others are not, so that nobody passes for a signer. */
+/**
+ * A signer's bundles have its name as prefix, and other bundles must not have it, so no bundle can imitate a signer's.
+ */
 function bundleNameFaults(
   name: string,
   { signerName, isPrefix }: { readonly signerName: string; readonly isPrefix: boolean },

@@ -9,13 +9,13 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 
 export interface TrustBundlePublisherOptions {
-  /** Asked at each look: there may be new ones. */
+  /** Called at each interval: there may be new ones. */
   signerNames(): readonly string[];
-  /** The CA certificates that a signer signs with now, or will soon; read at each look. */
+  /** The CA certificates that a signer signs with now, or will soon; called at each interval. */
   anchorsFor(signerName: string): readonly Certificate[];
   /** How long a certificate of a replaced anchor may still be in use: the longest validity, in milliseconds. */
   overlapMilliseconds(signerName: string): number;
-  /** How often the CAs are looked at, in milliseconds. */
+  /** How often the CAs are checked, in milliseconds. */
   readonly intervalMilliseconds: number;
 }
 
@@ -23,8 +23,8 @@ export interface TrustBundlePublisherOptions {
 const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
 
 /**
- * Keeps a ClusterTrustBundle for each signer with its CA. A CA that was replaced stays in the bundle until nothing that it
- * signed can be valid any more: its last day is in an annotation.
+ * Publishes a ClusterTrustBundle for each signer that has a CA. A replaced CA stays in the bundle as long as a
+ * certificate that it signed may be valid. An annotation stores when it is removed.
  */
 export function trustBundlePublisher(options: TrustBundlePublisherOptions): Controller {
   return {
@@ -93,7 +93,7 @@ const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle, key: string)
   one.spec.trustBundle === other.spec.trustBundle &&
   one.metadata.annotations?.[key] === other.metadata.annotations?.[key];
 
-/** When each replaced anchor may go: SHA-256 fingerprint to milliseconds since the epoch. */
+/** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
 type Retired = ReadonlyMap<string, number>;
 
 interface PublishedState {
@@ -104,7 +104,7 @@ interface PublishedState {
   readonly overlapMilliseconds: number;
 }
 
-/** The anchors to publish: the current ones, then the replaced ones whose time has not come. */
+/** The anchors to publish: the current ones, then the replaced ones that are not due for removal. */
 export function publishedAnchors({ current, published, retired, now, overlapMilliseconds }: PublishedState): {
   readonly anchors: readonly Certificate[];
   readonly retired: Retired;

@@ -17,15 +17,15 @@ export interface ApprovalWarningInput {
   readonly context: RequestContext;
 }
 
-/** What the server says besides the request. */
+/** What the server knows in addition to the request. */
 export interface RequestContext {
-  /** How clients know the server. */
+  /** The names and CAs of the API server. */
   readonly server: ServerIdentity;
-  /** The names of the node that asks; undefined when no node asks, or whoever looks may not read nodes. */
+  /** The names of the requesting node. Undefined when the requester is not a node, or the caller may not read nodes. */
   readonly node: NodeNames | "not registered" | undefined;
 }
 
-/** What makes it dangerous to approve a request, one sentence each. None: nothing unusual. */
+/** Returns the risks of approving a request, one sentence each. Empty when nothing is unusual. */
 export const approvalWarnings = (input: ApprovalWarningInput): string[] => [
   ...identityWarnings(input),
   ...nameWarnings(input),
@@ -33,7 +33,7 @@ export const approvalWarnings = (input: ApprovalWarningInput): string[] => [
   ...scopeWarnings(input),
 ];
 
-/** Whom the certificate would make of its holder. */
+/** Warnings about the user and groups that the certificate would give its holder. */
 function identityWarnings({ names, spec, request }: ApprovalWarningInput): string[] {
   const { commonName, organizations } = request.subject;
   const { username = "", groups = [], signerName } = spec;
@@ -41,7 +41,7 @@ function identityWarnings({ names, spec, request }: ApprovalWarningInput): strin
   const isOfNode = signer?.certifies === "node";
   const warnings: string[] = [];
   if (organizations.includes(mastersGroup)) {
-    warnings.push(`the organization ${mastersGroup} may do everything, and no policy can take that back`);
+    warnings.push(`the organization ${mastersGroup} has all permissions, and RBAC cannot take them away`);
   }
   if (commonName !== username && signer !== undefined) {
     warnings.push(`the subject ${quoted(commonName)} is not the requester ${quoted(username)}`);
@@ -58,22 +58,22 @@ function identityWarnings({ names, spec, request }: ApprovalWarningInput): strin
   return warnings;
 }
 
-/** Under whose names the holder could serve. */
+/** Warnings about the names that the holder could serve under. */
 function nameWarnings({ request, context }: ApprovalWarningInput): string[] {
   const { subjectAltNames } = request;
   const { server, node } = context;
   const odd = subjectAltNames.dnsNames.flatMap((name) => {
     const fault = dnsNameFault(name.toLowerCase(), { allowsWildcard: true });
-    return fault === undefined ? [] : [`${quoted(name)} is no DNS name: it ${fault}`];
+    return fault === undefined ? [] : [`${quoted(name)} is not a DNS name: it ${fault}`];
   });
   return [
     ...serverNamesIn(subjectAltNames, server.names).map(
-      (name) => `${quoted(name)} is a name of the API server: the holder could be taken for it`,
+      (name) => `${quoted(name)} is a name of the API server: the holder could impersonate it`,
     ),
-    ...(node === "not registered" ? ["the node that asks is not registered"] : []),
+    ...(node === "not registered" ? ["the requesting node is not registered"] : []),
     ...(typeof node === "object" ? namesNotOfNode(subjectAltNames, node) : []),
     ...odd,
-    ...(countUnsupportedNames(request) === 0 ? [] : ["the request holds names of kinds that are not shown here"]),
+    ...(countUnsupportedNames(request) === 0 ? [] : ["the request contains names of types that are not shown here"]),
   ];
 }
 
@@ -90,15 +90,15 @@ function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): str
 
 const authorityUsages: ReadonlySet<string> = new Set(["cert sign", "crl sign"]);
 
-/** What the certificate would be good for. */
+/** Warnings about the usages of the certificate. */
 function scopeWarnings({ spec, request }: ApprovalWarningInput): string[] {
   const { usages = [] } = spec;
   const wildcards = request.subjectAltNames.dnsNames.filter((name) => name.includes("*"));
   return [
     ...(requestsCaCertificate(request) ? ["the request asks for a CA certificate"] : []),
-    ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is a CA's`),
+    ...usages.filter((usage) => authorityUsages.has(usage)).map((usage) => `the usage "${usage}" is for CAs only`),
     ...(usages.includes("any") ? ['the usage "any" allows everything'] : []),
-    ...wildcards.map((name) => `the DNS name ${quoted(name)} stands for every name below it`),
+    ...wildcards.map((name) => `the DNS name ${quoted(name)} matches every name in its domain`),
   ];
 }
 

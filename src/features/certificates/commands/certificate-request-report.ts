@@ -10,7 +10,7 @@ import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { approvalWarnings } from "./approval-warnings.ts";
 import type { RequestContext } from "./approval-warnings.ts";
 
-/** What a human should know of a request before deciding on it. */
+/** What a person should know about a request before deciding on it. */
 export interface CertificateRequestReport {
   readonly name: string;
   readonly created: string;
@@ -21,7 +21,7 @@ export interface CertificateRequestReport {
   readonly signerName: string;
   readonly expirationSeconds?: number;
   readonly usages: readonly string[];
-  /** Absent when the request cannot be read. */
+  /** Absent when the request cannot be parsed. */
   readonly request?: {
     readonly subject: string;
     readonly subjectAltNames: SubjectAltNames;
@@ -35,7 +35,7 @@ export interface CertificateRequestReport {
 
 const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, id]) => [id, name]));
 
-/** Decodes a request and holds it against the rules of its signer, and against what the server says of the names in it. */
+/** Decodes a request and checks it against its signer's rules, and its names against the server's and the node's. */
 export function certificateRequestReport(
   names: Names,
   object: CertificateSigningRequest,
@@ -93,7 +93,7 @@ function decoded(request: CertificateRequest): NonNullable<CertificateRequestRep
   };
 }
 
-/** What was decided and issued, as the server's table says it. */
+/** The state of a request, as in the server's table. */
 export function requestStateText({ status }: CertificateSigningRequest): string {
   const types = new Set((status.conditions ?? []).map(({ type }) => type));
   return [

@@ -16,7 +16,7 @@ const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltName
 export function certificateRequestText(report: CertificateRequestReport): string {
   const { request, signerRules, warnings } = report;
   const rules = !signerRules.areKnown
-    ? "unknown here: a custom signer decides for itself"
+    ? "unknown: the signer is not one of this server's"
     : signerRules.broken.length === 0
       ? "met"
       : "broken";

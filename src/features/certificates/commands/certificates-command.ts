@@ -12,7 +12,7 @@ import { issuedCertificateResource } from "../resources.ts";
 /** `signet certificates list|describe`: the inventory of what was issued. */
 export const certificates = (): Command =>
   new Command("certificates")
-    .description("look into the inventory of issued certificates")
+    .description("show the inventory of issued certificates")
     .addCommand(list())
     .addCommand(describe());
 
@@ -25,10 +25,13 @@ interface ListFlags extends ConnectionFlags {
 
 const list = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list issued certificates, those that end first at the top")
-    .option("--signer <name>", "only those of this signer")
-    .option("--user <name>", "only those that this user asked for")
-    .option("--expiring-within <duration>", "only those that end within this time, such as 72h; not those that have")
+    .description("list issued certificates, sorted by expiration")
+    .option("--signer <name>", "only certificates of this signer")
+    .option("--user <name>", "only certificates that this user requested")
+    .option(
+      "--expiring-within <duration>",
+      "only certificates that are valid now and expire within this time, such as 72h",
+    )
     .action(async (flags: ListFlags) => {
       const isWanted = endsWithin(flags.expiringWithin);
       const { client, names } = await connect(flags);
@@ -59,7 +62,7 @@ function endsWithin(duration: string | undefined): (certificate: IssuedCertifica
   if (duration === undefined) return () => true;
   const milliseconds = parseDuration(duration);
   if (milliseconds === undefined) {
-    throw new UsageError(`--expiring-within: ${JSON.stringify(duration)} is not a duration`);
+    throw new UsageError(`--expiring-within: ${JSON.stringify(duration)} is not a duration such as 90m or 72h`);
   }
   const now = Date.now();
   return (certificate) => endOf(certificate) >= now && endOf(certificate) <= now + milliseconds;
@@ -67,7 +70,7 @@ function endsWithin(duration: string | undefined): (certificate: IssuedCertifica
 
 const describe = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("describe")))
-    .description("show what is recorded of a certificate")
+    .description("show the record of an issued certificate")
     .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
     .action(async (name: string, flags: ListFlags) => {
       const { client, names } = await connect(flags);
@@ -75,7 +78,10 @@ const describe = (): Command =>
       const record =
         (await records.find(name)) ??
         (await records.list()).items.find(({ spec }) => spec.serialNumber === name.toLowerCase().replaceAll(":", ""));
-      if (record === undefined) throw new UsageError(`no certificate ${JSON.stringify(name)} is recorded`);
+      if (record === undefined)
+        throw new UsageError(
+          `there is no record of a certificate ${JSON.stringify(name)}: signet certificates list shows all`,
+        );
       print(record, flags.output, () => recordText(record));
       client.close();
     });

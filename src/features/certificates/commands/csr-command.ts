@@ -27,7 +27,7 @@ type CommonFlags = ConnectionFlags & { readonly output: OutputFormat };
 /** `signet csr create|list|describe|approve|deny|get`: certificate requests. */
 export const csr = (): Command =>
   new Command("csr")
-    .description("make certificate requests, look into them, and decide on them")
+    .description("create, inspect, approve and deny certificate requests")
     .addCommand(createRequest())
     .addCommand(list())
     .addCommand(describe())
@@ -40,7 +40,7 @@ const requestsOf = ({ client, names }: ServerConnection) => client.resource(cert
 const list = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("list")))
     .description("list certificate requests, the newest first")
-    .option("--signer <name>", "only those for this signer")
+    .option("--signer <name>", "only requests for this signer")
     .action(async (flags: CommonFlags & { readonly signer?: string }) => {
       const connection = await connect(flags);
       const { signer } = flags;
@@ -69,7 +69,7 @@ const list = (): Command =>
 
 const describe = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("describe")))
-    .description("decode a request, and say what to mind before approving it")
+    .description("decode a request, and show what to check before approving it")
     .argument("<name>")
     .action(async (name: string, flags: CommonFlags) => {
       const connection = await connect(flags);
@@ -92,11 +92,11 @@ const decisions = {
 function decide(verb: "approve" | "deny"): Command {
   const { type, done } = decisions[verb];
   const command = withOutputFlag(withConnectionFlags(new Command(verb)))
-    .description(`${verb} a certificate request; this cannot be taken back`)
+    .description(`${verb} a certificate request; this cannot be undone`)
     .argument("<name>")
     .option("--reason <word>", "the condition's reason", `Signet${type}`)
     .option("--message <text>", "the condition's message");
-  if (verb === "approve") command.option("--yes", "approve in spite of warnings, without being asked");
+  if (verb === "approve") command.option("--yes", "approve without confirmation, even if there are warnings");
   return command.action(async (name: string, flags: DecisionFlags) => {
     const connection = await connect(flags);
     const request = await requestsOf(connection).get(name);
@@ -110,7 +110,7 @@ function decide(verb: "approve" | "deny"): Command {
       lastUpdateTime: time,
     };
     const others = (request.status.conditions ?? []).filter((one) => one.type !== type);
-    // What was looked at is what is decided on: another version is a conflict.
+    // The decision applies to the version that was shown: if the request has changed, this is a conflict.
     const decided = await requestsOf(connection).update(
       { ...request, status: { ...request.status, conditions: [...others, condition] } },
       { subresource: "approval" },
@@ -120,7 +120,7 @@ function decide(verb: "approve" | "deny"): Command {
   });
 }
 
-/** A report with what only the server knows: its own names, and those of the node that asks. */
+/** Adds to the report what only the server knows: its own names, and those of the requesting node. */
 async function look(
   { client, names, transport }: ServerConnection,
   request: CertificateSigningRequest,
@@ -148,8 +148,8 @@ async function refuseUnlessMeant(connection: ServerConnection, request: Certific
   const { warnings } = await look(connection, request);
   if (warnings.length === 0) return;
   for (const warning of warnings) console.error(`warning: ${printable(warning)}`);
-  if (!(await confirm("Approve it all the same?"))) {
-    throw new UsageError("not approved: look at the request with signet csr describe; --yes approves it all the same");
+  if (!(await confirm("Approve it anyway?"))) {
+    throw new UsageError("not approved: check the request with signet csr describe, or approve it anyway with --yes");
   }
 }
 

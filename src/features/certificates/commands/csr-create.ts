@@ -48,11 +48,11 @@ const collect = (value: string, previous: readonly string[]): readonly string[] 
 
 export const createRequest = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("make a key and a certificate request for it")
+    .description("create a private key and a certificate request")
     .argument("<name>", "the request's name")
-    .requiredOption("--key-file <file>", "the private key: used when it exists, else made (0600)")
-    .option("--key-type <type>", `of a new key: ${Object.keys(keyTypes).join(", ")}`, "ecdsa-p256")
-    .option("--signer <name>", "who is to sign; default: the signer of the API server's clients")
+    .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
+    .option("--key-type <type>", `type of a new key: ${Object.keys(keyTypes).join(", ")}`, "ecdsa-p256")
+    .option("--signer <name>", "the signer; default: the signer for API clients")
     .option("--common-name <name>", "the subject's common name; default: the request's name")
     .option("--organization <name>", "the subject's organization; may be repeated", collect, [])
     .option("--dns <name>", "a DNS name; may be repeated", collect, [])
@@ -65,7 +65,7 @@ export const createRequest = (): Command =>
       collect,
       [],
     )
-    .option("--duration <duration>", "how long it should be valid; default: the signer's longest")
+    .option("--duration <duration>", "the requested lifetime, such as 24h; default: the maximum of the signer")
     .option("--request-file <file>", "also write the PKCS #10 request (PEM)")
     .action(async (name: string, flags: CreateFlags) => {
       const { commonName = name, organization, dns, ip, email, uri, requestFile } = flags;
@@ -105,11 +105,12 @@ function usagesOf({ usage, dns, ip }: CreateFlags): string[] {
 function secondsOf(duration: string | undefined): number | undefined {
   if (duration === undefined) return undefined;
   const milliseconds = parseDuration(duration);
-  if (milliseconds === undefined) throw new UsageError(`--duration: ${JSON.stringify(duration)} is not a duration`);
+  if (milliseconds === undefined)
+    throw new UsageError(`--duration: ${JSON.stringify(duration)} is not a duration such as 90m or 24h`);
   return Math.round(milliseconds / 1000);
 }
 
-/** The key of the file, or a new one that is written there before anything is asked for with it. */
+/** The key of the file, or a new key that is written to the file before the request is sent. */
 function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
   const output = { flag: "key-file", file: keyFile };
   const kept = readPrivateFile(keyFile);
@@ -117,11 +118,12 @@ function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
     try {
       return parsePrivateKeyPem(kept);
     } catch (cause) {
-      throw new UsageError(`--key-file: ${keyFile} holds no private key; name another file`, { cause });
+      throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
     }
   }
   const type = Object.hasOwn(keyTypes, keyType) ? keyTypes[keyType] : undefined;
-  if (type === undefined) throw new UsageError(`--key-type: ${JSON.stringify(keyType)} is not a key type`);
+  if (type === undefined)
+    throw new UsageError(`--key-type: ${JSON.stringify(keyType)} is not one of ${Object.keys(keyTypes).join(", ")}`);
   checkOutputFile(output);
   const key = generatePrivateKey(type);
   writePrivateOutput(output, encodePrivateKeyPem(key));

@@ -5,7 +5,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 
-/** How the clients of a server know it: what it shows on a connection, and what the kubeconfig says of it. */
+/** The identity of a server as its clients see it: its serving certificate, and the CA and names in the kubeconfig. */
 export async function identityOfServer(transport: HttpsTransportOptions): Promise<ServerIdentity> {
   const shown = await serverCertificates(transport);
   const { hostname } = new URL(transport.server);

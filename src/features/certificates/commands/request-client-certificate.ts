@@ -18,7 +18,7 @@ const patienceMilliseconds = 30_000;
 
 /**
  * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the
- * certificate. The key never leaves this process but in what is returned.
+ * certificate. The private key leaves this process only in the returned value.
  */
 export async function requestClientCertificate(
   { client, names }: ServerConnection,

@@ -42,8 +42,8 @@ const anchorsOf = ({ spec }: ClusterTrustBundle): Anchor[] =>
 
 const list = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list trust bundles, with the anchor that ends first")
-    .option("--signer <name>", "only those of this signer")
+    .description("list trust bundles, with the earliest expiration of their anchors")
+    .option("--signer <name>", "only bundles of this signer")
     .action(async (flags: TrustFlags) => {
       const { client, names } = await connect(flags);
       const found = await client
@@ -92,10 +92,10 @@ const describe = (): Command =>
 
 const create = (): Command =>
   withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("publish CA certificates for everyone")
+    .description("publish CA certificates in a trust bundle")
     .argument("<name>", "a signer's bundle is named signer.example:name:anything")
     .requiredOption("--from-file <file>", "PEM file with the CA certificates")
-    .option("--signer <name>", "the signer whose anchors these are; default: nobody's")
+    .option("--signer <name>", "the signer that the anchors belong to; default: none")
     .action(async (name: string, flags: TrustFlags & { readonly fromFile: string }) => {
       const trustBundle = readFileSync(flags.fromFile, "utf8");
       const faults = validateTrustAnchors(trustBundle);

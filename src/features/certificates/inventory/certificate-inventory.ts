@@ -9,8 +9,8 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 /**
- * Records the certificates that appear in requests: those of custom signers, and whatever else was written by hand. What
- * `csrsigning` issues is recorded before it is handed out, and found recorded here.
+ * Records the certificates that appear in requests of custom signers, or that were written by hand. `csrsigning`
+ * records its own certificates before it issues them.
  */
 export const certificateInventory: Controller = {
   name: "certificate-inventory",
@@ -20,7 +20,7 @@ export const certificateInventory: Controller = {
     const records = informers.of(issuedCertificateResource(names));
     const writer = client.resource(issuedCertificateResource(names));
 
-    /** The local copy may be behind the request that was just signed here: then the server is asked. */
+    /** The cached records may be older than a request that was just signed here: then ask the server. */
     const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
       if (records.get(fingerprintRecordName(certificate)) !== undefined) return true;
       const ownName = signedRecordName(requestUid);
@@ -32,8 +32,8 @@ export const certificateInventory: Controller = {
       if (request === undefined) return "nothing to do: the request is gone";
       const certificate = leafOf(request);
       if (certificate === "unreadable") {
-        log.info({ controller: this.name, request: name }, "the certificate cannot be read and is not recorded");
-        return "nothing to do: the certificate cannot be read";
+        log.info({ controller: this.name, request: name }, "the certificate cannot be parsed, so it is not recorded");
+        return "nothing to do: the certificate cannot be parsed";
       }
       if (certificate === undefined) return "nothing to do: the request has no certificate";
       if (await isRecorded(certificate, request.metadata.uid ?? ""))

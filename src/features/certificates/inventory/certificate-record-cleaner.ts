@@ -3,15 +3,15 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { issuedCertificateResource } from "../resources.ts";
 
 export interface CertificateRecordCleanerOptions {
-  /** How long a record is kept after its certificate has ended, in milliseconds. */
+  /** How long a record is kept after its certificate has expired, in milliseconds. */
   readonly retentionMilliseconds: number;
-  /** How often the inventory is looked through, in milliseconds. */
+  /** How often the inventory is checked, in milliseconds. */
   readonly intervalMilliseconds: number;
 }
 
 const everything = "inventory";
 
-/** Removes records of certificates that ended long ago. */
+/** Removes records of certificates that expired long ago. */
 export function certificateRecordCleaner(options: CertificateRecordCleanerOptions): Controller {
   return {
     name: "certificate-record-cleaner",
@@ -26,7 +26,7 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
           const { name = "", uid = "" } = metadata;
           await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
         }
-        return `removed ${outlived.length} records of certificates that ended long ago`;
+        return `removed ${outlived.length} records of certificates that expired long ago`;
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

@@ -6,14 +6,17 @@ import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "./issued-certificates.ts";
 
-/** As much of the fingerprint as tells certificates apart whoever made them: 160 bits. */
+/** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
 const nameLength = 40;
 
-/** The name of the record of a certificate that somebody else signed: the same certificate is recorded once. */
+/** The name of the record of a certificate that was signed elsewhere. So the same certificate is recorded once. */
 export const fingerprintRecordName = (certificate: Certificate): string =>
   fingerprintOf(certificate).slice(0, nameLength);
 
-/** The name of the record of what `csrsigning` signs for a request: a request has one, so that it is signed once. */
+/**
+ * The name of the record of the certificate that `csrsigning` issues for a request. There is one for each request, so a
+ * request is signed once.
+ */
 export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;
 
 /** Whether a record is that of a certificate. */
@@ -25,11 +28,11 @@ export interface RecordedCertificate {
   readonly recordName: string;
   readonly certificate: Certificate;
   readonly request: CertificateSigningRequest;
-  /** What is handed out, as PEM with its chain: kept where it may have to be handed out again. */
+  /** The issued certificate as PEM with its chain, for when it must be returned again. */
   readonly pem?: string;
 }
 
-/** What the inventory keeps of a certificate and of the request that it answers. */
+/** Creates the record of a certificate and its request. */
 export function certificateRecord(
   names: Names,
   { recordName, certificate, request, pem }: RecordedCertificate,

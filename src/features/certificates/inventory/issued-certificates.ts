@@ -17,8 +17,8 @@ import { validateSignerName } from "../signer-name-validation.ts";
 const issuedCertificateSchema = object({
   goType: "v1.IssuedCertificate",
   description:
-    "The record of a certificate that a signer has issued. It is written by the controllers, never changes, and outlives " +
-    "the request by far: it goes some time after the certificate has ended.",
+    "The record of a certificate that a signer has issued. The controllers write it. It never changes, and stays after " +
+    "the request is removed. It is deleted some time after the certificate has expired.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -26,10 +26,10 @@ const issuedCertificateSchema = object({
       number: 2,
       presence: "always",
       isRequired: true,
-      description: "What the certificate says, and who asked for it.",
+      description: "The contents of the certificate, and who requested it.",
       schema: object({
         goType: "v1.IssuedCertificateSpec",
-        description: "What a certificate says, and who asked for it.",
+        description: "The contents of a certificate, and who requested it.",
         fields: {
           signerName: { number: 1, schema: string, presence: "always", description: "The signer that issued it." },
           serialNumber: {
@@ -52,15 +52,14 @@ const issuedCertificateSchema = object({
           uris: { number: 9, schema: atomicList(string), description: "Subject alternative names: URIs." },
           notBefore: { number: 10, schema: time, presence: "always", description: "The start of its validity." },
           notAfter: { number: 11, schema: time, presence: "always", description: "The end of its validity." },
-          username: { number: 12, schema: string, description: "The user who asked for it." },
+          username: { number: 12, schema: string, description: "The user who requested it." },
           requestName: { number: 13, schema: string, description: "The name of the CertificateSigningRequest." },
           requestUid: { number: 14, schema: string, description: "The uid of the CertificateSigningRequest." },
           certificate: {
             number: 15,
             schema: bytes,
             description:
-              "What csrsigning hands out for the request: PEM, the certificate and then its chain. Absent for the " +
-              "certificates of other signers.",
+              "The issued PEM: the certificate, then its chain. Absent for " + "certificates of other signers.",
           },
         },
       }),
@@ -71,8 +70,8 @@ const issuedCertificateSchema = object({
 export type IssuedCertificate = Infer<typeof issuedCertificateSchema>;
 
 /**
- * The inventory: one object a certificate, named after the request that it answers or after its fingerprint, so that recording
- * it twice changes nothing.
+ * The inventory: one object for each certificate. Its name derives from the request or from the fingerprint, so
+ * recording a certificate twice changes nothing.
  */
 export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCertificate> =>
   defineResource({
@@ -94,12 +93,22 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     columns: [
       nameColumn(names),
       { name: "Signer", type: "string", description: "The signer.", cell: ({ spec }) => spec.signerName },
-      { name: "Subject", type: "string", description: "Whose it is.", cell: ({ spec }) => spec.subject ?? "" },
-      { name: "Requestor", type: "string", description: "Who asked for it.", cell: ({ spec }) => spec.username ?? "" },
+      {
+        name: "Subject",
+        type: "string",
+        description: "The subject of the certificate.",
+        cell: ({ spec }) => spec.subject ?? "",
+      },
+      {
+        name: "Requestor",
+        type: "string",
+        description: "The user who requested it.",
+        cell: ({ spec }) => spec.username ?? "",
+      },
       {
         name: "Ends-In",
         type: "string",
-        description: "The time until it is no longer valid.",
+        description: "The time until it expires.",
         cell: ({ spec }, { now }) => timeLeft(Date.parse(spec.notAfter) - now),
       },
       ageColumn(names),
@@ -121,7 +130,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
         name: "Request",
         type: "string",
         priority: 1,
-        description: "The request that it answers.",
+        description: "The certificate request.",
         cell: ({ spec }) => spec.requestName ?? "<none>",
       },
     ],

@@ -5,8 +5,9 @@ import { followFiles } from "../../../machinery/files/followed-files.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 
 /**
- * The rules of `--approval-policy` as the file is now; undefined without the flag. A file that is broken at the start is a UsageError; one that is broken
- * later leaves the old rules in force, and is logged.
+ * Returns the current rules of the file of `--approval-policy`. Undefined without the flag. Throws UsageError for a
+ * file that is invalid at the start. When it becomes invalid later, the old rules stay in force and the error is
+ * logged.
  */
 export function openApprovalPolicy(
   file: string | undefined,
@@ -29,7 +30,7 @@ export function openApprovalPolicy(
     onFailure: (error) =>
       log.error(
         { file, error: error instanceof Error ? error.message : String(error) },
-        "the approval policy cannot be used; the rules from before stay in force",
+        "the approval policy is invalid; the previous rules stay in force",
       ),
   });
 }

@@ -19,17 +19,22 @@ import { certificateSigningRequestResource } from "../resources.ts";
 import { nodeResource } from "../../nodes/index.ts";
 
 export interface CsrPolicyApprovingOptions {
-  /** The policy as it is now. */
+  /** Returns the current policy. */
   readonly policy: () => ApprovalPolicy;
-  /** The API server's own names, which no policy approves. Throws while they are not known. */
+  /** The API server's own names, which no policy can approve. Throws while they are not known. */
   readonly serverNames: () => ServerNames;
-  /** How long a signer's certificates live. */
+  /** The lifetime of a signer's certificates. */
   readonly lifetimeOf: (signerName: string) => SignerLifetime;
-  /** How often a request that no rule is about is looked at again, in milliseconds: the policy may have changed. */
+  /**
+   * How often a request that no rule matches is checked again, in milliseconds, because the policy may have changed.
+   */
   readonly intervalMilliseconds: number;
 }
 
-/** Approves and denies requests by the operator's rules. The condition names the rule, and what a denial is for. */
+/**
+ * Approves and denies requests according to the operator's rules. The condition contains the rule, and the reason for a
+ * denial.
+ */
 export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controller {
   return {
     name: "csrpolicyapproving",
@@ -46,7 +51,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const decision = await decide(request);
         if (decision.type === "undecided") {
           queue.addAfter(name, options.intervalMilliseconds);
-          return "waits: no rule of the approval policy decides on it";
+          return "waits: no rule of the approval policy matches the request";
         }
         const decided = withCondition(request, approvalCondition(decision), clock.now());
         await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
@@ -63,7 +68,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         const decision = decideApproval(policy, input, context);
         const nodeName = nodeNameOf(input.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
-        // The local copy may not have the node's newest addresses yet, and a denial is for good: ask the server.
+        // The cache may not contain the node's newest addresses yet, and a denial is final: ask the server.
         const node = await client.resource(nodeResource(names)).find(nodeName);
         const findNode = (name: string): NodeNames | undefined => (name === nodeName ? namesOf(node) : known(name));
         return decideApproval(policy, input, { ...context, findNode });
@@ -78,7 +83,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
   };
 }
 
-/** What a policy's rules are matched against. */
+/** The attributes that a policy's rules match. */
 export const identityOf = ({ spec }: CertificateSigningRequest): RequestIdentity => ({
   signerName: spec.signerName,
   username: spec.username ?? "",

@@ -23,16 +23,16 @@ export type ApprovalDecision =
   | { readonly type: "approved"; readonly rule: string }
   | { readonly type: "denied"; readonly rule: string; readonly failed: readonly FailedRequirement[] };
 
-/** What a decision needs to know besides the request. */
+/** What a decision depends on in addition to the request. */
 export interface ApprovalContext {
   readonly names: Names;
-  /** No policy approves a certificate for one of these. */
+  /** No policy can approve a certificate for one of these names. */
   readonly serverNames: ServerNames;
-  /** Asked only when a rule wants the names of the requesting node: for it, and for nodes that have a name it wants. */
+  /** Called only for rules with `namesBelongToNode`: for the requesting node, and for nodes with a requested name. */
   readonly findNode: (name: string) => NodeNames | undefined;
 }
 
-/** What the policy says of a request: the first rule that matches decides, and without one nothing is decided. */
+/** Decides on a request: the first rule that matches decides. Without a match the request stays undecided. */
 export function decideApproval(
   policy: ApprovalPolicy,
   input: ApprovalInput,
@@ -57,7 +57,7 @@ export function decideApproval(
   return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
 }
 
-/** Reason and message of the condition that a decision becomes. */
+/** The type, reason and message of the condition for a decision. */
 export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly type: "undecided" }>): {
   readonly type: "Approved" | "Denied";
   readonly reason: string;
@@ -75,7 +75,7 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
   };
 }
 
-/** Whether a rule of the policy is about a request: then the policy decides it, and nothing else may. */
+/** Whether a rule of the policy matches a request. Then only the policy decides on it. */
 export const isDecidedByPolicy = (policy: ApprovalPolicy, request: RequestIdentity): boolean =>
   policy.rules.some(({ match }) => isAbout(match, request));
 
@@ -87,10 +87,10 @@ function isAbout(match: RequestMatch, { signerName, username, groups }: RequestI
   );
 }
 
-/** Makes a certificate good for everything, or for signing others. */
+/** Whether a usage makes a certificate valid for every purpose, or for signing others. */
 const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign"].includes(usage);
 
-/** An hour, as long as an account's token lives when nobody says how long. */
+/** One hour, the default lifetime of a service account's token. */
 const longestForAccountSeconds = 3600;
 
 function otherFaults(require: RequestRequirements, input: ApprovalInput, names: Names): FailedRequirement[] {
@@ -100,11 +100,11 @@ function otherFaults(require: RequestRequirements, input: ApprovalInput, names: 
       faults.push({ field: "usages", message: `${JSON.stringify(usage)} is not allowed` });
     }
   }
-  // A signer of somebody else's may take over what is requested besides names that a rule can judge.
+  // A custom signer may copy requested extensions that no rule checks.
   if (requestsCaCertificate(input.request))
-    faults.push({ field: "extensions", message: "a CA certificate is asked for" });
+    faults.push({ field: "extensions", message: "a CA certificate is requested" });
   if (countUnsupportedNames(input.request) > 0) {
-    faults.push({ field: "extensions", message: "only DNS names, IP addresses, mail addresses and URIs are allowed" });
+    faults.push({ field: "extensions", message: "only DNS names, IP addresses, email addresses and URIs are allowed" });
   }
   const { algorithm, sizeBits } = input.request.publicKey;
   if (!require.keys.some(({ type, minimumBits }) => type === algorithm && sizeBits >= minimumBits)) {
@@ -113,13 +113,13 @@ function otherFaults(require: RequestRequirements, input: ApprovalInput, names: 
   const { lifetimeSeconds } = input;
   const field = "maximumLifetimeSeconds";
   if (lifetimeSeconds > require.maximumLifetimeSeconds) {
-    const message = `${lifetimeSeconds} seconds are more than ${require.maximumLifetimeSeconds}`;
+    const message = `${lifetimeSeconds} seconds are more than the maximum of ${require.maximumLifetimeSeconds}`;
     faults.push({ field, message });
   }
-  // Nothing ends a certificate before its time, not even the removal of the account.
+  // Nothing revokes a certificate before it expires, not even deleting the account.
   if (isOfAccount(input) && findWellKnownSigner(names, input.signerName)?.certifies === "user") {
     if (lifetimeSeconds > longestForAccountSeconds) {
-      const message = `${lifetimeSeconds} seconds are more than ${longestForAccountSeconds} for a service account`;
+      const message = `${lifetimeSeconds} seconds are more than the maximum of ${longestForAccountSeconds} for a service account`;
       faults.push({ field, message });
     }
   }

@@ -3,7 +3,7 @@ import type { IpRange } from "../../../pki/ip-address.ts";
 import { namePattern } from "./name-pattern.ts";
 import type { NamePattern } from "./name-pattern.ts";
 
-/** Where a value stands in a document, and the list that its faults go to. */
+/** The path of a value in a document, and the list to add its faults to. */
 export interface FieldContext {
   readonly path: string;
   readonly faults: string[];
@@ -11,11 +11,11 @@ export interface FieldContext {
 
 export interface PatternOptions {
   readonly separator: "." | "/" | "@" | "";
-  /** Why a pattern is not allowed here, though it could work. */
+  /** Why a valid pattern is not allowed here. */
   readonly faultOf?: (pattern: string) => string | undefined;
 }
 
-/** The fields of one mapping; each is asked for by its type, and what was not asked for is a fault. */
+/** Reads the fields of a mapping by their types. Fields that were not read are faults. */
 export class Fields {
   readonly faults: string[];
   readonly #path: string;
@@ -78,7 +78,7 @@ export class Fields {
   texts(name: string, faultOf: (text: string) => string | undefined = () => undefined): string[] | undefined {
     return this.list(name, (value, path) => {
       const isText = typeof value === "string" && value !== "";
-      const fault = isText ? faultOf(value) : "must be a string that is not empty";
+      const fault = isText ? faultOf(value) : "must be a non-empty string";
       if (isText && fault === undefined) return value;
       this.faults.push(`${path}: ${fault}`);
       return undefined;

@@ -1,4 +1,4 @@
-/** Matches whole names. `source` is what the policy says. */
+/** Matches whole names. `source` is the text of the pattern. */
 export interface NamePattern {
   readonly source: string;
   matches(name: string): boolean;
@@ -11,9 +11,9 @@ const maximumPatternLength = 512;
 const maximumNameLength = 4096;
 
 /**
- * A pattern in which `*` stands for any characters but the separator, and `**` for any characters at all; without a
- * separator `*` is the same as `**`. Matching takes time proportional to the name times the pattern, whatever they are.
- * Returns why a pattern is none. Names of more than 4096 characters match nothing.
+ * Parses a pattern in which `*` matches any characters except the separator, and `**` matches any characters. Without a
+ * separator, `*` is the same as `**`. Matching takes time proportional to the length of the name times the length of
+ * the pattern, in every case. Returns the fault of an invalid pattern. Names of more than 4096 characters never match.
  */
 export function namePattern(source: string, separator: "." | "/" | "@" | ""): NamePattern | { readonly fault: string } {
   if (source === "" || source.length > maximumPatternLength) return { fault: "must have 1 to 512 characters" };
@@ -24,7 +24,7 @@ export function namePattern(source: string, separator: "." | "/" | "@" | ""): Na
   };
 }
 
-/** Keeps, after each character, the set of places in the pattern that can have been reached: nothing is tried twice. */
+/** Tracks the set of reachable positions in the pattern after each character, so there is no backtracking. */
 function matchesTokens(
   tokens: readonly string[],
   { name, separator }: { readonly name: string; readonly separator: string },
@@ -43,9 +43,9 @@ function matchesTokens(
   return reached.has(tokens.length);
 }
 
-/** A wildcard may stand for nothing: the place behind it is reached as well. */
+/** A wildcard may match nothing: the position after it is reachable too. */
 function afterWildcards(tokens: readonly string[], places: Set<number>): Set<number> {
-  // A Set visits what is added while it is walked.
+  // Iterating a Set also visits values that are added meanwhile.
   for (const place of places) if (tokens[place]?.startsWith("*") === true) places.add(place + 1);
   return places;
 }

@@ -17,8 +17,8 @@ export type ParsedPolicy =
 const maximumPolicyLength = 1024 * 1024;
 
 /**
- * Reads the file of `--approval-policy`. Nothing is guessed: unknown fields, wrong types and patterns that cannot work are
- * faults, and all of them are returned, each with its path.
+ * Reads the file of `--approval-policy`. Parsing is strict: unknown fields, wrong types and invalid patterns are
+ * faults. Returns all of them, each with its path.
  */
 export function parseApprovalPolicy(text: string): ParsedPolicy {
   if (text.length > maximumPolicyLength) return { isValid: false, faults: ["the policy is larger than 1 MiB"] };
@@ -54,7 +54,7 @@ function parseRule(value: unknown, context: FieldContext): ApprovalRule {
   const users = match.patterns("users", { separator: "" });
   const groups = match.patterns("groups", { separator: "" });
   match.refuseOthers();
-  if (action === "deny" && rule.has("require")) rule.fault("require", "makes no sense in a rule that denies");
+  if (action === "deny" && rule.has("require")) rule.fault("require", "is not allowed in a rule with action deny");
   const require = parseRequirements(rule.fields("require"));
   rule.refuseOthers();
   return {

@@ -5,8 +5,8 @@ import type { SignerRuleOptions } from "../signer-permission.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
 
 /**
- * Every write to `approval`, even one that changes nothing, needs the permission to `approve` for the signer of the stored
- * request: a body that names another signer does not help (upstream: CertificateApproval).
+ * Every write to `approval`, even one that changes nothing, requires the permission to `approve` for the signer of the
+ * stored request, whatever signer the body names (upstream: CertificateApproval).
  */
 export const certificateApproval = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateApproval",

@@ -1,6 +1,6 @@
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
-/** Where a request is on its way: the word names what was found, and every loop acts on the words that it knows. */
+/** The state of a request. Each controller acts on the states that it handles. */
 export type CertificateRequestState = "pending" | "approved" | "denied" | "failed" | "issued";
 
 /** Decides from the conditions and the certificate alone. Denied and failed come before everything else. */

@@ -43,7 +43,7 @@ export const keyUsages = [
 
 const condition = object({
   goType: "v1.CertificateSigningRequestCondition",
-  description: "A decision on a request, or what else is known of it.",
+  description: "A decision on a request, or another fact about it.",
   fields: {
     type: {
       number: 1,
@@ -51,7 +51,7 @@ const condition = object({
       presence: "always",
       isRequired: true,
       description:
-        "Approved and Denied decide on the request; Failed says that the signer could not issue. Other types are free to use.",
+        "Approved and Denied are the decision on the request. Failed means that the signer could not issue. Other types are allowed.",
     },
     status: {
       number: 6,
@@ -66,29 +66,28 @@ const condition = object({
       number: 4,
       schema: time,
       isServerSet: true,
-      description: "When the condition was last written. The current time where it is left out.",
+      description: "When the condition was last written. Default: the current time.",
     },
     lastTransitionTime: {
       number: 5,
       schema: time,
       isServerSet: true,
-      description:
-        "When the status last changed. Where it is left out: the time that was there, or for a new status the current time.",
+      description: "When the status last changed. Default: the previous value, or the current time for a new status.",
     },
   },
 });
 
 const spec = object({
   goType: "v1.CertificateSigningRequestSpec",
-  description: "What is requested, and by whom. It cannot be changed.",
+  description: "The requested certificate and the requester. It cannot be changed.",
   fields: {
     request: {
       number: 1,
       schema: bytes,
-      // A request that was left out is told from an empty one in what is answered to it.
+      // The answer distinguishes a request that is missing from one that is empty.
       presence: "nullable",
       isRequired: true,
-      description: "A PKCS #10 request in a CERTIFICATE REQUEST block of PEM, in base64.",
+      description: "A PKCS #10 request in a PEM block of type CERTIFICATE REQUEST, in base64.",
     },
     signerName: {
       number: 7,
@@ -96,7 +95,7 @@ const spec = object({
       presence: "always",
       isRequired: true,
       description:
-        "Who is asked to sign: a name such as `example.com/signer`. Lists and watches can be limited to one with the " +
+        "The requested signer, such as `example.com/signer`. Lists and watches can select one with the " +
         "field selector `spec.signerName`.",
     },
     expirationSeconds: {
@@ -104,33 +103,33 @@ const spec = object({
       schema: int32,
       presence: "pointer",
       description:
-        "How many seconds the certificate should be valid, 600 at least. Signers may choose otherwise: see the certificate's notAfter.",
+        "The requested lifetime of the certificate in seconds, at least 600. Signers may choose another: see the certificate's notAfter.",
     },
     usages: {
       number: 5,
       schema: atomicList({ ...named(string, "v1.KeyUsage"), enum: keyUsages }),
       description:
-        "What the certificate's key is to be used for. For a TLS client: digital signature, key encipherment, client auth. " +
+        "The requested usages of the certificate's key. For a TLS client: digital signature, key encipherment, client auth. " +
         "For a TLS server: key encipherment, digital signature, server auth.",
     },
-    username: { number: 2, schema: string, description: "Who created the request. Set by the server." },
-    uid: { number: 3, schema: string, description: "The uid of who created the request. Set by the server." },
+    username: { number: 2, schema: string, description: "The user name of the requester. Set by the server." },
+    uid: { number: 3, schema: string, description: "The uid of the requester. Set by the server." },
     groups: {
       number: 4,
       schema: atomicList(string),
-      description: "The groups of who created the request. Set by the server.",
+      description: "The groups of the requester. Set by the server.",
     },
     extra: {
       number: 6,
       schema: mapOf(namedStringList("v1.ExtraValue")),
-      description: "Further attributes of who created the request. Set by the server.",
+      description: "Extra attributes of the requester. Set by the server.",
     },
   },
 });
 
 const status = object({
   goType: "v1.CertificateSigningRequestStatus",
-  description: "What was decided and issued.",
+  description: "The decision and the issued certificate.",
   fields: {
     conditions: {
       number: 1,
@@ -142,7 +141,7 @@ const status = object({
       number: 2,
       schema: bytes,
       description:
-        "The certificate, then the intermediates to present with it: CERTIFICATE blocks of PEM without headers, in base64. " +
+        "The certificate, then the intermediates to present with it: PEM blocks of type CERTIFICATE without headers, in base64. " +
         "Set by the signer through `status`, once.",
     },
   },
@@ -150,7 +149,7 @@ const status = object({
 
 export const certificateSigningRequestSchema = object({
   goType: "v1.CertificateSigningRequest",
-  description: "Asks a signer for an X.509 certificate: someone approves or denies it, then the signer issues.",
+  description: "Requests an X.509 certificate from a signer. After approval, the signer issues it.",
   fields: {
     ...typeMetaFields,
     metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
@@ -159,9 +158,9 @@ export const certificateSigningRequestSchema = object({
       schema: spec,
       presence: "always",
       isRequired: true,
-      description: "What is requested, and by whom. It cannot be changed.",
+      description: "The requested certificate and the requester. It cannot be changed.",
     },
-    status: { number: 3, schema: status, presence: "always", description: "What was decided and issued." },
+    status: { number: 3, schema: status, presence: "always", description: "The decision and the issued certificate." },
   },
 });
 

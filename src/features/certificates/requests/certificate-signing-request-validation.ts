@@ -14,11 +14,11 @@ import { validateSignerName } from "../signer-name-validation.ts";
 const minimumExpirationSeconds = 600;
 const knownUsages: ReadonlySet<string> = new Set(keyUsages);
 
-/** Conditions that cannot be taken back, and can only be True. */
+/** Conditions that cannot be removed, and can only be True. */
 const lastingTypes = ["Approved", "Denied", "Failed"];
 const approvalTypes = ["Approved", "Denied"];
 
-/** Every fault of a new request. Usages may be left out: whether that will do is the signer's to say. */
+/** Returns every fault of a new request. Usages may be empty: the signer decides whether to accept that. */
 export function validateCertificateSigningRequest({ spec }: CertificateSigningRequest, names: Names): FieldError[] {
   const { request, signerName, usages = [], expirationSeconds } = spec;
   const requestFault = faultOfRequest(request ?? "");
@@ -40,7 +40,7 @@ export function validateCertificateSigningRequest({ spec }: CertificateSigningRe
   ];
 }
 
-/** Why the PEM holds no request that is signed with its own key, or undefined. */
+/** Says why the PEM is not a request that is signed with its own key, or returns undefined. */
 function faultOfRequest(base64: string): string | undefined {
   try {
     checkRequestSignature(parseCertificateRequestPem(Buffer.from(base64, "base64")));
@@ -70,8 +70,8 @@ export interface StatusChangeRules {
 }
 
 /**
- * Every fault of a changed status. The spec is not looked at again: it is the stored one, whose signature was checked
- * when the request was created.
+ * Returns every fault of a changed status. The spec is not validated again: it is the stored one, whose signature was
+ * checked when the request was created.
  */
 export function validateStatusChange(
   next: CertificateSigningRequest,

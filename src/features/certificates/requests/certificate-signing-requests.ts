@@ -20,9 +20,9 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     shortNames: ["csr"],
     answersStatusOfDeletedCollection: true,
     schema: certificateSigningRequestSchema,
-    // Any name that a path can carry.
+    // Any name that is valid in a path.
     validateName: () => [],
-    // Who asked is taken from the connection, never from the body; nobody creates an approved request.
+    // The requester comes from authentication, never from the body. A request cannot be created as approved.
     prepareForCreate: (request, { user }) => ({ ...request, spec: requestedBy(request.spec, user), status: {} }),
     validate: (request) => validateCertificateSigningRequest(request, names),
     prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec, status: previous.status }),
@@ -127,8 +127,8 @@ const withConditions = ({ certificate }: Status, conditions: Conditions): Status
 });
 
 /**
- * Through `status` an approval or denial stays exactly as it is. Where one is missing or added, nothing is restored: the
- * validation then refuses the change.
+ * An update of `status` keeps an existing approval or denial unchanged. When one is missing or added, nothing is
+ * restored: validation then refuses the change.
  */
 function withDecisions(conditions: Conditions, before: Conditions): Conditions {
   return ["Approved", "Denied"].reduce<Conditions>((all, type) => {
@@ -139,7 +139,7 @@ function withDecisions(conditions: Conditions, before: Conditions): Conditions {
   }, conditions);
 }
 
-/** Fills times that were left out: the transition's is kept while type and status stay the same. */
+/** Sets omitted times. The transition time is kept while type and status stay the same. */
 const withTimes = (conditions: Conditions, before: Conditions, now: number): Conditions =>
   conditions.map((one) => {
     const { lastUpdateTime = timestamp(now), lastTransitionTime = transitionTimeOf(one, before) ?? timestamp(now) } =

@@ -6,8 +6,8 @@ import type { SignerRuleOptions } from "../signer-permission.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
 
 /**
- * A write to `status` that changes the certificate or a condition needs the permission to `sign` for the signer of the
- * stored request (upstream: CertificateSigning).
+ * A write to `status` that changes the certificate or a condition requires the permission to `sign` for the signer of
+ * the stored request (upstream: CertificateSigning).
  */
 export const certificateSigning = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateSigning",

@@ -8,8 +8,8 @@ import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { asSigningRequest, isOnSigningRequest } from "./signing-request.ts";
 
 /**
- * Nobody gets a client certificate whose organization is `system:masters`: no role could take back what it allows
- * (upstream: CertificateSubjectRestriction).
+ * Refuses requests for client certificates with the organization `system:masters`: RBAC could not take away its
+ * permissions (upstream: CertificateSubjectRestriction).
  */
 export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
   name: "CertificateSubjectRestriction",

@@ -22,13 +22,14 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
 };
 
 export interface CsrApprovingOptions {
-  /** Requests that an approval policy decides are left to it. */
+  /** Whether an approval policy decides on a request. */
   readonly isLeftToPolicy: (request: CertificateSigningRequest) => boolean;
 }
 
 /**
  * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own
- * renewal) or /nodeclient (a bootstrapping machine), decided by an access review with the stored user, groups and extra.
+ * renewal) or /nodeclient (a bootstrapping machine), according to an access review for the stored user, groups and
+ * extra.
  */
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csrapproving",
@@ -40,9 +41,9 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
       if (request === undefined) return "nothing to do: the request is gone";
       const state = certificateRequestState(request);
       if (state !== "pending") return `nothing to do: the request is ${state}`;
-      if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on it";
+      if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
       const subresources = possibleApprovals(request, context);
-      if (subresources.length === 0) return "waits for a person: it is not the request of a node for itself";
+      if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
       for (const subresource of subresources) {
         if (!(await mayCreate(subresource, request, context))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;

@@ -19,8 +19,8 @@ const keptMilliseconds = {
 } as const;
 
 /**
- * When a request is to be removed, in milliseconds since the epoch; one whose certificate has ended, at once (upstream:
- * the csrcleaner's periods).
+ * When to remove a request, in milliseconds since the epoch. At once when its certificate has expired (upstream: the
+ * csrcleaner's periods).
  */
 export function removalTime(request: CertificateSigningRequest): number {
   const state = certificateRequestState(request);
@@ -39,13 +39,13 @@ function certificateEnd({ status }: CertificateSigningRequest): number {
     const [block] = decodePemBlocks(Buffer.from(status?.certificate ?? "", "base64"));
     return block === undefined ? Infinity : parseCertificate(block.bytes).notAfter;
   } catch (error) {
-    // A custom signer's certificate that is not understood here ends with its period.
+    // A custom signer's certificate that cannot be parsed here: keep the request for the usual period.
     if (error instanceof PkiError) return Infinity;
     throw error;
   }
 }
 
-/** Removes requests whose time has come. */
+/** Removes requests after their period. */
 export const csrCleaner: Controller = {
   name: "csrcleaner",
   start(context) {
@@ -57,11 +57,11 @@ export const csrCleaner: Controller = {
       const wait = removalTime(request) - clock.now();
       if (wait > 0) {
         queue.addAfter(name, Math.min(wait, hourMilliseconds));
-        return `waits: its time comes in ${Math.ceil(wait / 1000)} s`;
+        return `waits: the request will be removed in ${Math.ceil(wait / 1000)} s`;
       }
       const { uid = "" } = request.metadata;
       await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
-      return "removed the request: its time has come";
+      return "removed the request: its retention period has passed";
     });
     const add = ({ metadata }: CertificateSigningRequest): void => queue.add(metadata.name ?? "");
     requests.addHandler({ onAdd: add, onUpdate: add });

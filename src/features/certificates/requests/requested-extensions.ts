@@ -5,8 +5,8 @@ import { generalNameTags, readGeneralNames } from "../../../pki/subject-alt-name
 const noAuthority: ReadonlySet<string> = new Set(["3000", "3003010100"]);
 
 /**
- * Whether a request asks for a CA certificate: for basicConstraints that say anything but "no CA" (RFC 5280 4.2.1.9), in
- * whatever encoding. A signer that takes extensions over would grant it.
+ * Whether a request contains basicConstraints that are not exactly "no CA" (RFC 5280 4.2.1.9), in any encoding. A
+ * signer that copies extensions would issue a CA certificate.
  */
 export const requestsCaCertificate = ({ extensions }: CertificateRequest): boolean =>
   extensions.some(({ id, value }) => id === oids.basicConstraints && !noAuthority.has(value.toString("hex")));
@@ -14,8 +14,8 @@ export const requestsCaCertificate = ({ extensions }: CertificateRequest): boole
 const understoodTags: ReadonlySet<number> = new Set(Object.values(generalNameTags));
 
 /**
- * How many subject alternative names are of kinds that nothing here reads, such as otherName, which holds user names. A
- * signer that takes extensions over would certify them.
+ * The number of subject alternative names of types that Signet does not read, such as otherName, which may contain user
+ * names. A signer that copies extensions would certify them.
  */
 export function countUnsupportedNames({ extensions }: CertificateRequest): number {
   const names = extensions.find(({ id }) => id === oids.subjectAltName);

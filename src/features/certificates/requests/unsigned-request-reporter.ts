@@ -11,19 +11,19 @@ import { certificateSigningRequestResource } from "../resources.ts";
 import { eventResource } from "../../core/index.ts";
 
 export interface UnsignedRequestReporterOptions {
-  /** Why nothing here signs for a signer, as it is now; undefined when something does. */
+  /** Returns why no signer with this name runs here now. Undefined when one does. */
   readonly missingSigner: (signerName: string) => MissingSigner | undefined;
 }
 
-/** How long a program elsewhere has to sign an approved request. */
-const patienceMilliseconds = 60_000;
+/** How long an external signer has to sign an approved request. */
+const externalSignerMilliseconds = 60_000;
 
-/** As long as the API takes an event's message. */
+/** The API's limit for the message of an event. */
 const maximumMessageBytes = 1024;
 
 /**
- * Says of a request that nobody will sign why: with an Event on the request, and a line in the log, once. Where a program
- * elsewhere may be the signer, only when it has not signed a minute after the approval.
+ * Reports why a request will not be signed: once, with an Event on the request and a log line. When an external signer
+ * may exist, it reports only if the request is not signed one minute after its approval.
  */
 export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReporterOptions): Controller => ({
   name: "unsigned-request-reporter",
@@ -31,7 +31,7 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
     const { client, clock, informers, log, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
     const events = client.resource(eventResource(names), "default");
-    /** By uid; as many as there are requests. */
+    /** Uids of reported requests. Deleted requests are removed, so it cannot grow without limit. */
     const reported = new Set<string>();
 
     const queue = controllerQueue(this.name, context, async (name) => {
@@ -40,17 +40,17 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
       const { uid = "" } = request.metadata;
       const missing = missingSigner(request.spec.signerName);
       if (missing === undefined) return "nothing to do: a signer runs here";
-      if (reported.has(uid)) return "nothing to do: it was said before";
+      if (reported.has(uid)) return "nothing to do: already reported";
       if (missing.mayRunElsewhere) {
         const approved = approvalTime(request);
         if (approved === undefined) return "nothing to do: the request is not approved";
-        const wait = approved + patienceMilliseconds - clock.now();
+        const wait = approved + externalSignerMilliseconds - clock.now();
         if (wait > 0) {
-          queue.addAfter(name, Math.min(wait, patienceMilliseconds));
-          return "waits: a signer elsewhere may still sign";
+          queue.addAfter(name, Math.min(wait, externalSignerMilliseconds));
+          return "waits: an external signer may still sign";
         }
       }
-      // The name is the request's alone: after a restart the event is there already, and nothing is said again.
+      // The event's name is unique for the request: after a restart it exists already, and nothing is reported again.
       const isNew = await events.create(eventOf(request, { names, message: missing.message, now: clock.now() })).then(
         () => true,
         (error: unknown) => {
@@ -59,8 +59,9 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
         },
       );
       reported.add(uid);
-      if (isNew) log.info({ request: name, signer: request.spec.signerName }, `nobody signs: ${missing.message}`);
-      return `said that nobody signs: ${missing.message}`;
+      if (isNew)
+        log.info({ request: name, signer: request.spec.signerName }, `the request has no signer: ${missing.message}`);
+      return `reported that the request has no signer: ${missing.message}`;
     });
     const add = (request: CertificateSigningRequest): void => {
       if (isWaiting(request)) queue.add(request.metadata.name ?? "");

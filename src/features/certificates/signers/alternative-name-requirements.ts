@@ -9,20 +9,20 @@ import { serverNamesIn } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 
 export interface RequesterNode {
-  /** Undefined: the requester is no node. */
+  /** Undefined: the requester is not a node. */
   readonly name: string | undefined;
-  /** Undefined: there is no such Node. */
+  /** Undefined: the Node does not exist. */
   readonly names: NodeNames | undefined;
 }
 
 export interface NameContext {
   readonly node: () => RequesterNode;
-  /** Whether there is a Node of this name. */
+  /** Whether a Node with this name exists. */
   readonly isNode: (name: string) => boolean;
   readonly serverNames: ServerNames;
 }
 
-/** Which subject alternative names break a rule's requirements. */
+/** Returns the subject alternative names that break a rule's requirements. */
 export function alternativeNameFaults(
   require: RequestRequirements,
   { request }: ApprovalInput,
@@ -30,7 +30,7 @@ export function alternativeNameFaults(
 ): FailedRequirement[] {
   const owner = require.namesBelongToNode ? node() : undefined;
   const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
-  // A rule about nodes without patterns takes the name of the Node, and none of those that the node says it has.
+  // Without patterns, a rule for nodes allows the Node's name, but none of the names that the node reports.
   const isNodesOwn = (name: string): boolean => owner !== undefined && (name === owner.name || !ownNames.has(name));
   const isOfAnotherNode = (text: string): boolean => {
     const name = text.toLowerCase();
@@ -47,16 +47,17 @@ export function alternativeNameFaults(
       message: `${JSON.stringify(name)} is a name of the API server: no policy can approve it`,
     })),
   ];
-  // What is no name of the node at all is told here, once.
+  // Names that are not names of the node at all are reported only here.
   return owner === undefined ? faults : [...faults, ...foreignNames(request.subjectAltNames, owner)];
 }
 
-/** Which subject alternative names are allowed. Left out: none of that type. */
+/** The allowed subject alternative names. Omitted: none of that type. */
 export type NamePatterns = Pick<RequestRequirements, "dnsNames" | "ipRanges" | "emailAddresses" | "uris">;
 
 /**
- * Which names no pattern allows. A name must be one before any pattern looks at it: what one program takes for the end of a
- * name, another reads on. `isAllowedWithoutPatterns` decides about DNS names (in lower case) where there are no patterns.
+ * Returns the names that no pattern allows. A name must be valid before a pattern is tried: programs disagree about
+ * where an invalid name ends. `isAllowedWithoutPatterns` decides about DNS names (in lower case) when there are no
+ * patterns.
  */
 export function namePatternFaults(
   allowed: NamePatterns,
@@ -72,7 +73,7 @@ export function namePatternFaults(
     const fault = dnsNameFault(name, { allowsWildcard: false });
     const isAllowed =
       allowed.dnsNames === undefined ? isAllowedWithoutPatterns(name) : matchesAny(allowed.dnsNames, name);
-    if (fault !== undefined) refuse("dnsNames", text, `is no DNS name: it ${fault}`);
+    if (fault !== undefined) refuse("dnsNames", text, `is not a DNS name: it ${fault}`);
     else if (!isAllowed) refuse("dnsNames", text);
   }
   for (const text of ipAddresses) {
@@ -81,11 +82,11 @@ export function namePatternFaults(
     if (!isAllowed) refuse("ipRanges", text);
   }
   for (const address of emailAddresses) {
-    if (!isPlainMailbox(address)) refuse("emailAddresses", address, "is no plain mail address");
+    if (!isPlainMailbox(address)) refuse("emailAddresses", address, "is not a plain email address");
     else if (!matchesAny(allowed.emailAddresses ?? [], address)) refuse("emailAddresses", address);
   }
   for (const uri of uris) {
-    if (!isPlainUri(uri)) refuse("uris", uri, "is no plain URI");
+    if (!isPlainUri(uri)) refuse("uris", uri, "is not a plain URI");
     else if (!matchesAny(allowed.uris ?? [], uri)) refuse("uris", uri);
   }
   return faults;
@@ -98,7 +99,7 @@ function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): 
   return namesNotOfNode(wanted, names).map((message) => ({ field, message }));
 }
 
-/** An address without quotes, comments and escapes (RFC 5321 4.1.2: Dot-string), at a host's name. */
+/** An address without quotes, comments and escapes (RFC 5321 4.1.2: Dot-string), with a valid host name. */
 function isPlainMailbox(address: string): boolean {
   const at = address.lastIndexOf("@");
   const local = address.slice(0, Math.max(0, at));
@@ -110,7 +111,7 @@ function isPlainMailbox(address: string): boolean {
 
 const longestUri = 2048;
 
-/** A URI that every reader takes for the same: no escapes, queries, users, nor segments that lead elsewhere (RFC 3986 6.2). */
+/** A URI that every program reads in the same way: without escapes, query, user and dot segments (RFC 3986 6.2). */
 function isPlainUri(uri: string): boolean {
   if (uri.length > longestUri) return false;
   const [, rest = ""] = /^[a-z][a-z0-9+.-]*:([\w\-.~:/@!$&'()*+,;=]+)$/.exec(uri) ?? [];

@@ -1,7 +1,7 @@
 import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
-/** Client certificates with which node agents authenticate: nothing but the node's name. */
+/** Client certificates with which node agents authenticate. They contain only the node's name. */
 export const apiserverClientNodeAgent = {
   shortName: "nodeagent-client",
   nameIn: ({ signers }) => signers.apiserverClientNodeAgent,

@@ -2,7 +2,7 @@ import type { WellKnownSigner } from "./signer.ts";
 
 const allowedUsages = new Set(["digital signature", "key encipherment", "client auth"]);
 
-/** Client certificates for the API server. Who may be named is for the approver to judge. */
+/** Client certificates for the API server. The approver decides which user may be named. */
 export const apiserverClient = {
   shortName: "apiserver-client",
   nameIn: ({ signers }) => signers.apiserverClient,

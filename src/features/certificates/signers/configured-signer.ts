@@ -8,14 +8,14 @@ import type { SignerRules } from "./signer.ts";
 import { isAllowed, isReserved, unusualSubjectFaults } from "./subject-requirements.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
-/** One signer of `--signer-config`, as the file says it, with defaults filled in. */
+/** One signer of `--signer-config`, with defaults filled in. */
 export interface SignerSpecification extends NamePatterns {
-  /** `domain/path`, in none of the server's own domains. */
+  /** `domain/path`. The domain must not be one of the server's own. */
   readonly name: string;
   readonly certificateAuthority: AuthoritySource;
-  /** Left out: a common name may be left out too, or be one of the DNS names. */
+  /** Omitted: the common name must be empty or one of the DNS names. */
   readonly commonNames: readonly NamePattern[] | undefined;
-  /** Left out: none. */
+  /** Omitted: none are allowed. */
   readonly organizations: readonly NamePattern[] | undefined;
   readonly usages: readonly string[];
   /** RSA: keys of at least this size. */
@@ -25,17 +25,17 @@ export interface SignerSpecification extends NamePatterns {
 
 export type AuthoritySource =
   | { readonly type: "files"; readonly certificateFile: string; readonly keyFile: string }
-  /** Made on first use and kept in the data directory. */
+  /** Generated on first use and stored in the data directory. */
   | { readonly type: "generated"; readonly commonName: string; readonly lifetimeMilliseconds: number };
 
-/** How long the certificates of a signer live, in seconds. */
+/** The lifetime of a signer's certificates, in seconds. */
 export interface SignerLifetime {
   readonly maximumSeconds: number;
-  /** For requests that do not say. */
+  /** For requests without a lifetime. */
   readonly defaultSeconds: number;
 }
 
-/** The rules that the file gives a signer. Each broken one is told with the field that says it. */
+/** The rules of a signer in the file. Each violation names the field of the rule. */
 export const configuredSignerRules = (specification: SignerSpecification): SignerRules => ({
   violations: (request, usages) =>
     [
@@ -72,11 +72,11 @@ function subjectFaults(
 function usageFaults(specification: SignerSpecification, usages: readonly string[]): Fault[] {
   const field = "usages";
   const faults = usages.filter((usage) => !specification.usages.includes(usage));
-  // A certificate without an extended usage is good for every purpose (RFC 5280 4.2.1.12).
+  // A certificate without an extended key usage is valid for every purpose (RFC 5280 4.2.1.12).
   const isLimited = certificateUsagesOf(usages).extendedKeyUsages.length > 0;
   return [
     ...faults.map((usage) => notAllowed(field, usage)),
-    ...(isLimited ? [] : [{ field, message: "must say what for, such as server auth" }]),
+    ...(isLimited ? [] : [{ field, message: "must contain an extended key usage, such as server auth" }]),
   ];
 }
 

@@ -16,16 +16,18 @@ import { withCondition } from "../requests/with-condition.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface CsrSigningOptions {
-  /** Asked at each signature: files may have changed. Undefined: that signer is not run here. */
+  /** Called for each signature, because files may have changed. Undefined: the signer does not run here. */
   findSigner(signerName: string): RunningSigner | undefined;
-  /** How clients know the API server: no CA that they believe signs its names. Throws while it is not known. */
+  /**
+   * The API server's names and CAs: a CA that its clients trust must not sign its names. Throws while they are not
+   * known.
+   */
   readonly server: () => ServerIdentity;
 }
 
-const endedMessage =
-  "the certificate that was issued for this request ended before it could be handed out: make a new request";
+const endedMessage = "the certificate for this request expired before it could be returned: create a new request";
 
-/** Signs approved requests of the signers that run here, and fails those that break their signer's rules. */
+/** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
 export function csrSigning({ findSigner, server }: CsrSigningOptions): Controller {
   return {
     name: "csrsigning",
@@ -75,12 +77,12 @@ export function csrSigning({ findSigner, server }: CsrSigningOptions): Controlle
           return "signed the request";
         } catch (error) {
           if (!(error instanceof ApiError) || error.code !== 413) throw error;
-          // It will be as large at every other attempt.
-          const message = `the certificate has no room beside the request: ${error.message}`;
+          // Every other attempt would produce the same size.
+          const message = `the request with its certificate is too large: ${error.message}`;
           return await fail(stored, { reason: "CertificateTooLarge", message });
         }
       };
-      // Each waits for two writes to be on disk, which all that are under way share.
+      // Each request waits for two disk writes. Concurrent requests share them.
       const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });
       const add = (request: CertificateSigningRequest): void => {
         if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");

@@ -14,10 +14,10 @@ import type { ControllerContext } from "../../../machinery/loops/controller.ts";
 import { issuedCertificateResource } from "../resources.ts";
 
 export interface IssueOnceOptions {
-  /** The local copy of the records. */
+  /** The cached records. */
   readonly records: { get(name: string): IssuedCertificate | undefined };
   readonly stored: CertificateSigningRequest;
-  /** What `stored` holds, parsed. */
+  /** The parsed PKCS #10 request of `stored`. */
   readonly request: CertificateRequest;
   readonly authority: SigningAuthority;
   readonly lifetime: SignerLifetime;
@@ -26,16 +26,17 @@ export interface IssueOnceOptions {
 export type IssuedOnce =
   | {
       readonly type: "issued";
-      /** Base64 of the PEM that `status.certificate` is to hold. */
+      /** Base64 of the PEM for `status.certificate`. */
       readonly certificate: string;
     }
-  /** It was signed once, and its time is over: a request is not signed twice. */
+  /** The certificate was issued before and has expired. A request is never signed twice. */
   | { readonly type: "ended" };
 
 /**
- * The one certificate of a request. It is recorded before anybody gets it, under a name that the request has alone: creating
- * the record decides who signs, whatever else signs, fails or restarts meanwhile. Everybody after that hands out what the
- * record holds. Throws what the client throws, and PkiError for what cannot be signed.
+ * Issues the only certificate of a request. The certificate is recorded before it is returned, under a name that is
+ * unique for the request. So even with several processes, failures and restarts, only one succeeds in creating the
+ * record. All others return the recorded certificate. Throws what the client throws, and PkiError for a request that
+ * cannot be signed.
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
   const { client, clock, names } = context;
@@ -67,12 +68,12 @@ interface Wanted {
   readonly now: number;
 }
 
-/** What a record holds, if it answers this request. A record of something else is not for us to explain. */
+/** Returns the certificate of a record. Throws when the record is not for this request: that needs a person. */
 function handedOut({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): IssuedOnce {
   const { certificate = "" } = spec;
   const [leaf] = parseCertificatesPem(Buffer.from(certificate, "base64"));
   if (spec.requestUid !== uid || leaf === undefined || !answers(leaf, request)) {
-    throw new Error(`the record ${metadata.name} does not hold a certificate for this request: remove the record`);
+    throw new Error(`the record ${metadata.name} does not contain a certificate for this request: delete the record`);
   }
   return leaf.notAfter <= now ? { type: "ended" } : { type: "issued", certificate };
 }

@@ -13,13 +13,13 @@ import { certificateUsagesOf } from "./usages.ts";
 
 const backdateSeconds = 5 * 60;
 const minimumLifetimeSeconds = 10 * 60;
-/** Below this, backdating does not shorten the lifetime: renewals would come too often. */
+/** Below this lifetime, backdating does not shorten it: renewals would be too frequent. */
 const shortLifetimeSeconds = 8 * 60 * 60;
 
 export interface IssueOptions {
   readonly request: CertificateRequest;
   readonly usages: readonly string[];
-  /** What the requester asked for, in seconds. */
+  /** The requested lifetime, in seconds. */
   readonly expirationSeconds: number | undefined;
   readonly authority: CertificateAuthority;
   /** `--cluster-signing-duration`, in seconds. */
@@ -37,8 +37,9 @@ export interface IssuedCertificate {
 const minimumRsaBits = 2048;
 
 /**
- * Why no signer signs a request with this CA, whatever the signer's own rules say; one sentence each. `issuers` are the CA's
- * certificate and those above it: what they exclude by name constraints nobody would accept.
+ * Returns the reasons why this CA must not sign a request, independent of the signer's own rules; one sentence each.
+ * `issuers` are the CA's certificate and those above it: clients would not accept names that their name constraints
+ * exclude.
  */
 export function issuingViolations(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
   const { publicKey, subject, subjectAltNames } = request;
@@ -47,7 +48,7 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
   else if (publicKey.algorithm === "RSA" && publicKey.sizeBits < minimumRsaBits) {
     faults.push(`RSA keys must have at least ${minimumRsaBits} bits, this one has ${publicKey.sizeBits}`);
   }
-  // Only what would be issued counts, not what the request encodes otherwise or asks for besides.
+  // Check what would be issued, not how the request encodes it or what else it contains.
   const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
   const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
   for (const { nameConstraints } of issuers) {
@@ -59,9 +60,9 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
 }
 
 /**
- * Signs what a request asks for, reads it again and checks it. Of the request only subject, key and subject alternative
- * names are taken over, never a requested extension. Throws PkiError when the CA has ended, the usages are not known or there
- * are `issuingViolations`; what the signer's rules say is `Signer.violations`.
+ * Issues the certificate for a request, then parses and checks it. Copies only subject, key and subject alternative
+ * names of the request, never other extensions. Throws PkiError when the CA has expired, a usage is unknown or there
+ * are `issuingViolations`. Check the signer's rules before with `SignerRules.violations`.
  */
 export function issueCertificate(options: IssueOptions): IssuedCertificate {
   const template = certificateTemplate(options);
@@ -71,7 +72,7 @@ export function issueCertificate(options: IssueOptions): IssuedCertificate {
   return { certificate, pem: encodePem("CERTIFICATE", der) };
 }
 
-/** How long a certificate lives: what was asked for, at least ten minutes, at most the signer's maximum. In seconds. */
+/** The lifetime of a certificate in seconds: the requested one, at least ten minutes, at most the signer's maximum. */
 export function lifetimeSeconds(requested: number | undefined, maximum: number): number {
   return requested === undefined ? maximum : Math.min(Math.max(requested, minimumLifetimeSeconds), maximum);
 }
@@ -100,7 +101,7 @@ function certificateTemplate(options: IssueOptions): CertificateTemplate {
   };
 }
 
-/** Throws when the certificate is not what the template says: then something here is broken, and nothing may go out. */
+/** Throws when the certificate does not match the template: that is a bug, and the certificate must not be issued. */
 function checkIssued({
   certificate,
   template,
@@ -120,7 +121,7 @@ function checkIssued({
     certificate.notAfter <= authority.certificate.notAfter &&
     !certificate.isCA &&
     certificate.unhandledCriticalExtensions.length === 0;
-  if (!matches) throw new Error("the certificate that was signed is not the one that was meant");
+  if (!matches) throw new Error("the signed certificate does not match its template");
   checkSignature({
     signed: certificate.tbsCertificate,
     signature: certificate.signature,

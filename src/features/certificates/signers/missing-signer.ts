@@ -3,22 +3,22 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { RunningSigners } from "./running-signers.ts";
 import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 
-/** Why nobody here signs for a signer. */
+/** Why no signer with a name runs in this process. */
 export interface MissingSigner {
-  /** Whether a program elsewhere may sign: it gets some time before anybody is told. */
+  /** Whether an external signer may exist. It gets some time before the request is reported. */
   readonly mayRunElsewhere: boolean;
-  /** What is wrong, and what to do. */
+  /** What is wrong, and what to do next. */
   readonly message: string;
 }
 
 export interface MissingSignerOptions {
   readonly names: Names;
   readonly signers: RunningSigners;
-  /** Whether the loop `csrsigning` runs in this process. */
+  /** Whether the controller `csrsigning` runs in this process. */
   readonly isSigning: boolean;
 }
 
-/** Why nothing here signs for a signer name; undefined when something does. */
+/** Returns why no signer with this name runs here. Undefined when one does. */
 export function missingSigner(
   signerName: string,
   { names, signers, isSigning }: MissingSignerOptions,
@@ -27,30 +27,30 @@ export function missingSigner(
   if (runsHere && isSigning) return undefined;
   const quoted = JSON.stringify(signerName);
   if (runsHere) {
-    const message = `the controller csrsigning is switched off: take -csrsigning out of --controllers, or start it elsewhere with signet controllers`;
+    const message = `the controller csrsigning is disabled: remove -csrsigning from --controllers, or run it in another process with signet controllers`;
     return { mayRunElsewhere: true, message };
   }
   const wellKnown = findWellKnownSigner(names, signerName);
   if (wellKnown !== undefined) {
     const flag = `--cluster-signing-${wellKnown.shortName}`;
-    const message = `the signer ${quoted} has no CA here: give ${flag}-cert-file and ${flag}-key-file`;
+    const message = `the signer ${quoted} has no CA here: set ${flag}-cert-file and ${flag}-key-file`;
     return { mayRunElsewhere: !isSigning, message };
   }
   if (signers.names().includes(signerName)) {
-    const message = `the CA of the signer ${quoted} is one whose client certificates authenticate: give the signer a CA of its own in --signer-config`;
+    const message = `the signer ${quoted} is disabled, because the API server trusts its CA for client certificates: set another CA for it in --signer-config`;
     return { mayRunElsewhere: false, message };
   }
   const domain = signerName.split("/", 1)[0] ?? "";
   if (domain === names.domain || domain.endsWith(`.${names.domain}`)) {
     const known = wellKnownSigners.map((signer) => signer.nameIn(names)).join(", ");
-    return { mayRunElsewhere: false, message: `there is no signer ${quoted}; in ${names.domain} there are ${known}` };
+    return { mayRunElsewhere: false, message: `there is no signer ${quoted}: create a request for one of ${known}` };
   }
   const others = names.profile === platformNames.profile ? kubernetesNames : platformNames;
   const meant = findWellKnownSigner(others, signerName);
   if (meant !== undefined) {
-    const message = `this server has the names of the profile ${names.profile}: make a request for ${meant.nameIn(names)}`;
+    const message = `this server uses the naming profile ${names.profile}: create a request for ${meant.nameIn(names)}`;
     return { mayRunElsewhere: false, message };
   }
-  const message = `no signer ${quoted} runs here, and no other program has signed: start that program, or add the signer to --signer-config`;
+  const message = `no signer ${quoted} runs here, and no external signer has signed: start the external signer, or add the signer to --signer-config`;
   return { mayRunElsewhere: true, message };
 }

@@ -1,7 +1,7 @@
 import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
-/** Serving certificates of node agents. That the names are the node's own is for the approver to judge. */
+/** Serving certificates of node agents. The approver checks that the names are the node's own. */
 export const nodeAgentServing = {
   shortName: "nodeagent-serving",
   nameIn: ({ signers }) => signers.nodeAgentServing,

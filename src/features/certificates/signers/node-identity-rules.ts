@@ -1,7 +1,7 @@
 import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 
-/** What both node signers ask of the subject: O is exactly the nodes' group, CN names a node. */
+/** The subject rules of both node signers: O is exactly the nodes' group, CN is a node's user name. */
 export function nodeSubjectViolations({ subject }: CertificateRequest): string[] {
   const violations: string[] = [];
   if (subject.organizations.length !== 1 || subject.organizations[0] !== nodesGroup) {
@@ -15,7 +15,7 @@ export function nodeSubjectViolations({ subject }: CertificateRequest): string[]
   return violations;
 }
 
-/** Exactly digital signature and one extended usage; key encipherment, which RSA needs, may be there. */
+/** Exactly digital signature and one extended usage. Key encipherment is optional: RSA needs it. */
 export function nodeUsageViolations(usages: readonly string[], extendedUsage: "client auth" | "server auth"): string[] {
   const wanted = new Set(["digital signature", extendedUsage]);
   const given = new Set(usages);

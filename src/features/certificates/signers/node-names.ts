@@ -9,7 +9,7 @@ export interface NodeNames {
   readonly ipAddresses: readonly string[];
 }
 
-/** As much of a Node object as says how it is called. */
+/** The fields of a Node object that contain its names. */
 export interface NamedNode {
   readonly metadata: { readonly name?: string | undefined };
   readonly status?: {
@@ -20,7 +20,7 @@ export interface NamedNode {
 const dnsTypes: ReadonlySet<string> = new Set(["Hostname", "InternalDNS", "ExternalDNS"]);
 const ipTypes: ReadonlySet<string> = new Set(["InternalIP", "ExternalIP"]);
 
-/** What a node is called by itself: everything but its name is what it reports. */
+/** The names and addresses of a node. It reports all of them itself, except the name. */
 export function namesOfNode({ metadata, status }: NamedNode): NodeNames {
   const addresses = status?.addresses ?? [];
   const ofTypes = (types: ReadonlySet<string>): string[] =>
@@ -28,7 +28,7 @@ export function namesOfNode({ metadata, status }: NamedNode): NodeNames {
   return { dnsNames: [metadata.name ?? "", ...ofTypes(dnsTypes)], ipAddresses: ofTypes(ipTypes) };
 }
 
-/** Which of the wanted names are not a node's, one sentence each. */
+/** Returns the wanted names that are not names of the node, one sentence each. */
 export function namesNotOfNode(wanted: SubjectAltNames, node: NodeNames): string[] {
   const dnsNames = new Set(node.dnsNames.map((name) => name.toLowerCase()));
   const addresses = new Set(node.ipAddresses.map((address) => parseIpAddress(address)?.toString("hex")));

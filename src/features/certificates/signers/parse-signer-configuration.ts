@@ -17,10 +17,10 @@ export type ParsedSigners =
 const apiVersion = "signet.platform.io/v1";
 const kind = "SignerConfiguration";
 
-/** Both profiles' domains: what is below them is the server's own, whichever it speaks. */
+/** The domains of both profiles are reserved for the server, whichever profile it uses. */
 const reservedDomains = ["platform.io", "kubernetes.io", "k8s.io"];
 
-/** Files and bundles are named after a signer, with some characters more; a name of either has 253 at most. */
+/** The names of files and bundles derive from the signer's name, plus some characters. They can have at most 253. */
 const maximumNameLength = 200;
 const maximumSigners = 100;
 const maximumEntries = 100;
@@ -50,8 +50,8 @@ const defaultMaximumLifetime = "2160h";
 const defaultAuthorityLifetime = "87600h";
 
 /**
- * Reads the file of `--signer-config`. Nothing is guessed: unknown fields, wrong types and patterns that cannot work are
- * faults, each with the path of its field; the first 20 are told. Paths of files begin at the folder of `file`.
+ * Reads the file of `--signer-config`. Parsing is strict: unknown fields, wrong types and invalid patterns are faults,
+ * each with the path of its field. Returns the first 20. Relative paths start at the folder of `file`.
  */
 export function parseSignerConfiguration(text: string, file: string): ParsedSigners {
   let document: unknown;
@@ -67,14 +67,14 @@ export function parseSignerConfiguration(text: string, file: string): ParsedSign
   const signers =
     root.list("signers", (value, path) => parseSigner(value, { context: { path, faults }, folder: dirname(file) })) ??
     [];
-  if (!root.has("signers")) root.fault("signers", "must be a list; an empty one is none");
-  if (signers.length > maximumSigners) root.fault("signers", `must be ${maximumSigners} at most`);
+  if (!root.has("signers")) root.fault("signers", "is required: a list, which may be empty");
+  if (signers.length > maximumSigners) root.fault("signers", `must have at most ${maximumSigners} entries`);
   root.refuseOthers();
   const firstOf = new Map<string, number>();
   for (const [index, { name }] of signers.entries()) {
     const first = firstOf.get(name);
     if (first === undefined) firstOf.set(name, index);
-    else faults.push(`signers[${index}].name: is the name of signers[${first}] too`);
+    else faults.push(`signers[${index}].name: must be unique, but signers[${first}] has the same name`);
   }
   if (faults.length === 0) return { isValid: true, signers };
   const more = faults.length - maximumFaults;
@@ -88,7 +88,8 @@ function parseSigner(
 ): SignerSpecification {
   const fields = new Fields(value, context);
   const bounded = <T>(name: string, list: T[] | undefined): T[] | undefined => {
-    if (list !== undefined && list.length > maximumEntries) fields.fault(name, `must have ${maximumEntries} at most`);
+    if (list !== undefined && list.length > maximumEntries)
+      fields.fault(name, `must have at most ${maximumEntries} entries`);
     return list?.slice(0, maximumEntries);
   };
 
@@ -113,7 +114,7 @@ function parseSigner(
   ) {
     fields.fault(
       "dnsNames",
-      "must say which names it signs, here or in ipRanges, emailAddresses, uris or subject.commonNames",
+      "is required: set the names that it may sign here or in ipRanges, emailAddresses, uris or subject.commonNames",
     );
   }
   const specification = {
@@ -141,10 +142,10 @@ function parseSigner(
 }
 
 function nameFaults(name: string): string[] {
-  if (name.length > maximumNameLength) return [`must have ${maximumNameLength} characters at most`];
+  if (name.length > maximumNameLength) return [`must have at most ${maximumNameLength} characters`];
   const domain = name.split("/", 1)[0] ?? "";
   const reserved = reservedDomains.find((one) => domain === one || domain.endsWith(`.${one}`));
-  if (reserved !== undefined) return [`${reserved} is for the server's own signers: use a domain of yours`];
+  if (reserved !== undefined) return [`${reserved} is reserved for the server's own signers: use your own domain`];
   if (name === "") return ["is required, such as example.com/services"];
   return validateSignerName(name, "").map(({ message }) => message);
 }
@@ -162,14 +163,17 @@ function parseAuthority(fields: Fields, folder: string): AuthoritySource {
   fields.refuseOthers();
   if (isGenerated) {
     if (certificateFile !== undefined || keyFile !== undefined) {
-      fields.fault("generate", "does not go with certificateFile and keyFile: give these two, or generate");
+      fields.fault(
+        "generate",
+        "cannot be combined with certificateFile and keyFile: set either generate or both files",
+      );
     }
     if (commonName.length > maximumCommonNameLength || !/^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(commonName)) {
       generate.fault("commonName", `must be 1 to ${maximumCommonNameLength} visible ASCII characters`);
     }
     return { type: "generated", commonName, lifetimeMilliseconds };
   }
-  const required = "is required, or generate in place of both files";
+  const required = "is required, unless generate is set";
   if (!certificateFile) fields.fault("certificateFile", required);
   if (!keyFile) fields.fault("keyFile", required);
   return {
@@ -181,20 +185,18 @@ function parseAuthority(fields: Fields, folder: string): AuthoritySource {
 
 function parseUsages(fields: Fields, usages: readonly string[] = defaultUsages): readonly string[] {
   if (certificateUsagesOf(usages).extendedKeyUsages.length > 0) return usages;
-  fields.fault("usages", "must say what for, such as server auth");
+  fields.fault("usages", "must contain an extended key usage, such as server auth");
   return usages;
 }
 
 function usageFault(usage: string): string | undefined {
-  if (authorityUsages.has(usage)) return `${usage} is not for the certificate of a service or client`;
-  return certificateUsagesOf([usage]).unrecognized.length > 0
-    ? `there is no usage ${JSON.stringify(usage)}`
-    : undefined;
+  if (authorityUsages.has(usage)) return `${usage} is only for CA certificates`;
+  return certificateUsagesOf([usage]).unrecognized.length > 0 ? `unknown usage ${JSON.stringify(usage)}` : undefined;
 }
 
 function parseKeyTypes(fields: Fields, texts: readonly string[] | undefined): readonly KeyType[] {
   if (texts === undefined) return defaultKeyTypes;
-  if (texts.length === 0) fields.fault("keyTypes", "must have one at least");
+  if (texts.length === 0) fields.fault("keyTypes", "must have at least one entry");
   return keyTypes.filter((type) => texts.includes(type));
 }
 
@@ -222,17 +224,20 @@ function parseLifetimeOf(
   return longestLifetime.milliseconds;
 }
 
-/** A wildcard stands for a label, or some; what a pattern ends in is spelled out, so that no pattern is about every domain. */
+/**
+ * A wildcard matches one label or several. The end of a pattern must be literal, so that no pattern matches every
+ * domain.
+ */
 function dnsPatternFault(pattern: string): string | undefined {
   const labels = pattern.split(".");
-  if (labels.at(-1)?.includes("*") === true) return "must end in a label without a wildcard";
+  if (labels.at(-1)?.includes("*") === true) return "must end with a label without a wildcard";
   return dnsNameFault(pattern.replaceAll(/\*+/g, "x"), { allowsWildcard: false });
 }
 
 function emailPatternFault(pattern: string): string | undefined {
   const [local = "", domain, ...rest] = pattern.split("@");
   if (local === "" || domain === undefined || rest.length > 0 || local.includes("**")) {
-    return "must be a mail address such as *@example.com";
+    return "must be an email address such as *@example.com";
   }
   return dnsPatternFault(domain);
 }

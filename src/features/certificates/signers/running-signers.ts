@@ -6,19 +6,22 @@ import type { ConfiguredSigner } from "./signer-configuration.ts";
 import type { SignerRules } from "./signer.ts";
 import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 
-/** A signer with the CA that it signs with now. */
+/** A signer with its current CA. */
 export interface RunningSigner extends SignerRules {
   readonly authority: SigningAuthority;
   readonly lifetime: SignerLifetime;
 }
 
-/** The signers that this process runs, the server's own and the configured ones. Files are followed: ask each time. */
+/**
+ * The signers of this process: the server's own and the configured ones. Their files may change: call these functions
+ * each time.
+ */
 export interface RunningSigners {
-  /** Undefined: it is not run here, or has no CA. */
+  /** Undefined: the signer does not run here, or has no CA. */
   find(signerName: string): RunningSigner | undefined;
-  /** How long certificates of a signer live. Those of others: as the server's own. */
+  /** The lifetime of a signer's certificates. Unknown signers get the lifetime of the server's own. */
   lifetimeOf(signerName: string): SignerLifetime;
-  /** All of them, those without a CA too. */
+  /** All signers, including those without a CA. */
   names(): readonly string[];
 }
 

@@ -5,23 +5,23 @@ import { serverNamesIn } from "./server-names.ts";
 import type { ServerNames } from "./server-names.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 
-/** How clients know the API server. */
+/** The API server's names and CAs, as its clients see them. */
 export interface ServerIdentity {
   readonly names: ServerNames;
-  /** The serving certificate with its chain, and the CAs that clients verify it with as far as they are known. */
+  /** The serving certificate with its chain, and the known CAs that clients verify it with. */
   readonly certificates: readonly Certificate[];
 }
 
 export interface ServerIdentityOptions {
-  /** What the server shows: its certificate, then its chain. */
+  /** The serving certificate, then its chain. */
   readonly shown: readonly Certificate[];
-  /** CAs that clients are told to trust. */
+  /** CAs that clients are configured to trust. */
   readonly trusted: readonly Certificate[];
-  /** Names and addresses that clients use, whether or not the certificate holds them. */
+  /** Names and addresses that clients use, even if the certificate does not contain them. */
   readonly hosts: readonly string[];
 }
 
-/** What a server shows to its clients, as the signers look at it. */
+/** Builds the identity that signers check against. */
 export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions): ServerIdentity {
   const leaf = shown[0]?.subjectAltNames;
   const isAddress = (host: string): boolean => parseIpAddress(host) !== undefined;
@@ -34,7 +34,7 @@ export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions)
   };
 }
 
-/** Whether the server's clients believe what a CA signs: it signed the server's certificate, or is one that they trust. */
+/** Whether the server's clients trust a CA: it issued the server's certificate, or is configured as trusted. */
 function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
   return [certificate, ...anchors].some((authority) =>
     server.certificates.some(
@@ -47,15 +47,15 @@ const isIssuedBy = ({ rawIssuer, authorityKeyId }: Certificate, { rawSubject, su
   rawIssuer.equals(rawSubject) &&
   (subjectKeyId === undefined || authorityKeyId === undefined || authorityKeyId.equals(subjectKeyId));
 
-/** Whether who believes one of `anchors` believes what a CA signs: it is one of them, or one of them signed it. */
+/** Whether a client that trusts `anchors` also trusts a CA: the CA is one of them, or one of them signed it. */
 export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly Certificate[]): boolean =>
   path.some((authority) =>
     anchors.some((anchor) => anchor.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(authority, anchor)),
   );
 
 /**
- * Why a CA must not sign names for a server, one sentence each, whoever approved: its certificates would be taken for the API
- * server's own.
+ * Returns the requested names that a CA must not sign, one sentence each, even if approved: with such a certificate,
+ * the holder could impersonate the API server.
  */
 export const serverNameViolations = (
   wanted: SubjectAltNames,
@@ -64,6 +64,6 @@ export const serverNameViolations = (
   isBelievedByClients(authority, server)
     ? serverNamesIn(wanted, server.names).map(
         (name) =>
-          `${JSON.stringify(name)} is a name of the API server, whose clients believe this signer's CA: give the signer a CA of its own`,
+          `${JSON.stringify(name)} is a name of the API server, and its clients trust this signer's CA: give the signer a separate CA`,
       )
     : [];

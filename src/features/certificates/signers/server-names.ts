@@ -1,13 +1,15 @@
 import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 
-/** Names and addresses under which clients verify the API server: what its serving certificate holds. */
+/** The names and addresses in the serving certificate of the API server. */
 export interface ServerNames {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
 }
 
-/** Programs in Pods and on the machine itself know the server by these, whether or not its certificate says so today. */
+/**
+ * Programs in Pods and on the machine itself may use these names, even if the certificate does not contain them now.
+ */
 const fixedDnsNames = ["localhost", "kubernetes", "platform"];
 const serviceSuffixes = [".default", ".default.svc", ".default.svc.cluster.local"];
 
@@ -16,16 +18,16 @@ const isFixed = (name: string): boolean =>
   name.endsWith(".localhost") ||
   serviceSuffixes.some((suffix) => name === `kubernetes${suffix}` || name === `platform${suffix}`);
 
-/** Loopback, and the addresses that stand for every one of a machine (RFC 6890 2.2). */
+/** Loopback addresses, and the unspecified address (RFC 6890 2.2). */
 const isFixedAddress = (address: Buffer): boolean =>
   address.length === 4
     ? address[0] === 127 || address[0] === 0
     : address.subarray(0, 15).every((octet) => octet === 0) && (address[15] ?? 0) <= 1;
 
 /**
- * Those of the wanted names that are the server's own, as they were written: who holds a certificate for one of them can be
- * the server to its clients. Names are compared without case and final dot, and as wildcards in both directions; addresses
- * by their octets, also where a DNS name spells one.
+ * Returns the wanted names that belong to the server, as they were written: a certificate for one of them would let its
+ * holder impersonate the server. Names are compared without case and final dot, and wildcards in both directions.
+ * Addresses are compared by their octets, also when they are written as a DNS name.
  */
 export function serverNamesIn(
   wanted: Pick<SubjectAltNames, "dnsNames" | "ipAddresses">,
@@ -53,7 +55,9 @@ export function serverNamesIn(
 
 const serviceNames = ["kubernetes", "platform"].flatMap((word) => serviceSuffixes.map((suffix) => word + suffix));
 
-/** As the most careless reader takes it: in lower case, up to the first character that no name has. */
+/**
+ * A name as the most lenient client reads it: in lower case, up to the first character that is not allowed in names.
+ */
 const comparable = (name: string): string => {
   const [visible = ""] = name.trimStart().split(/[^\x21-\x7e]/);
   const lower = visible.toLowerCase().replace(/\.$/, "");
@@ -62,8 +66,8 @@ const comparable = (name: string): string => {
 };
 
 /**
- * Whether a wildcard stands for a name. `*` is a label, or a part of any one: RFC 6125 6.4.3 leaves the second to the client.
- * Takes linear time.
+ * Whether a wildcard matches a name. `*` matches a label or a part of one: RFC 6125 6.4.3 leaves the latter to the
+ * client. Takes linear time.
  */
 function covers(wildcard: string, name: string): boolean {
   if (!wildcard.includes("*")) return false;
@@ -72,7 +76,7 @@ function covers(wildcard: string, name: string): boolean {
   return patterns.length === labels.length && patterns.every((pattern, index) => isLike(pattern, labels[index] ?? ""));
 }
 
-/** Whether a label holds the pieces of a pattern around its asterisks, in their order. */
+/** Whether a label contains the parts of a pattern between its asterisks, in order. */
 function isLike(pattern: string, label: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
   const last = pieces.pop();

@@ -21,31 +21,31 @@ import type { SignerRules } from "./signer.ts";
 const flag = "signer-config";
 const none: readonly ConfiguredSigner[] = [];
 
-/** A signer of the operator's own, with its CA as the files are now. */
+/** A custom signer with its current CA. */
 export interface ConfiguredSigner extends SignerRules {
   readonly name: string;
   readonly lifetime: SignerLifetime;
-  /** Undefined: the CA has become one whose client certificates authenticate, and signs nothing. */
+  /** Undefined: the API server now trusts the CA for client certificates, so it must not sign. */
   authority(): SigningAuthority | undefined;
 }
 
-/** Where CAs are made: in the data directory, or nowhere, for a reason that the operator is told. */
+/** Whether CAs may be generated: in the data directory, or not, with a reason for the operator. */
 type GeneratedAuthorities =
   { readonly type: "allowed"; readonly dataDirectory: string } | { readonly type: "refused"; readonly reason: string };
 
 export interface SignerConfigurationOptions {
-  /** Undefined: there are no such signers. */
+  /** Undefined: there are no custom signers. */
   readonly file: string | undefined;
   readonly generated: GeneratedAuthorities;
-  /** The CAs whose client certificates the API server believes, as far as they are known here. */
+  /** The known CAs that the API server trusts for client certificates. */
   readonly clientAuthorities: () => readonly Certificate[];
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "error">;
 }
 
 /**
- * The signers of `--signer-config` as the file is now: the same list until it changes. Throws UsageError for a file that
- * cannot be used at the start; one that is broken later leaves the signers from before in place, and is logged once.
+ * Returns the current signers of `--signer-config`: the same list until the file changes. Throws UsageError for a file
+ * that is invalid at the start. When it becomes invalid later, the previous signers stay and the error is logged once.
  */
 export function openSignerConfiguration(options: SignerConfigurationOptions): () => readonly ConfiguredSigner[] {
   const { file, log } = options;
@@ -56,15 +56,14 @@ export function openSignerConfiguration(options: SignerConfigurationOptions): ()
     load() {
       const specifications = parseSettingsFile(flag, file, (text) => specificationsOf(text, file), readFollowedFile);
       const signers = specifications.map((one, index) => openSigner(one, { ...options, path: `signers[${index}]` }));
-      if (isOpen)
-        log.info({ file, signers: signers.map(({ name }) => name) }, "the signer configuration was read again");
+      if (isOpen) log.info({ file, signers: signers.map(({ name }) => name) }, "reloaded the signer configuration");
       isOpen = true;
       return signers;
     },
     onFailure: (error) =>
       log.error(
         { file, error: error instanceof Error ? error.message : String(error) },
-        "the signer configuration cannot be used; the signers from before stay as they are",
+        "the signer configuration is invalid; the previous signers stay in use",
       ),
   });
   return current;
@@ -86,8 +85,8 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
     usages.includes("client auth") && (!hasRoot(authority) || isTrustedThrough(authority, context.clientAuthorities()));
   if (!open.isNew && isRefused(open.authority())) {
     throw new UsageError(
-      `--${flag}: ${path}: client certificates of this CA authenticate at the API server, or may, where its file does not hold the root: ` +
-        'give the signer a CA of its own with its chain up to the root, or take "client auth" out of its usages',
+      `--${flag}: ${path}: the API server trusts this CA for client certificates, or may trust it because its file does not contain the root: ` +
+        'give the signer a separate CA with its chain up to the root, or remove "client auth" from its usages',
     );
   }
   return {
@@ -101,14 +100,14 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
   };
 }
 
-/** Above a CA whose root is not known, there may be one that the API server believes. */
+/** Above a CA with an unknown root, there may be one that the API server trusts. */
 const hasRoot = ({ path }: SigningAuthority): boolean => {
   const top = path.at(-1);
   return top?.rawIssuer.equals(top.rawSubject) === true;
 };
 
 interface OpenAuthority {
-  /** Whether it has not been made yet: the first use does. */
+  /** Whether it does not exist yet and is generated on first use. */
   readonly isNew: boolean;
   authority(): SigningAuthority;
 }
@@ -139,7 +138,7 @@ function openAuthority(
     const own = openClusterAuthority({ dataDirectory: folder, clock, baseName, commonName, lifetimeMilliseconds });
     return (opened = rootSigningAuthority(own));
   };
-  // One process alone makes it: the one whose loops run.
+  // Only the process that runs the controllers generates it.
   const isNew = !existsSync(join(folder, `${baseName}.crt`));
   if (!isNew) {
     try {
@@ -154,6 +153,6 @@ function openAuthority(
 
 function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // A link could lead the keys elsewhere.
+  // A symbolic link could redirect the keys.
   if (!lstatSync(folder).isDirectory()) throw new UnusableFile(`${folder} is not a folder: remove it`);
 }

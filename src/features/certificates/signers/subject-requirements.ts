@@ -8,7 +8,7 @@ import type { NamePattern } from "../policy/name-pattern.ts";
 const commonNameType = "2.5.4.3";
 const organizationType = "2.5.4.10";
 
-/** What in the subject breaks a rule's requirements: whom the certificate would make of its holder. */
+/** Returns how the subject breaks a rule's requirements. The subject determines the user and groups of the holder. */
 export function subjectFaults(
   require: RequestRequirements,
   { request, username, groups, signerName }: ApprovalInput,
@@ -38,14 +38,14 @@ export function subjectFaults(
   return [...faults, ...unusualSubjectFaults(request.subject)];
 }
 
-/** What a subject holds besides one common name and organizations: readers differ in what they make of it. */
+/** Reports anything in a subject other than one common name and organizations: programs disagree about its meaning. */
 export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subject"]): FailedRequirement[] {
   const attributes = relativeNames.flat();
   const faults: FailedRequirement[] = [];
   if (attributes.some(({ type }) => type !== commonNameType && type !== organizationType)) {
     faults.push({ field: "subject", message: "only a common name and organizations are allowed" });
   }
-  // Which of several is the user's name depends on who reads them.
+  // Programs disagree about which of several common names is the user.
   if (attributes.filter(({ type }) => type === commonNameType).length > 1) {
     faults.push({ field: "subject", message: "only one common name is allowed" });
   }
@@ -56,8 +56,8 @@ export function unusualSubjectFaults({ relativeNames }: CertificateRequest["subj
 export const isReserved = (name: string): boolean => /^\s*system:/i.test(name);
 
 /**
- * A wildcard stands for visible ASCII characters only. Blanks, control characters and letters that look like others are taken
- * where the policy spells them out, and nowhere else.
+ * A wildcard matches only visible ASCII characters. Blanks, control characters and letters that look like others are
+ * allowed only where the policy contains them literally.
  */
 export const isAllowed = (patterns: readonly NamePattern[], name: string): boolean =>
   /^[\x21-\x7e]*$/.test(name) ? matchesAny(patterns, name) : patterns.some(({ source }) => source === name);

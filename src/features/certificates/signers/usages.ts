@@ -36,7 +36,10 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
   ["netscape sgc", "netscapeServerGatedCrypto"],
 ]);
 
-/** The usages in the order of their numbers, each once. `unrecognized` lists what is none of the 23. */
+/**
+ * The usages in the order of their numbers, each once. `unrecognized` lists the values that are not among the 23 known
+ * usages.
+ */
 export function certificateUsagesOf(
   usages: readonly string[],
 ): CertificateUsages & { readonly unrecognized: readonly string[] } {

@@ -6,19 +6,19 @@ import type { WellKnownSigner } from "./signer.ts";
 
 const records = [apiserverClient, apiserverClientNodeAgent, nodeAgentServing] as const;
 
-/** How flags and files call a signer. */
+/** A signer's name in flags and files. */
 export type SignerShortName = (typeof records)[number]["shortName"];
 
 /** The server's own signers. */
 export const wellKnownSigners: readonly (WellKnownSigner & { readonly shortName: SignerShortName })[] = records;
 
-/** The server's own signer with this name, if it is one's. */
+/** The server's own signer with this name, if there is one. */
 export const findWellKnownSigner = (names: Names, signerName: string): (typeof wellKnownSigners)[number] | undefined =>
   wellKnownSigners.find((signer) => signer.nameIn(names) === signerName);
 
 /** A value for each of the server's own signers, by short name. */
 export const bySigner = <T>(valueOf: (shortName: SignerShortName) => T): Readonly<Record<SignerShortName, T>> =>
-  // `fromEntries` forgets which keys there are: here all of them.
+  // `fromEntries` does not know the keys: here they are complete.
   Object.fromEntries(wellKnownSigners.map(({ shortName }) => [shortName, valueOf(shortName)])) as Record<
     SignerShortName,
     T

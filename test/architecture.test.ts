@@ -118,7 +118,7 @@ describe("the source", () => {
     assert.deepEqual(circles(counted, { areTypesCounted: true }), []);
   });
 
-  it("has no export that nobody imports", () => {
+  it("has no unused export", () => {
     const importers = [...files, ...sourceFiles("test", "bench", "examples", "tools")];
     assert.deepEqual(
       files.flatMap((file) => unusedExports(file, importers)),
@@ -126,7 +126,7 @@ describe("the source", () => {
     );
   });
 
-  it("has in each feature's index.ts only what it hands on", () => {
+  it("has only re-exports in each feature's index.ts", () => {
     const handedOn = /^(?:export (?:type )?(?:\*|\{[^}]*\}) from "[^"]+";\s*|\/\*\*[\s\S]*?\*\/\s*|\/\/.*\s*)*$/;
     const others = files.filter(
       ({ path, text }) => /^src\/features\/[^/]+\/index\.ts$/.test(path) && !handedOn.test(text),

@@ -16,13 +16,15 @@ export interface AdminKubeconfigOptions {
   readonly dataDirectory: string;
   readonly authority: ClusterAuthority;
   readonly clock: Clock;
-  /** The URL with the port that is really used. */
+  /** The URL with the actual port. */
   readonly server: string;
-  /** PEM of what verifies the serving certificate. */
+  /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;
 }
 
-/** Writes `admin.kubeconfig` (0600): everything that kubectl needs to be the administrator. Returns its path. */
+/**
+ * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator. Returns its path.
+ */
 export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
   const { dataDirectory, server, caCertificates } = options;
   const file = join(dataDirectory, "admin.kubeconfig");
@@ -31,14 +33,14 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
     server,
     caCertificates,
     user: "admin",
-    // Data directories of earlier versions keep the key in PKCS #8, which not every client reads.
+    // Earlier versions stored the key as PKCS #8, which some clients cannot read.
     credentials: { type: "certificate", certificate, key: encodePrivateKeyPem(parsePrivateKeyPem(key)) },
   });
   if (readPrivateFile(file) !== text) writePrivateFile(file, text);
   return file;
 }
 
-/** The administrator's client certificate, renewed when the server starts in the last third of its life. */
+/** The administrator's client certificate. Renewed when the server starts in the last third of its lifetime. */
 function adminCredentials({ dataDirectory, authority, clock }: AdminKubeconfigOptions): KeyPair {
   const file = join(dataDirectory, "admin.pem");
   const kept = parseKeyPair(readPrivateFile(file) ?? "");

@@ -13,7 +13,9 @@ export interface AdmittingFeatures {
   readonly nodes: ConnectedNodes;
 }
 
-/** Every admission rule, in the order in which they are asked (upstream's recommended order): it is a security decision. */
+/**
+ * Every admission rule, in the order of evaluation (upstream's recommended order). The order is a security decision.
+ */
 export const admissionRules = ({ core, accounts, access, certificates, nodes }: AdmittingFeatures): AdmissionRule[] => [
   core.admission.namespaceLifecycle,
   nodes.admission.nodeRestriction,

@@ -9,11 +9,11 @@ import { createAuditLog } from "../machinery/http/audit.ts";
 import type { AuditLog } from "../machinery/http/audit.ts";
 import type { AuditCounts } from "../machinery/http/metrics.ts";
 
-/** Events that wait for a full disk or a slow reader. */
+/** The maximum number of events that wait when the disk is full or the reader is slow. */
 const maximumBytes = 16 * 1024 * 1024;
-/** What a kill can lose. */
+/** How long events may wait in memory: SIGKILL loses them. */
 const flushMilliseconds = 100;
-/** How long the server's end waits for a disk that takes nothing. */
+/** How long the stopping server waits for a blocked disk. */
 const closingMilliseconds = 2000;
 
 export interface AuditFile extends AuditLog {
@@ -22,22 +22,25 @@ export interface AuditFile extends AuditLog {
 }
 
 /**
- * Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Requests never wait for it: events
- * that cannot be written wait in memory, and are lost and counted when there are too many. Undefined without a
- * path. Throws UsageError for a path that cannot be written.
+ * Appends audit events to the file of `--audit-log-path` (0600), or to standard output. Requests never wait for it.
+ * Events that cannot be written wait in memory. When there are too many, they are dropped and counted. Undefined
+ * without a path. Throws UsageError for a path that cannot be written.
  */
 export function openAuditFile(path: string | undefined, { clock, log }: AuditFileOptions): AuditFile | undefined {
   if (path === undefined) return undefined;
   const failed = rateLimitedReport<unknown>((error) => {
     const reason = error instanceof Error ? error.message : String(error);
-    log.error({ path, reason, lostEvents: writer.lostLines }, "cannot write audit events: they wait, and will be lost");
+    log.error(
+      { path, reason, lostEvents: writer.lostLines },
+      "cannot write audit events: they wait in memory, and are dropped when there are too many",
+    );
   });
   const writer = new LineWriter({
     output: path === "-" ? standardOutput(1) : openOutput(path),
     maximumBytes,
     flushMilliseconds,
     onFailure: failed,
-    onRecovered: (lostEvents) => log.warn({ path, lostEvents }, "audit events are written again"),
+    onRecovered: (lostEvents) => log.warn({ path, lostEvents }, "audit events are being written again"),
   });
   process.once("exit", flushAtExit);
   function flushAtExit(): void {

@@ -29,7 +29,7 @@ export interface ServerAuthentication {
   withoutIdentity(request: HttpRequest): HttpRequest;
 }
 
-/** Every credential and every kind of token, in the order in which they are asked: it is a security decision. */
+/** Every credential and every type of token, in the order of evaluation. The order is a security decision. */
 export function openAuthentication({
   log,
   access,

@@ -10,13 +10,13 @@ export interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly rbac: AuthorizerInMemory;
-  /** Of `--authorization-mode`, in order. */
+  /** The values of `--authorization-mode`, in order. */
   readonly modes: readonly AuthorizationMode[];
-  /** Everybody may read what relying parties need of the token issuer. */
+  /** Whether the issuer's discovery documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
 }
 
-/** The authorizers in the order in which they are asked: it is a security decision. */
+/** The authorizers in the order of evaluation. The order is a security decision. */
 export function authorizersOf({ names, stores, rbac, modes, isDiscoveryPublic }: AuthorizersOptions): Authorizer[] {
   const known: Readonly<Record<AuthorizationMode, () => Authorizer>> = {
     Node: () => connectNodeAuthorizer(names, stores),

@@ -3,7 +3,7 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { periodically } from "../machinery/api/periodically.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
-/** As kube-apiserver: what is older than five minutes is forgotten, and looked at every five. */
+/** Like kube-apiserver: every five minutes, compact what is older than five minutes. */
 const keptMilliseconds = 5 * 60_000;
 
 export interface CompactionOptions {
@@ -12,7 +12,7 @@ export interface CompactionOptions {
   readonly log: Logger;
 }
 
-/** Forgets old revisions at intervals: those that were the newest at the interval before. */
+/** Compacts old revisions at intervals: up to the newest revision of the previous interval. */
 export function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
   let previous: number | undefined;
   return periodically({

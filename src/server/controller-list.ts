@@ -18,11 +18,11 @@ export interface ControllerListOptions extends AccountControllersOptions {
   readonly definitions: readonly ResourceType[];
   readonly signers: RunningSigners;
   readonly policy: (() => ApprovalPolicy) | undefined;
-  /** How clients know the API server. Throws while it is not known. */
+  /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
 }
 
-/** The loops that are switched on. */
+/** The enabled controllers. */
 export const controllerList = (given: ControllerListOptions): Controller[] =>
   everyController(given).filter(({ name }) => given.settings.enabled.has(name));
 

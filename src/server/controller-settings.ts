@@ -5,7 +5,10 @@ import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/fl
 import { logFlags } from "../machinery/command-line/log-flags.ts";
 import type { LogLevel } from "../machinery/command-line/log-flags.ts";
 
-/** Every controller, as `--controllers` takes its name: kube-controller-manager's where it has the same one. */
+/**
+ * The names of all controllers for `--controllers`. They are kube-controller-manager's names if it has the same
+ * controller.
+ */
 export const controllerNames = [
   "certificate-inventory",
   "certificate-record-cleaner",
@@ -26,20 +29,20 @@ export const controllerNames = [
   "unsigned-request-reporter",
 ] as const;
 
-/** The settings of the loops: of `signet serve`, and of `signet controllers`. */
+/** The settings of the controllers, for `signet serve` and `signet controllers`. */
 export const controllerFlags = {
   controllers: {
     type: "strings",
     default: ["*"],
     help:
-      "The controllers to run in this process: * is every one, NAME switches one on, -NAME off; false is none. " +
+      "The controllers to run in this process: * enables all, NAME one, -NAME disables one, false disables all. " +
       `Names: ${controllerNames.join(", ")}.`,
   },
   ...certificateFlags,
   "leader-elect": {
     type: "boolean",
     default: true,
-    help: "Run the controllers only while holding their Lease, so that of several servers one does.",
+    help: "Run the controllers only while holding their Lease, so that only one of several servers runs them.",
   },
 } as const satisfies Flags;
 
@@ -58,9 +61,9 @@ export const controllerSettings = (values: FlagValues<typeof controllerFlags>): 
 });
 
 /**
- * The controllers that `--controllers` switches on, by kube-controller-manager's rules: `NAME` is on and `-NAME` is off, the
- * first of the two decides; `*` is every controller that is not named. `false` and `-*` alone are no controller, `true` alone is
- * every one. Throws UsageError for a name that no controller has.
+ * Returns the controllers that `--controllers` enables, by kube-controller-manager's rules: `NAME` enables and `-NAME`
+ * disables a controller, and the first of the two decides. `*` enables every controller that is not named. `false` or
+ * `-*` alone disables all, `true` alone enables all. Throws UsageError for an unknown name.
  */
 function enabledControllers(items: readonly string[]): ReadonlySet<string> {
   const [only] = items;
@@ -70,7 +73,7 @@ function enabledControllers(items: readonly string[]): ReadonlySet<string> {
     const name = item.replace(/^-/, "");
     if (item === "*" || controllerNames.some((known) => known === name)) continue;
     throw new UsageError(
-      `--controllers: there is no controller ${JSON.stringify(name)}; there are: *, ${controllerNames.join(", ")}`,
+      `--controllers: there is no controller ${JSON.stringify(name)}: use one of *, ${controllerNames.join(", ")}`,
     );
   }
   const isOnByDefault = items.includes("*");
@@ -89,12 +92,12 @@ export interface RemoteControllerConfig extends ControllerSettings {
   readonly logLevel: LogLevel;
 }
 
-/** Throws UsageError for settings that can't be used. */
+/** Throws UsageError for invalid settings. */
 export function parseRemoteControllerConfig(given: GivenFlags): RemoteControllerConfig {
   const values = resolveFlags(remoteControllerFlags, given);
   const settings = controllerSettings(values);
   if (settings.enabled.size === 0) {
-    throw new UsageError("--controllers switches every controller off: there is nothing to run");
+    throw new UsageError("--controllers disables every controller, so there is nothing to run: enable at least one");
   }
   return { ...settings, logLevel: values["log-level"] };
 }

@@ -5,10 +5,10 @@ import type { ReviewDefinition } from "../machinery/registry/resource-definition
 import { reviewDefinitions } from "./review-definitions.ts";
 
 const unused = (): never => {
-  throw new Error("only the schemas are looked at");
+  throw new Error("these reviews only describe their schemas");
 };
 
-/** The reviews that a server answers, for tests and documents that read their descriptions: nothing answers them. */
+/** The reviews of a server without an implementation, for tests and documents that read their schemas. */
 export const describedReviews = (names: Names): ReviewDefinition[] =>
   reviewDefinitions(
     accessReviews(names, { authorize: unused, resolver: { rulesFor: unused } }),

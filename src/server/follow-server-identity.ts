@@ -3,16 +3,16 @@ import { identityOfServer } from "../features/certificates/commands/identity-of-
 import type { ControllerLog } from "../machinery/loops/controller.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 
-/** How often the server is asked for its certificate: it may have got more names. */
+/** How often to read the serving certificate, because its names may have changed. */
 const intervalMilliseconds = 60_000;
 
 export interface FollowedServerIdentity {
-  /** What was seen last. Throws while nothing was: whoever waits for it tries again. */
+  /** The last identity. Throws while there is none: callers retry. */
   current(): ServerIdentity;
   stop(): void;
 }
 
-/** Learns from a server's own certificate, now and every minute, how its clients know it. */
+/** Reads the server's names and CAs from its serving certificate, now and every minute. */
 export function followServerIdentity(transport: HttpsTransportOptions, log: ControllerLog): FollowedServerIdentity {
   let known: ServerIdentity | undefined;
   const look = (): void => {
@@ -23,7 +23,7 @@ export function followServerIdentity(transport: HttpsTransportOptions, log: Cont
       (error: unknown) =>
         log.error(
           { error: error instanceof Error ? error.message : String(error) },
-          "cannot learn the server's names from its certificate",
+          "cannot read the server's names from its certificate, will retry",
         ),
     );
   };

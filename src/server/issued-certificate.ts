@@ -16,7 +16,7 @@ export type Identity = Pick<CertificateTemplate, "subject" | "extendedKeyUsages"
 
 export const serverCertificateLifetimeMilliseconds = 365 * 24 * 3_600_000;
 
-/** A new key and its certificate, for the server's own use. It never outlives the CA. */
+/** Generates a key and a certificate for the server's own use. It expires no later than the CA. */
 export function issueCertificate(identity: Identity, authority: ClusterAuthority, clock: Clock): KeyPair {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const now = clock.now();

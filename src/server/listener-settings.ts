@@ -8,50 +8,50 @@ export const listenerFlags = {
     default: 6443,
     minimum: 0,
     maximum: 65_535,
-    help: "The HTTPS port; 0 picks a free one.",
+    help: "The HTTPS port. 0 selects a free port.",
   },
   "advertise-address": {
     type: "string",
-    help: "The host name or address that the written kubeconfig names. Default: the bind address.",
+    help: "The host name or address of the server in admin.kubeconfig. Default: the bind address.",
   },
   "tls-cert-file": {
     type: "file",
-    help: "PEM file with the serving certificate and its chain. Default: one is made and renewed.",
+    help: "PEM file with the serving certificate and its chain. Default: a generated certificate, renewed automatically.",
   },
   "tls-private-key-file": { type: "file", help: "PEM file with the serving certificate's private key." },
-  "tls-san": { type: "strings", help: "More DNS names and addresses for the serving certificate that is made." },
+  "tls-san": { type: "strings", help: "Additional DNS names and IP addresses for the generated serving certificate." },
   "max-connections": {
     type: "integer",
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
-    help: "Connections at once, and never more than the limit on open files allows; more are closed before their TLS handshake.",
+    help: "Maximum concurrent connections, within the limit on open files. More are closed before their TLS handshake.",
   },
   "max-connections-per-address": {
     type: "integer",
     default: 1000,
     minimum: 1,
     maximum: 1_000_000,
-    help: "Connections at once of one client address (an IPv6 /64); raise it behind a TCP load balancer.",
+    help: "Maximum concurrent connections of one client address (or IPv6 /64). Raise it behind a TCP load balancer.",
   },
 } as const satisfies Flags;
 
 export interface ListenerSettings {
   /** The address to listen on. */
   readonly host: string;
-  /** 0: a free one is picked. */
+  /** 0 selects a free port. */
   readonly port: number;
   /** The host name or address that clients connect to. */
   readonly advertisedHost: string;
-  /** Undefined: a certificate is made, and renewed, in the data directory. */
+  /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
-  /** The names and addresses that clients may use, besides loopback and the machine's own. */
+  /** Names and addresses that clients may use, in addition to loopback and the machine's own. */
   readonly names: readonly string[];
   readonly maximumConnections: number;
   readonly maximumConnectionsPerAddress: number;
 }
 
-/** Throws UsageError for settings that can't be used. */
+/** Throws UsageError for invalid settings. */
 export function listenerSettings(values: FlagValues<typeof listenerFlags>): ListenerSettings {
   const { "bind-address": host, "advertise-address": advertised } = values;
   return {
@@ -65,6 +65,6 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
   };
 }
 
-/** The address to connect to: "every address" is none that a client could use. */
+/** The address to connect to. Clients cannot connect to the unspecified address. */
 const reachable = (address: string): string =>
   address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

@@ -5,7 +5,7 @@ import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-environment.ts";
 
-/** Takes the data directory for this process, and makes its store safe to open. Throws UnusableFile. */
+/** Locks the data directory for this process, and makes its store safe to open. Throws UnusableFile. */
 export function lockDataDirectory(directory: string): OwnedFolder {
   refuseUnfinishedRestore(directory);
   const folder = ownFolder(directory);

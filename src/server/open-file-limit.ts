@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 
-/** How many files this process may have open, connections included; unbounded where the system does not say. */
+/**
+ * The number of files that this process may have open, including connections. Infinity when the system does not tell.
+ */
 export function openFileLimit(): number {
   try {
     const limit = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
@@ -11,8 +13,8 @@ export function openFileLimit(): number {
 }
 
 /**
- * How many connections there may be: as many as are wanted, but a quarter of the files (64 at least) stays free for the store,
- * settings that are read again, and the log.
+ * The maximum number of connections: as configured, but a quarter of the open files (at least 64) stays free for the
+ * store, settings files and the log.
  */
 export const connectionLimit = (wanted: number, openFiles: number): number =>
   Number.isFinite(openFiles)

@@ -18,9 +18,9 @@ export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "na
 type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
 
 /**
- * The store of the settings: etcd, or the data directory's own. Rejects with UsageError for settings that can't be used,
+ * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings,
  * also when no member of etcd can be reached. `onWritten` is called after each transaction in the data directory's
- * store, which other processes may share: etcd tells its clients by itself.
+ * store, which other processes may share. etcd notifies its clients itself.
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: StoreLocation,
@@ -80,14 +80,14 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
     return await use();
   } catch (error) {
     await store.close();
-    // One line: whoever starts the server looks at the settings first.
+    // Report it as one line: the settings are the most likely cause.
     if (error instanceof StoreUnavailable) throw new UsageError(`--etcd-servers: ${error.message}`, { cause: error });
     if (error instanceof UnusablePrefix) throw new UsageError(`--etcd-prefix: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
-/** Reads the files once, so that faults show at the start; then at each connection. */
+/** Reads the files now, so that faults appear at the start, and again for each connection. */
 function etcdTls({ authorityFile, clientCertificate: pair }: EtcdSettings): () => TlsFiles {
   const read = (): TlsFiles => ({
     ...(authorityFile !== undefined && { ca: readSettingsFile("etcd-cafile", authorityFile) }),

@@ -6,16 +6,18 @@ import { bySigner, wellKnownSigners } from "../features/certificates/signers/wel
 import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
-/** What all replicas of a server must have in common: it decides whom they believe. */
+/**
+ * The CAs and keys that all replicas of a server must share, so that they trust each other's tokens and certificates.
+ */
 export interface ReplicaIdentity {
   readonly authorities: ClusterAuthorities;
   /** The `kid` of the key that signs tokens. */
   readonly signingKeyId: string;
-  /** Those of all keys that verify tokens. */
+  /** The `kid`s of all keys that verify tokens. */
   readonly verificationKeyIds: readonly string[];
 }
 
-/** Beside the objects, which are below /registry/. Fingerprints only: no secret is stored. */
+/** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */
 const key = "/replicas/identity";
 
 interface Recorded {
@@ -26,8 +28,9 @@ interface Recorded {
 }
 
 /**
- * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws UsageError for
- * a replica that would refuse what the others issue. Another signing key may take over once all replicas verify it.
+ * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws
+ * UsageError for a replica that would refuse tokens or certificates of the others. The signing key can change once all
+ * replicas verify with the new key.
  */
 export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
   const own: Recorded = {
@@ -53,21 +56,21 @@ export async function checkReplicaIdentity(store: Store, identity: ReplicaIdenti
 function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: ReplicaIdentity): void {
   if (recorded.authority !== own.authority) {
     throw new UsageError(
-      "this replica's CA is not that of the others on this etcd: give all of them the same ca.crt and ca.key in their data directories",
+      "this replica's CA differs from that of the other replicas on this etcd: copy the same ca.crt and ca.key into all data directories",
     );
   }
   if (!verificationKeyIds.includes(recorded.signingKeyId)) {
     throw new UsageError(
-      "this replica does not know the key that signs the others' tokens: give all of them the same service-account.key in " +
-        "their data directories, or --service-account-signing-key-file, or that key in --service-account-key-file",
+      "this replica cannot verify the tokens of the other replicas: copy the same service-account.key into " +
+        "all data directories, set the same --service-account-signing-key-file, or add the other key with --service-account-key-file",
     );
   }
   const others = wellKnownSigners.filter(({ shortName }) => recorded.ofSigner[shortName] !== own.ofSigner[shortName]);
   if (others.length > 0) {
     const files = others.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ");
     throw new UsageError(
-      `this replica's CAs of the signers are not those of the others on this etcd (${files}): give all of them the same ` +
-        "*-ca.crt and *-ca.key in their data directories, or none of them where the others have none",
+      `this replica's signer CAs differ from those of the other replicas on this etcd (${files}): copy the same ` +
+        "*-ca.crt and *-ca.key into all data directories, or remove them if the other replicas have none",
     );
   }
 }

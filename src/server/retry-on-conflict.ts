@@ -2,7 +2,7 @@ import { ApiError } from "../machinery/api/api-error.ts";
 
 const maximumAttempts = 5;
 
-/** Does a step of the start again when another process, which starts at the same time, did a part of it first (409). */
+/** Repeats a startup step after a 409: another process that starts at the same time did a part of it first. */
 export async function retryOnConflict(step: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,7 +1,7 @@
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import type { ReviewDefinition } from "../machinery/registry/resource-definition.ts";
 
-/** What is answered and never stored. Discovery lists it in this order, after what is stored. */
+/** The reviews, which are answered and never stored. Discovery lists them in this order, after the stored kinds. */
 export const reviewDefinitions = (
   {
     selfSubjectReviews,

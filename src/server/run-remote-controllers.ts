@@ -14,18 +14,18 @@ import { runningSigners } from "../features/certificates/signers/running-signers
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
-/** Runs the loops against a server until SIGTERM or SIGINT. Throws UsageError for settings that can't be used. */
+/** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
 export async function runRemoteControllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void> {
   const log = openProcessLog(config.logLevel);
   logTraces(log);
   const { certificates } = config;
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, log);
   const { client, names, transport } = await connect(flags);
-  // No fallback: the server's CAs are in its data directory alone.
+  // No fallback: the server's CAs are only in its own data directory.
   const authorityFor = openAuthorities(names, certificates);
   const configured = openSignerConfiguration({
     file: certificates.signerConfigurationFile,
-    generated: { type: "refused", reason: "only signet serve has a data directory: give certificateFile and keyFile" },
+    generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
     clock: systemClock,
     log,
@@ -55,7 +55,7 @@ export async function runRemoteControllers(config: RemoteControllerConfig, flags
   });
   console.log(`controllers follow ${transport.server}`);
 
-  // Neither a stand-by's timers nor a watch between two connections keep a process alive.
+  // Keep the process alive: the timers of a standby and a watch that reconnects do not.
   const alive = setInterval(() => {}, 2 ** 30);
   const { promise, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);

@@ -10,17 +10,17 @@ import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
 
-/** How long requests may go on after the first signal to stop. */
+/** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 10_000;
 
-/** Something that serves: one server in this process, or several in processes of their own. */
+/** A running server: in this process, or as several worker processes. */
 interface Serving {
   readonly url: string;
   readonly kubeconfigFile: string;
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
-/** Runs a server until SIGTERM or SIGINT, and says on standard output where it is and when it is ready. */
+/** Runs a server until SIGTERM or SIGINT. Prints its address, and when it is ready. */
 export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   keepHeapSmall();
   const log = openProcessLog(config.logLevel);
@@ -35,24 +35,24 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
     process.exitCode = error.exitCode;
     return;
   }
-  // Before it says that it is ready: whoever reads that may stop it at once.
+  // Install this before printing that the server is ready: the reader may stop it immediately.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
   console.log(`signet ${signetVersion} (${config.names.profile} names) listens on ${serving.url}`);
   console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
-  // Since the process began, the runtime's own start included.
+  // The time since the start of the process, including the start of Node.js.
   console.log(`ready in ${Math.round(performance.now())} ms`);
 
   const signal = await stopSignal;
   log.info({ signal }, "stopping");
-  // A second signal does not wait.
+  // A second signal stops the process immediately.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
   await serving.stop({ graceMilliseconds });
-  // That nobody took the lines above is no failure of a server.
+  // A closed standard output is not an error for a server.
   process.exitCode = 0;
 }
 
-/** This process has the data directory, and its workers share it. */
+/** This process locks the data directory, and its workers share it. */
 async function startWorkers({ dataDirectory, listener, workers }: ServerConfig, log: Logger): Promise<Serving> {
   const folder = lockDataDirectory(dataDirectory);
   try {
@@ -72,7 +72,7 @@ async function startWorkers({ dataDirectory, listener, workers }: ServerConfig, 
   }
 }
 
-/** A worker's part of the bounds that are the whole server's: connections are spread evenly over the workers. */
+/** A worker's share of the server's limits: connections are spread evenly over the workers. */
 function ofOneWorker(config: ServerConfig): ServerConfig {
   const { listener, limits, workers } = config;
   const share = (total: number): number => Math.ceil(total / workers);

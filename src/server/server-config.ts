@@ -17,7 +17,10 @@ import { checkImpersonationOnly } from "./loopback-users.ts";
 import { storageFlags, storageSettings } from "./storage-settings.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 
-/** The settings of `signet serve`: kube-apiserver's and kube-controller-manager's names where they have one. */
+/**
+ * The settings of `signet serve`. They have the names of kube-apiserver and kube-controller-manager if those have the
+ * same flag.
+ */
 export const serveFlags = {
   ...storageFlags,
   ...listenerFlags,
@@ -25,7 +28,7 @@ export const serveFlags = {
     type: "string",
     default: "platform",
     choices: ["platform", "kubernetes"],
-    help: "The names that the API uses: platform.io, or upstream's k8s.io and kubernetes.io. Fixed for a data directory.",
+    help: "The names that the API uses: platform.io, or upstream's k8s.io and kubernetes.io. Cannot change for a data directory.",
   },
   ...accessFlags,
   ...accountFlags,
@@ -34,35 +37,38 @@ export const serveFlags = {
     default: 400,
     minimum: 1,
     maximum: 100_000,
-    help: "Reading requests that are worked on at once; more wait by user.",
+    help: "Maximum concurrent read requests. More wait in one queue for each user.",
   },
   "max-mutating-requests-inflight": {
     type: "integer",
     default: 200,
     minimum: 1,
     maximum: 100_000,
-    help: "Writing requests that are worked on at once; more wait by user.",
+    help: "Maximum concurrent write requests. More wait in one queue for each user.",
   },
   "max-request-bytes": {
     type: "integer",
     default: 1_572_864,
     minimum: 65_536,
     maximum: 3_145_728,
-    help: "The largest object that is stored, in bytes; larger ones are refused (413). As etcd's flag of this name.",
+    help: "The maximum size of a stored object in bytes. Larger ones are refused (413). The same as etcd's flag of this name.",
   },
   workers: {
     type: "string",
     default: "1",
-    help: "Processes that serve the port together: a number, or auto for one each core.",
+    help: "The number of processes that share the port, or auto for one for each core.",
   },
   ...controllerFlags,
-  "audit-log-path": { type: "file", help: "JSON lines, one for each request that was answered; - is standard output." },
+  "audit-log-path": {
+    type: "file",
+    help: "File for audit events: one JSON line for each answered request. - is standard output.",
+  },
   ...logFlags,
 } as const satisfies Flags;
 
-/** Everything that a server is told. Made once, by `parseServerConfig`: nothing behind it knows the flags. */
+/** The parsed settings of a server. Only `parseServerConfig` knows the flags. */
 export interface ServerConfig {
-  /** Keeps the CA, keys and admin.kubeconfig, and the objects unless etcd does. */
+  /** Contains the CA, keys and admin.kubeconfig, and the objects unless they are in etcd. */
   readonly dataDirectory: string;
   readonly storage: StorageSettings;
   readonly listener: ListenerSettings;
@@ -71,23 +77,23 @@ export interface ServerConfig {
   readonly accounts: AccountSettings;
   readonly limits: RequestLimits;
   readonly controllers: ControllerSettings;
-  /** `-` is standard output. Undefined: requests leave no audit events. */
+  /** `-` is standard output. Undefined: no audit events. */
   readonly auditLogPath: string | undefined;
-  /** How many processes serve the port together. */
+  /** The number of processes that share the port. */
   readonly workers: number;
   readonly logLevel: LogLevel;
 }
 
 interface RequestLimits {
-  /** Reading requests that are worked on at once. */
+  /** The maximum number of concurrent read requests. */
   readonly maximumReads: number;
-  /** Writing requests that are worked on at once. */
+  /** The maximum number of concurrent write requests. */
   readonly maximumWrites: number;
-  /** The largest object that is stored. */
+  /** The maximum size of a stored object. */
   readonly maximumObjectBytes: number;
 }
 
-/** Throws UsageError for settings that can't be used; files are read by what uses them. */
+/** Throws UsageError for invalid settings. Files are read by the code that uses them. */
 export function parseServerConfig(given: GivenFlags): ServerConfig {
   const values = resolveFlags(serveFlags, given);
   const dataDirectory = values["data-dir"];
@@ -119,5 +125,5 @@ function workerCount(value: string): number {
   if (value === "auto") return availableParallelism();
   const count = /^\d{1,3}$/.test(value) ? Number(value) : 0;
   if (count >= 1 && count <= maximumWorkers) return count;
-  throw new UsageError(`--workers: ${JSON.stringify(value)} is not auto, or a number from 1 to ${maximumWorkers}`);
+  throw new UsageError(`--workers: ${JSON.stringify(value)} must be auto or a number from 1 to ${maximumWorkers}`);
 }

@@ -18,7 +18,9 @@ export interface ServerControllersOptions extends ControllerListOptions {
   readonly issueSecretToken: TokenServices["issueSecretToken"];
 }
 
-/** Runs every loop in this process, through the same chain as everybody, while it holds the loops' lease. */
+/**
+ * Runs the controllers in this process, through the same request chain as other clients, while it holds their Lease.
+ */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
   const { settings, names, clock, log, handler, bearerToken } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));

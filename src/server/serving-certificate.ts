@@ -13,7 +13,7 @@ import type { KeyPair } from "./issued-certificate.ts";
 /** Renewed when less than a third of the lifetime is left. */
 const renewalMilliseconds = serverCertificateLifetimeMilliseconds / 3;
 
-/** The names that the server answers to: loopback, the machine's, and what the settings add. */
+/** The names of the server: loopback, the machine's own, and the configured ones. */
 function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresses: string[] } {
   const names = [...new Set(["localhost", hostname(), "127.0.0.1", "::1", ...more])].filter(
     (name) => name !== "0.0.0.0" && name !== "::",
@@ -28,11 +28,13 @@ export interface ServingCertificateOptions {
   readonly dataDirectory: string;
   readonly authority: ClusterAuthority;
   readonly clock: Clock;
-  /** Names besides loopback and the machine's. */
+  /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];
 }
 
-/** The data directory's serving certificate (`serving.pem`: key and certificate in one file, so that they fit). */
+/**
+ * The data directory's serving certificate (`serving.pem`: key and certificate in one file, so that they always match).
+ */
 export function openServingCertificate({ dataDirectory, authority, clock, names }: ServingCertificateOptions): KeyPair {
   const file = join(dataDirectory, "serving.pem");
   const wanted = servingNames(names);
@@ -51,14 +53,14 @@ export function openServingCertificate({ dataDirectory, authority, clock, names 
   return made;
 }
 
-/** Splits a file that holds a private key and then certificates. */
+/** Splits a file with a private key followed by certificates. */
 export function parseKeyPair(pem: string): KeyPair | undefined {
   const certificateAt = pem.indexOf("-----BEGIN CERTIFICATE-----");
   if (certificateAt <= 0) return undefined;
   return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
 }
 
-/** By name and key: another CA may have the same name. */
+/** Compare name and key: another CA may have the same name. */
 export const isIssuedBy = (
   certificate: Certificate,
   { certificate: { rawSubject, subjectKeyId } }: ClusterAuthority,

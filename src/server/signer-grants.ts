@@ -8,7 +8,7 @@ type Signers = readonly ConfiguredSigner[];
 
 const everyVerb = ["approve", "sign", "attest"] as const;
 
-/** The default permissions for the server's own signers, and for upstream's legacy one, which nothing runs. */
+/** The default permissions for the server's own signers, and for upstream's legacy signer, which never runs here. */
 export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
   ...wellKnownSigners.map(({ nameIn }) => ({
     name: nameIn(names),
@@ -23,14 +23,14 @@ export const configuredSignerGrants = (signers: Signers): SignerGrants[] =>
   signers.map(({ name }) => ({ name, hasApproverRole: false, controllerVerbs: everyVerb }));
 
 export interface GrantOptions {
-  /** Lets the controllers work for these signers. */
+  /** Grants the controllers the permissions for these signers. */
   grantTo(signers: Signers): Promise<void>;
   readonly log: Pick<Logger, "error">;
 }
 
 /**
- * The configured signers, whose permissions follow them: when the list has changed they are granted while the caller goes
- * on, and after a failure again at the next look. What is refused until then, the loops try again by themselves.
+ * Returns the configured signers, and grants their permissions in the background when the list has changed. After a
+ * failure it tries again at the next call. The controllers retry what is refused until then.
  */
 export function grantOnChange(current: () => Signers, { grantTo, log }: GrantOptions): () => Signers {
   let granted = current();

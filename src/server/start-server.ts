@@ -57,45 +57,47 @@ import { clientAuthorityFiles } from "../features/access/feature.ts";
 export interface StartOptions {
   readonly log: Logger;
   readonly clock?: Clock;
-  /** Asked about every write besides the server's own rules, after them. */
+  /** Additional admission rules, evaluated after the server's own. */
   readonly admission?: readonly AdmissionRule[];
-  /** In place of the data directory's own store. The server closes it. */
+  /** Replaces the data directory's store. The server closes it. */
   readonly store?: Store;
-  /** The data directory, as a process that its owner has started. Default: this process becomes the owner. */
+  /** The data directory of the process that started this one. Default: this process locks it. */
   readonly folder?: OwnedFolder;
-  /** Controllers and compaction: at once (default), or when `startLoops` is called, for one of several processes. */
+  /**
+   * When controllers and compaction start: at once (default), or when `startLoops` is called, for one of several
+   * processes.
+   */
   readonly loops?: "at once" | "when told";
-  /** Other processes write to the store too: a request is looked at once their writes are in this one's memory. */
+  /** Whether other processes write to the store too. Then requests wait until the cache contains those writes. */
   readonly isStoreShared?: boolean;
-  /** Other processes of this server listen on the same port. */
+  /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
 }
 
-/** A server that answers. */
+/** A running server. */
 export interface RunningServer {
   readonly version: string;
   readonly url: string;
   readonly port: number;
   readonly kubeconfigFile: string;
-  /** PEM of what verifies the serving certificate. */
+  /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;
   /** Answers requests in this process, through the same chain. */
   readonly handler: Handler;
-  /** A client in this process that may do everything. */
+  /** A client in this process with all permissions. */
   readonly client: ApiClient;
   readonly store: Store;
-  /** Starts controllers, unless the settings say that they run elsewhere, and compaction; once. */
+  /** Starts compaction and the enabled controllers. Call it once. */
   startLoops(): void;
-  /** Ends requests, watches, loops and the store, in this order. */
+  /** Stops requests, watches, controllers and the store, in this order. */
   stop(options?: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
 /**
- * Puts a server together and starts it, in this order: what the features declare (kinds, settings), the store and its copies
- * in memory, what the features bring once they are connected to it, the request chain, the listener, then what must be there
- * before anyone comes (default policy, reserved namespaces, the administrator's kubeconfig), then the loops. What was
- * opened is closed in reverse order, when the server stops and when it cannot start. Throws UsageError for settings that
- * can't be used.
+ * Assembles a server and starts it, in this order: the declarations of the features (kinds, settings), the store and
+ * its caches, the connected features, the request chain, the listener, then what clients need (default policy, reserved
+ * namespaces, the administrator's kubeconfig), then the controllers. Everything is closed in reverse order when the
+ * server stops or cannot start. Throws UsageError for invalid settings.
  */
 export async function startServer(config: ServerConfig, given: StartOptions): Promise<RunningServer> {
   const { dataDirectory, names } = config;
@@ -121,7 +123,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const configuredSigners = openSignerConfiguration({
     file: certificateSettings.signerConfigurationFile,
     generated: usesEtcd
-      ? { type: "refused", reason: "replicas share no data directory: give certificateFile and keyFile" }
+      ? { type: "refused", reason: "replicas do not share a data directory: set certificateFile and keyFile" }
       : { type: "allowed", dataDirectory },
     clientAuthorities: () => [
       authorities.administrator.certificate,
@@ -304,7 +306,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   };
 }
 
-/** Not ready any more once the server stops: load balancers look elsewhere. */
+/** Fails once the server stops, so that load balancers use another server. */
 const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck => ({
   name: "shutdown",
   endpoints: ["readyz"],

@@ -5,16 +5,16 @@ export const storageFlags = {
   "data-dir": {
     type: "string",
     default: "./.signet",
-    help: "Where everything is stored: objects, CA, keys, admin.kubeconfig.",
+    help: "Directory for objects, CAs, keys and admin.kubeconfig.",
   },
   "etcd-servers": {
     type: "strings",
-    help: "URLs of etcd's members, for several replicas of the server. Default: the data directory's own store.",
+    help: "URLs of the etcd members, for several replicas of the server. Default: the store in the data directory.",
   },
-  "etcd-cafile": { type: "file", help: "PEM bundle of CAs that sign etcd's certificates. Default: the system's." },
+  "etcd-cafile": { type: "file", help: "PEM bundle of CAs for etcd's certificates. Default: the system's CAs." },
   "etcd-certfile": { type: "file", help: "PEM client certificate for etcd." },
   "etcd-keyfile": { type: "file", help: "PEM private key of that certificate." },
-  "etcd-prefix": { type: "string", default: "/signet", help: "What the names of all keys in etcd begin with." },
+  "etcd-prefix": { type: "string", default: "/signet", help: "The prefix of all keys in etcd." },
 } as const satisfies Flags;
 
 /** Where objects are stored. */
@@ -32,7 +32,7 @@ export type StorageSettings =
       readonly prefix: string;
     };
 
-/** Throws UsageError for settings that can't be used. */
+/** Throws UsageError for invalid settings. */
 export function storageSettings(values: FlagValues<typeof storageFlags>): StorageSettings {
   if (values["etcd-servers"].length === 0) return { type: "own" };
   return {
@@ -48,12 +48,12 @@ function etcdServers(given: readonly string[]): string[] {
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
-      throw new UsageError(`--etcd-servers: ${JSON.stringify(server)} is not http(s)://host:port`);
+      throw new UsageError(`--etcd-servers: ${JSON.stringify(server)} must be http://host:port or https://host:port`);
     }
     return url.origin;
   });
   if (new Set(servers.map((server) => new URL(server).protocol)).size > 1) {
-    throw new UsageError("--etcd-servers: http and https do not mix: give every member the same scheme");
+    throw new UsageError("--etcd-servers: use the same scheme for every member, http or https");
   }
   return servers;
 }
@@ -61,7 +61,7 @@ function etcdServers(given: readonly string[]): string[] {
 function etcdPrefix(given: string): string {
   const prefix = given.replace(/\/+$/, "");
   if (!/^\/[\w./-]+$/.test(prefix)) {
-    throw new UsageError("--etcd-prefix: a path of letters and digits, such as /signet");
+    throw new UsageError("--etcd-prefix: must be a path of letters and digits, such as /signet");
   }
   return prefix;
 }

@@ -1,10 +1,10 @@
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
-/** Whoever asks for health wants an answer soon: what takes longer is not healthy. */
+/** The time limit of a health check. A slower store counts as unhealthy. */
 const checkMilliseconds = 2_000;
 
-/** Whether the store can be reached, and whether the copies in memory follow it. */
+/** Checks that the store can be reached and that the caches follow it. */
 export function storeChecks(store: Store, copies: { waitUntilCurrent(): Promise<void> }): HealthCheck[] {
   return [
     { name: "store", check: () => withinBounds(store.latestRevision()) },

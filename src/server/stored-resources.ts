@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "../machinery/registry/resource-definiti
 
 const features: readonly Feature[] = [coreFeature, accountsFeature, accessFeature, certificatesFeature, nodesFeature];
 
-/** Every kind that is stored, by group and name: discovery lists them in this order. */
+/** Every stored kind, by group and name. Discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>
   features
     .flatMap(({ kinds }) => kinds.map((define) => define(names)))

@@ -10,19 +10,19 @@ import type { ListenerSettings } from "./listener-settings.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 
-/** The certificate that the listener shows. */
+/** The serving certificate of the listener. */
 export interface TlsCertificate {
   current(): ServingCertificate;
-  /** PEM of what clients verify it with. */
+  /** PEM of the CAs that clients verify it with. */
   readonly caCertificates: string;
-  /** What the certificate says, and where clients are told to find the server. */
+  /** The names in the certificate, and the address in the kubeconfig. */
   identity(): ServerIdentity;
-  /** Called with each new certificate; there is one listener. */
+  /** Called with each new certificate. There can be only one callback. */
   onRenewed(listener: (certificate: ServingCertificate) => void): void;
   stop(): void;
 }
 
-/** How often a certificate is looked at: files may have changed, or the end may have come near. */
+/** How often to check the certificate: files may have changed, or it may expire soon. */
 const intervalMilliseconds = 60_000;
 
 export interface TlsCertificateOptions {
@@ -34,8 +34,9 @@ export interface TlsCertificateOptions {
 }
 
 /**
- * The given files' certificate, or the data directory's own. Throws UsageError for files that can't be read; when they can't
- * be read later, or do not fit each other, the last good certificate stays and the log says why at each look.
+ * Opens the certificate of the configured files, or the one in the data directory. Throws UsageError for files that
+ * cannot be read. When they cannot be read later, or certificate and key do not match, the last good certificate stays
+ * in use, and each check logs the reason.
  */
 export function openTlsCertificate(
   { certificate: files, names }: ListenerSettings,
@@ -64,7 +65,7 @@ export function openTlsCertificate(
       const next = read();
       if (next.cert === current.cert && next.key === current.key) return;
       const nextIdentity = identify(next);
-      // Throws for a key of another certificate: then the next look tries again.
+      // Throws when the key does not match: the next check tries again.
       listener(next);
       identity = nextIdentity;
       current = next;

@@ -13,7 +13,7 @@ describe("the reference", () => {
     for (const [path, text] of apiPages()) assert.equal(written(path), text, path);
   });
 
-  it("has pages only for what is served", () => {
+  it("has pages only for served kinds", () => {
     const pages = new Set(apiPages().keys());
     assert.deepEqual(
       readdirSync(join(folder, "api")).filter((file) => !pages.has(`api/${file}`)),

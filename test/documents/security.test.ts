@@ -26,7 +26,7 @@ test("every test that docs/security.md names exists under that name", () => {
 });
 
 test("every attack in docs/security.md has a test", () => {
-  const [, table = ""] = markdown.split("## Attacks, and the tests that hold them");
+  const [, table = ""] = markdown.split("## Attacks, and the tests that cover them");
   const rows =
     table
       .split("\n## ", 1)[0]

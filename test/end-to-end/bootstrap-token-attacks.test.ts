@@ -154,7 +154,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     }
   });
 
-  it("writes no permissions, and acts as nobody else", async () => {
+  it("cannot write permissions, nor impersonate", async () => {
     const roleRef = { apiGroup: names.group("rbac.authorization"), kind: "ClusterRole", name: "cluster-admin" };
     const subjects = [{ kind: "Group", apiGroup: roleRef.apiGroup, name: "system:nodes" }];
     const binding = { ...objectOf("ClusterRoleBinding", "mine", { roleRef, subjects }), apiVersion: rbacVersion };
@@ -252,7 +252,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     }
   });
 
-  it("opens nothing by a Pod, however it is written", async () => {
+  it("gains no access through a Pod, however it is written", async () => {
     const annotations = { [names.key("config.mirror")]: "x" };
     const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "evil", uid: nodeUid, controller: true }];
     const container = { name: "c", image: "i" };

@@ -133,7 +133,7 @@ async function rotateAll(): Promise<void> {
   }
 }
 
-describe("two agents and a server, each a process of its own", { timeout: 120_000 }, () => {
+describe("two agents and a server, each in a separate process", { timeout: 120_000 }, () => {
   it("get both certificates with nothing but a bootstrap token, and register", async () => {
     for (const agent of agents) {
       await eventually(`${agent.nodeName} is ready`, async () => {
@@ -297,7 +297,7 @@ describe("two agents and a server, each a process of its own", { timeout: 120_00
     assert.equal(await healthByBundle(agent), "ok");
   });
 
-  it("outlast a server that is away", async () => {
+  it("survive an unavailable server", async () => {
     await server.end();
     for (const agent of agents) agent.rotate();
     for (const agent of agents) {
@@ -313,7 +313,7 @@ describe("two agents and a server, each a process of its own", { timeout: 120_00
     }
   });
 
-  it("say nothing secret in their logs", () => {
+  it("log no secrets", () => {
     const [id = "", secret = ""] = readFileSync(tokenFile, "utf8").split(".");
     assert.equal(id.length, 6);
     for (const { log } of agents) {

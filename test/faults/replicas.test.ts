@@ -168,14 +168,17 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   });
 
   it("refuse a third one that has another CA, or does not know their signing key", async () => {
-    await assert.rejects(start("stranger"), /CA is not that of the others/);
+    await assert.rejects(start("stranger"), /CA differs from that of the other replicas/);
     const dataDirectory = join(folder, "half");
     mkdirSync(dataDirectory);
     for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
-    await assert.rejects(start("half"), /does not know the key that signs the others' tokens/);
+    await assert.rejects(start("half"), /cannot verify the tokens of the other replicas/);
     // A directory with only the server's CA belongs to an earlier version, where all signers use that CA.
     copyFileSync(join(folder, "one", "service-account.key"), join(dataDirectory, "service-account.key"));
-    await assert.rejects(start("half"), /CAs of the signers are not those of the others.*nodeagent-serving-ca\.crt/);
+    await assert.rejects(
+      start("half"),
+      /signer CAs differ from those of the other replicas.*nodeagent-serving-ca\.crt/,
+    );
   });
 
   it("run the controllers in one of them, and in another once that stops", async () => {

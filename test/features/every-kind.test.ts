@@ -33,7 +33,7 @@ for (const names of [platformNames, kubernetesNames]) {
 
   for (const { kind, schema, columns, subresources = {}, resetFields = [] } of kinds) {
     describe(`${kind} of profile ${names.profile}`, () => {
-      it("describes every field, with a number of its own", () => {
+      it("describes every field, with a unique number", () => {
         for (const { goType, description, fields } of objectsIn(schema)) {
           assert.notEqual(description, "", goType);
           const numbers = Object.values(fields)

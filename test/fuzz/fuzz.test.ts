@@ -23,7 +23,7 @@ describe("changed requests of every kind", () => {
     });
   }
 
-  it("are answered without a fault over HTTP/1.1 and HTTP/2 by a server in a process of its own", async () => {
+  it("are handled without a fault over HTTP/1.1 and HTTP/2 by a server in a separate process", async () => {
     expectNothingFound(await runFuzz({ profile: "platform", seed, inputs: 1_000, startTarget: startProcessTarget }));
   });
 });

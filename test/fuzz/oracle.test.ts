@@ -36,7 +36,7 @@ describe("the fuzzer's judge", () => {
     }
   });
 
-  it("finds failures, great answers, broken ones, refusals without a word, and no answer at all", () => {
+  it("finds failures, huge answers, broken ones, refusals without a message, and missing answers", () => {
     for (const bad of [
       answer(500, { ...refusal, code: 500 }),
       answer(422, { ...refusal, message: "x".repeat(2 ** 20) }),

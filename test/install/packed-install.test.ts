@@ -78,7 +78,7 @@ describe("the packed install", () => {
     assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(install.folder, "ann.key"), "utf8"))));
   });
 
-  it("stops in order when it is told to", async () => {
+  it("stops cleanly on a signal", async () => {
     assert.equal(await server.stop(), 0);
   });
 });

@@ -62,7 +62,7 @@ describe("parseCertificateRequestPem", () => {
     assert.doesNotThrow(() => checkRequestSignature(request));
   });
 
-  it("is what OpenSSL takes for a good request", () => {
+  it("is a valid request for OpenSSL", () => {
     const output = execFileSync("openssl", ["req", "-noout", "-verify", "-subject", "-nameopt", "RFC2253"], {
       input: pem,
       encoding: "utf8",
@@ -116,7 +116,7 @@ describe("parseCertificateRequest", () => {
     assert.deepEqual(parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, challenge) })).extensions, []);
   });
 
-  it("refuses curves and points that nobody can check", () => {
+  it("refuses unsupported curves and invalid points", () => {
     const keyOf = (curve: string, point: Buffer): Buffer =>
       encodeSequence(
         encodeSequence(encodeObjectIdentifier(oids.ecPublicKey), encodeObjectIdentifier(curve)),
@@ -148,7 +148,7 @@ describe("parseCertificateRequest", () => {
 });
 
 describe("checkRequestSignature", () => {
-  it("takes RSA, ECDSA and Ed25519 keys", () => {
+  it("accepts RSA, ECDSA and Ed25519 keys", () => {
     for (const type of ["RSA 2048", "ECDSA P-384", "ECDSA P-521", "Ed25519"] as const) {
       const text = createCertificateRequestPem({
         privateKey: generatePrivateKey(type),
@@ -191,7 +191,7 @@ describe("checkRequestSignature", () => {
     assert.doesNotThrow(check(signedWith(oids.sha1WithRsa, "sha1")));
   });
 
-  it("takes PSS with a salt as long as the hash, and no other", () => {
+  it("accepts PSS only with a salt as long as the hash", () => {
     const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     const { spki } = publicKeyInfoOf(rsa);
     const signedWith = (saltLength: number): Buffer => {

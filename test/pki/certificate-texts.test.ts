@@ -51,7 +51,7 @@ function indefinite(der: Buffer): Buffer {
 }
 
 describe("validateTrustAnchors", () => {
-  it("takes CA certificates, expired ones too, with text around them", () => {
+  it("accepts CA certificates, also expired ones, with text around them", () => {
     assert.deepEqual(validateTrustAnchors(ca1), []);
     assert.deepEqual(validateTrustAnchors(`first\n${ca1}second\n${ca2}end`), []);
   });
@@ -68,7 +68,7 @@ describe("validateTrustAnchors", () => {
     );
   });
 
-  it("reports an anchor that comes twice, whatever stands between", () => {
+  it("reports a duplicate anchor, whatever is between the two", () => {
     assert.deepEqual(validateTrustAnchors(`${ca1}text\n${ca2}${ca1}`), ["duplicate trust anchor (indices [0 2])"]);
     assert.deepEqual(validateTrustAnchors(ca1 + ca2 + ca2 + ca1 + ca1), [
       "duplicate trust anchor (indices [0 3 4])",
@@ -82,7 +82,7 @@ describe("validateTrustAnchors", () => {
     }
   });
 
-  it("does not take two certificates in one block, nor BER", () => {
+  it("does not accept two certificates in one block, nor BER", () => {
     const both = encodePem("CERTIFICATE", Buffer.concat([first.certificate.der, second.certificate.der]));
     assert.deepEqual(validateTrustAnchors(both), ["entry 0 does not parse as X.509"]);
     const ber = encodePem("CERTIFICATE", indefinite(first.certificate.der));
@@ -91,13 +91,13 @@ describe("validateTrustAnchors", () => {
 });
 
 describe("validateCertificatesPem", () => {
-  it("takes a certificate and its intermediates, with text around them", () => {
+  it("accepts a certificate and its intermediates, with text around them", () => {
     for (const pem of [leaf, `${leaf}text\n${ca1}`, `text\n${leaf}`, leaf + leaf]) {
       assert.equal(validateCertificatesPem(pem), undefined);
     }
   });
 
-  it("takes several certificates in one block, and BER", () => {
+  it("accepts several certificates in one block, and BER", () => {
     assert.equal(
       validateCertificatesPem(encodePem("CERTIFICATE", Buffer.concat([leafDer, first.certificate.der]))),
       undefined,
@@ -105,7 +105,7 @@ describe("validateCertificatesPem", () => {
     assert.equal(validateCertificatesPem(encodePem("CERTIFICATE", indefinite(leafDer))), undefined);
   });
 
-  it("says what is wrong with the first bad block", () => {
+  it("names the fault of the first invalid block", () => {
     assert.equal(validateCertificatesPem(""), "must contain at least one CERTIFICATE PEM block");
     assert.equal(validateCertificatesPem(withHeader(leaf)), "no PEM block headers are permitted");
     assert.equal(

@@ -168,7 +168,7 @@ describe("verifyChain", () => {
     assert.equal(leafWith(rsaModulus(2048), 3n), "leaf < root");
   });
 
-  it("gives up on a crowd of issuers with one name", { timeout: 20_000 }, () => {
+  it("gives up on many issuers with the same name", { timeout: 20_000 }, () => {
     const crowd = Array.from({ length: 300 }, () =>
       createCertificateAuthority({
         subject: { commonName: "crowd" },
@@ -207,7 +207,7 @@ describe("loadCertificateAuthority", () => {
     );
   });
 
-  it("says nothing of a key that it cannot read", () => {
+  it("reports no fault of a key that it cannot parse", () => {
     const broken = encodePem("PRIVATE KEY", Buffer.from("top secret"));
     assert.throws(() => loadCertificateAuthority({ certificate, privateKey: broken }), {
       message: "data does not contain a valid RSA, ECDSA or Ed25519 private key",

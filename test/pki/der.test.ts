@@ -62,7 +62,7 @@ describe("DerReader", () => {
     );
   });
 
-  it("refuses what is BER and not DER", () => {
+  it("refuses BER that is not DER", () => {
     assert.throws(reading("30 80 00 00"), /indefinite length/);
     assert.throws(reading("04 81 01 00"), /non-minimal length/);
     assert.throws(reading("04 82 00 01 00"), /superfluous leading zeros/);
@@ -80,7 +80,7 @@ describe("DerReader", () => {
 });
 
 describe("encodeSetOf", () => {
-  it("sorts as DER wants", () => {
+  it("sorts according to DER", () => {
     const [low, high] = [encodeSmallInteger(1), encodeSmallInteger(2)];
     assert.deepEqual(encodeSetOf([high, low]), encodeSetOf([low, high]));
   });

@@ -7,7 +7,7 @@ const plain = (name: string): string | undefined => dnsNameFault(name, { allowsW
 const withWildcard = (name: string): string | undefined => dnsNameFault(name, { allowsWildcard: true });
 
 describe("dnsNameFault", () => {
-  it("takes host names, the xn-- form included", () => {
+  it("accepts host names, including the xn-- form", () => {
     const longest = ["a", "b", "c"].map((letter) => letter.repeat(63)).join(".") + `.${"d".repeat(61)}`;
     assert.equal(longest.length, 253);
     for (const name of ["a", "node-1", "node-1.example.com", "1a.2b", "xn--mnchen-3ya.de", "0.pool.ntp.org", longest]) {
@@ -22,7 +22,7 @@ describe("dnsNameFault", () => {
     }
   });
 
-  it("refuses whatever a reader could take for another name", () => {
+  it("refuses names that programs could read differently", () => {
     const hostile = [
       "bank.com\0.example.com",
       "bank.com .example.com",
@@ -55,7 +55,7 @@ describe("dnsNameFault", () => {
     },
   );
 
-  it("takes a wildcard only where it is allowed, and there only as the whole first label", () => {
+  it("accepts a wildcard only where it is allowed, and only as the whole first label", () => {
     assert.equal(withWildcard("*.example.com"), undefined);
     assert.notEqual(plain("*.example.com"), undefined);
     for (const name of ["*", "*.", "a*.example.com", "*a.example.com", "a.*.com", "*.*.com", "**.example.com"]) {

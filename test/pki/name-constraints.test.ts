@@ -28,7 +28,7 @@ const permits = (base: GeneralName, name: GeneralName): boolean => allows(constr
 const excludes = (base: GeneralName, name: GeneralName): boolean => !allows(constraintsOf("excluded", base), [name]);
 
 describe("a name constraint", () => {
-  it("excludes a wildcard that stands for an excluded name (CVE-2025-61727)", () => {
+  it("excludes a wildcard that matches an excluded name (CVE-2025-61727)", () => {
     for (const name of ["*.example.com", "*.EXAMPLE.com", "*.evil.example.com", "evil.example.com"]) {
       assert.ok(excludes([dns, "Evil.example.com"], [dns, name]), name);
     }
@@ -38,14 +38,14 @@ describe("a name constraint", () => {
     assert.ok(!excludes([dns, "a.evil.example.com"], [dns, "*.example.com"]), "a wildcard stands for one label");
   });
 
-  it("permits a wildcard only when all that it stands for is permitted", () => {
+  it("permits a wildcard only when every name that it matches is permitted", () => {
     assert.ok(permits([dns, "example.com"], [dns, "*.example.com"]));
     assert.ok(permits([dns, ".example.com"], [dns, "*.example.com"]));
     assert.ok(!permits([dns, "a.example.com"], [dns, "*.example.com"]));
     assert.ok(!permits([dns, "example.com"], [dns, "*.com"]));
   });
 
-  it("with a leading dot covers only what is below", () => {
+  it("with a leading dot covers only subdomains", () => {
     assert.ok(!permits([dns, ".example.com"], [dns, "example.com"]));
     assert.ok(permits([dns, ".example.com"], [dns, "a.example.com"]));
     assert.ok(!permits([dns, "example.com"], [dns, "notexample.com"]));
@@ -98,14 +98,14 @@ describe("a name constraint", () => {
     assert.ok(permits([email, ".example.com"], [email, "joe@a.example.com"]));
   });
 
-  it("looks at the host of a URI, whatever stands around it", () => {
+  it("checks the host of a URI, whatever else the URI contains", () => {
     assert.ok(permits([uri, "example.com"], [uri, "https://user@EXAMPLE.com:443/a?b#c"]));
     assert.ok(!permits([uri, "example.com"], [uri, "https://example.com@evil.org/"]));
     assert.ok(!permits([uri, "example.com"], [uri, "https://evil.org/https://example.com"]));
     assert.ok(excludes([uri, ".example.com"], [uri, "spiffe://a.Example.com/ns"]));
   });
 
-  it("takes an IPv4-mapped address for IPv6, and excludes it with its IPv4 address", () => {
+  it("treats an IPv4-mapped address as IPv6, and excludes it together with its IPv4 address", () => {
     const range = Buffer.from([10, 0, 0, 0, 255, 0, 0, 0]);
     const mapped = Buffer.from("00000000000000000000ffff0a000001", "hex");
     assert.ok(permits([ip, range], [ip, Buffer.from([10, 0, 0, 1])]));
@@ -115,7 +115,7 @@ describe("a name constraint", () => {
     assert.ok(!excludes([ip, Buffer.alloc(32)], [ip, Buffer.from([10, 0, 0, 1])]));
   });
 
-  it("of a kind that nothing here understands refuses names of that kind, critical or not", () => {
+  it("of an unsupported type refuses names of that type, critical or not", () => {
     const directories = constraintsOf("permitted", [directory, encodeSequence()]);
     assert.ok(!allows(directories, [], "system:admin"), "the subject is a directory name");
     assert.ok(allows(directories, [[dns, "a.example.com"]]));

@@ -22,7 +22,7 @@ describe("a distinguished name", () => {
     );
   });
 
-  it("is formatted as RFC 4514 says", () => {
+  it("is formatted according to RFC 4514", () => {
     const encoded = encodeDistinguishedName({ commonName: " a,b+c ", organizations: ["x"], countries: ["DE"] });
     assert.equal(formatDistinguishedName(parseDistinguishedName(encoded)), "CN=\\ a\\,b\\+c\\ ,O=x,C=DE");
   });
@@ -65,7 +65,7 @@ describe("IP addresses", () => {
     );
   });
 
-  it("are formatted as RFC 5952 says, IPv4-mapped ones as IPv4", () => {
+  it("are formatted according to RFC 5952, IPv4-mapped ones as IPv4", () => {
     for (const text of ["::", "::1", "1::", "fe80::1:0:0:1", "1:2:3:4:5:6:7:8", "2001:db8::1:1:1:1:1"]) {
       const expected = text === "2001:db8::1:1:1:1:1" ? "2001:db8:0:1:1:1:1:1" : text;
       assert.equal(formatIpAddress(parseIpAddress(text) ?? Buffer.alloc(16)), expected);

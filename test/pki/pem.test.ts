@@ -46,7 +46,7 @@ describe("decodePemBlocks", () => {
     assert.deepEqual(types(`before\n${block}between\n${block}after`), ["CERTIFICATE", "CERTIFICATE"]);
   });
 
-  it("takes CRLF, trailing blanks, one long line and a missing final line break", () => {
+  it("accepts CRLF, trailing blanks, one long line and a missing final line break", () => {
     const long = `-----BEGIN A-----\n${Buffer.alloc(300).toString("base64")}\n-----END A-----`;
     for (const text of [block.replaceAll("\n", "\r\n"), block.replaceAll("\n", " \t\n"), block.trimEnd(), long]) {
       assert.equal(decodePemBlocks(text).length, 1);
@@ -64,13 +64,13 @@ describe("decodePemBlocks", () => {
     );
   });
 
-  it("takes a damaged block as text", () => {
+  it("treats a damaged block as text", () => {
     const damaged = "-----BEGIN CERTIFICATE-----\nnot base64!\n-----END CERTIFICATE-----\n";
     assert.deepEqual(types(damaged), []);
     assert.deepEqual(types(damaged + block), ["CERTIFICATE"]);
   });
 
-  it("takes a block whose END has another label as text", () => {
+  it("treats a block whose END has another label as text", () => {
     assert.deepEqual(types(block.replace("END CERTIFICATE", "END OTHER")), []);
   });
 
@@ -80,7 +80,7 @@ describe("decodePemBlocks", () => {
     assert.deepEqual(types(`\ufeff\n${block}`), ["CERTIFICATE"]);
   });
 
-  it("takes the last BEGIN before an END", () => {
+  it("uses the last BEGIN before an END", () => {
     assert.deepEqual(types(`-----BEGIN A-----\n${block}`), ["CERTIFICATE"]);
   });
 

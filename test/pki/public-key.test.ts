@@ -44,7 +44,7 @@ describe("the weakness of an RSA key", () => {
 describe("checkSignature", () => {
   const signed = Buffer.from("text");
 
-  it("refuses a key that everyone can sign with, though OpenSSL takes its signature", () => {
+  it("refuses a key that anyone can sign with, although OpenSSL accepts its signature", () => {
     const publicKey = publicKeyInfoOf(forgeableRsaKey());
     const algorithm = { name: "SHA256-RSA", keyAlgorithm: "RSA", hash: "sha256", isPss: false } as const;
     assert.throws(

@@ -54,7 +54,7 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
     assert.ok(mount("-t", "tmpfs", "-o", `size=${kibibytes}k,mode=0755`, "tmpfs", disk));
   };
 
-  it("does not start there, and says in one line what it needs", (context) => {
+  it("does not start there, and explains in one line what it needs", (context) => {
     if (!canMount) return context.skip("tmpfs can't be mounted");
     for (const kibibytes of [4, 8, 12, 64, 1020]) {
       for (const workers of kibibytes === 8 ? ["1", "2"] : ["1"]) {

@@ -79,7 +79,7 @@ describe("SIGTERM", { timeout: 60_000 }, () => {
 });
 
 describe("SIGUSR1", { ...hasProc, timeout: 60_000 }, () => {
-  it("opens no debugger in the server, its workers, an agent or controllers, and ends none of them", async () => {
+  it("opens no debugger in the server, its workers, an agent or controllers, and stops none of them", async () => {
     const server = await startServerProcess(newData(), { flags: ["--workers=2"] });
     const data = newData();
     const kubeconfig = join(data, "..", "nowhere.kubeconfig");
@@ -159,7 +159,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
     }
   });
 
-  it("ends at SIGTERM while the disk stays full, and has counted what was lost", async () => {
+  it("ends at SIGTERM while the disk stays full, and has counted lost events", async () => {
     const server = await startServerProcess(newData(), { flags: ["--audit-log-path=/dev/full"] });
     const client = clientOf(server);
     for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
@@ -198,12 +198,12 @@ describe("a server whose output nobody takes", { timeout: 60_000 }, () => {
   };
 
   it("goes on and ends at SIGTERM when its reader has gone", () => shellServer("> >(head -1 >/dev/null) 2>&1"));
-  it("goes on and ends at SIGTERM when its reader stands still", () => shellServer("> >(exec sleep 30) 2>&1"));
-  it("goes on and ends at SIGTERM when the disk is full", () => shellServer("> /dev/full 2>&1"));
+  it("continues and ends at SIGTERM when its reader does not read", () => shellServer("> >(exec sleep 30) 2>&1"));
+  it("continues and ends at SIGTERM when the disk is full", () => shellServer("> /dev/full 2>&1"));
 });
 
 describe("a server that lacks descriptors", { ...withoutLimits }, () => {
-  it("closes connections that are too many, goes on, and accepts again when there is room", async () => {
+  it("closes connections above the limit, continues, and accepts new ones when there is room", async () => {
     const launcher = ["prlimit", "--nofile=128:128"];
     const server = await startServerProcess(newData(), { launcher, flags: ["--log-level=silent"] });
     const { port } = new URL(server.url);

@@ -59,7 +59,7 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
     }
   });
 
-  it("takes a right away in every worker at once", async () => {
+  it("removes a permission in every worker at once", async () => {
     const group = "rbac.authorization.platform.io";
     const bindings = `/apis/${group}/v1/clusterrolebindings`;
     const review = {
@@ -152,7 +152,7 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
 });
 
 describe("--workers", () => {
-  it("takes a number, or auto for one a core", () => {
+  it("accepts a number, or auto for one worker for each core", () => {
     const workerCount = (workers: string): number => parseServerConfig({ commandLine: { workers }, file: {} }).workers;
     assert.equal(workerCount("3"), 3);
     assert.ok(workerCount("auto") >= 1);

@@ -73,7 +73,7 @@ describe("the approval policy of a running server", () => {
   });
   const dnsName = (name: string): Buffer => encodeElement(0x82, Buffer.from(name, "latin1"));
 
-  it("approves no name of a kind that no rule can judge, beside good names too", async () => {
+  it("approves no name of a type that no rule can check, also together with good names", async () => {
     assert.equal(await decisionOn("good", [alternativeNames(dnsName("a.example.com"))]), "approved");
     for (const [index, tag] of [0xa0, 0xa3, 0xa4, 0xa5, 0x88, 0x80].entries()) {
       const other = alternativeNames(dnsName("a.example.com"), encodeElement(tag, Buffer.from("x")));
@@ -81,7 +81,7 @@ describe("the approval policy of a running server", () => {
     }
   });
 
-  it("approves no request for a CA, however that is encoded", async () => {
+  it("approves no request for a CA, in any encoding", async () => {
     const constraints = (hex: string) => [{ id: oids.basicConstraints, value: Buffer.from(hex, "hex") }];
     for (const [index, hex] of ["3000", "3003010100"].entries()) {
       assert.equal(await decisionOn(`no-ca-${index}`, constraints(hex)), "approved");
@@ -98,14 +98,14 @@ describe("the approval policy of a running server", () => {
     }
   });
 
-  it("says why it denies in a message of bounded length, however many names are wrong", async () => {
+  it("names its reasons for denying in a message of bounded length, however many names are wrong", async () => {
     const many = Array.from({ length: 20_000 }, (_, index) => dnsName(`a b${index}.example.com`));
     const message = await decisionOn("many", [alternativeNames(...many)]);
     assert.match(message, /^Denied by rule "everything" .*"a b0\.example\.com" is not a DNS name/);
     assert.ok(message.length < maximumShownLength + 200, String(message.length));
   });
 
-  it("gives no node the name of another, which it reports as its own", async () => {
+  it("gives no node the name of another that it reports as its own", async () => {
     for (const name of ["n1.example.com", "n2.example.com"]) {
       await server.client.resource(alice.references.nodes).create({ metadata: { name } } as never); // the server fills in the rest
     }

@@ -62,7 +62,7 @@ describe("the audit log", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("names the object that a create made, and who allowed it, soon after and without an empty line", async () => {
+  it("names the created object and the rule that allowed it, promptly and without an empty line", async () => {
     const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "made-" } };
     const { metadata } = await client.request<{ metadata: { name: string; uid: string } }>("POST", configMaps, {
       body,
@@ -82,7 +82,7 @@ describe("the audit log", () => {
     assert.equal(collection?.requestURI, `${configMaps}?labelSelector=a%3Db&dryRun=All`);
   });
 
-  it("holds failed logins and refusals with their reason, and no credential", async () => {
+  it("contains failed logins and refusals with their reason, and no credential", async () => {
     const stranger = clientWith("wrong-secret");
     await assert.rejects(stranger.request("GET", "/api/v1/namespaces/x?access_token=wrong-secret&token=wrong-secret"));
     stranger.close();

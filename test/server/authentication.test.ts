@@ -46,7 +46,7 @@ const who = async (headers: Headers, ...certificates: Parameters<typeof request>
 const is401 = { code: 401, message: "Unauthorized" };
 
 describe("the chain of authenticators", () => {
-  it("asks the front proxy before the client certificate before the token", async () => {
+  it("checks the front proxy, then the client certificate, then the token", async () => {
     assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }, proxy), "carol");
     assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }, alice), "alice");
     assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }), "dave");
@@ -90,7 +90,7 @@ describe("the chain of authenticators", () => {
     assert.equal(await ask({ authorization: "Bearer static" }, alice), "dave");
   });
 
-  it("takes nobody for anonymous, unless anonymous may not ask", async () => {
+  it("treats a request without credentials as anonymous, unless anonymous requests are refused", async () => {
     assert.deepEqual(await authenticate(request()), {
       username: "system:anonymous",
       groups: ["system:unauthenticated"],
@@ -100,7 +100,7 @@ describe("the chain of authenticators", () => {
     assert.throws(() => strict(request()), is401);
   });
 
-  it("puts everybody else into system:authenticated, once", async () => {
+  it("adds system:authenticated to every other user, once", async () => {
     assert.deepEqual((await authenticate(request({}, [alice]))).groups, ["dev", "ops", "system:authenticated"]);
     const grouped = newCertificate(clients, {
       subject: { commonName: "eve", organizations: ["system:authenticated"] },
@@ -109,7 +109,7 @@ describe("the chain of authenticators", () => {
   });
 });
 
-describe("a credential that asks outside this process", () => {
+describe("a credential that is checked outside this process", () => {
   const slow = (answer: () => Promise<CredentialOutcome>): Credential => ({
     name: "slow",
     headers: { names: [], prefixes: [] },
@@ -128,7 +128,7 @@ describe("a credential that asks outside this process", () => {
     assert.equal((await ask(request({ authorization: "Bearer static" }))).username, "erin");
   });
 
-  it("leaves the request to the next one when it is not its own, and to nobody when it is refused", async () => {
+  it("leaves the request to the next credential when it is not applicable, and ends it with a 401 when it is refused", async () => {
     const stranger = askThenTokens(slow(() => Promise.resolve(notApplicable)));
     assert.equal((await stranger(request({ authorization: "Bearer static" }))).username, "dave");
     assert.equal((await stranger(request())).username, "system:anonymous");
@@ -136,7 +136,7 @@ describe("a credential that asks outside this process", () => {
     await assert.rejects(async () => bad(request()), is401);
   });
 
-  it("counts as refused when it fails, and says so", async () => {
+  it("counts as refused when it fails, and logs that", async () => {
     const failures: string[] = [];
     const failing = slow(() => Promise.reject(new Error("connection refused")));
     const ask = askThenTokens(failing, ({ name }, error) => failures.push(`${name}: ${String(error)}`));
@@ -156,7 +156,7 @@ describe("a token under review", () => {
     assert.ok(found.user.groups.includes("system:authenticated"));
   });
 
-  it("is answered with upstream's words when it is no good", async () => {
+  it("is answered with upstream's message when it is invalid", async () => {
     const error = async (token: string): Promise<string> => {
       const found = await review(token, ["b"]);
       return found.isAuthenticated ? "" : found.error;

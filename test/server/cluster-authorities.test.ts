@@ -69,7 +69,7 @@ describe("the CAs of a data directory", () => {
       privateKey: readFileSync(join(dataDirectory, `${name}.key`)),
     });
 
-  it("are one for the server and one for each signer, and each is believed only for its own", async () => {
+  it("are one for the server and one for each signer, and each is trusted only for its own purpose", async () => {
     const server = await start();
     try {
       const authorities = files.map(authorityOf);
@@ -112,7 +112,7 @@ describe("the CAs of a data directory", () => {
     }
   });
 
-  it("sign a server's names for its node when a person approved, with a CA that the server's clients do not believe", async () => {
+  it("sign a server's names for its node when a person approved, with a CA that the server's clients do not trust", async () => {
     const server = await start();
     try {
       const scene = new CertificateScene(server.client);
@@ -123,7 +123,7 @@ describe("the CAs of a data directory", () => {
     }
   });
 
-  it("stay one for everything in a directory of an earlier version", async () => {
+  it("remain a single CA for everything in a directory of an earlier version", async () => {
     mkdirSync(dataDirectory);
     openClusterAuthority({ dataDirectory, clock: systemClock });
     const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
@@ -153,7 +153,7 @@ describe("the CAs of a data directory", () => {
     );
   });
 
-  it("never sign the server's names where the server's clients believe them, whoever approved", async () => {
+  it("never sign the server's names with a CA that the server's clients trust, whoever approved", async () => {
     mkdirSync(dataDirectory);
     openClusterAuthority({ dataDirectory, clock: systemClock });
     const copies = { certificate: folder.file("copy.crt"), key: folder.file("copy.key") };
@@ -167,7 +167,7 @@ describe("the CAs of a data directory", () => {
           await scene.request(serving(`server-${index}`, [name]));
           await scene.approve(`server-${index}`);
           const failed = await scene.settled(`server-${index}`, (one) => conditionOf(one, "Failed") !== undefined);
-          assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server, .*CA of its own/);
+          assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server, .*a separate CA/);
           assert.equal(failed.status.certificate, undefined);
         }
         assert.equal((await scene.obtain(serving("other", ["n1.signet.test"]))).length, 1);
@@ -202,7 +202,7 @@ describe("the CAs of a data directory", () => {
     rmSync(join(dataDirectory, "apiserver-client-ca.key"));
     await assert.rejects(start(), {
       name: "UsageError",
-      message: /holds ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,
+      message: /contains ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,
     });
     openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-serving-ca" });
     await assert.rejects(start(), { name: "UsageError", message: /apiserver-client-ca\.key is missing: copy it/ });

@@ -16,7 +16,7 @@ const enabled = (value: unknown): string[] => [...settings(value).enabled];
 const everyOneBut = (...off: readonly string[]): string[] => controllerNames.filter((name) => !off.includes(name));
 
 describe("--controllers", () => {
-  it("speaks of the loops that there are", () => {
+  it("names only existing controllers", () => {
     const list = controllerList({
       settings: settings("*"),
       names,
@@ -55,13 +55,13 @@ describe("--controllers", () => {
     for (const all of [true, "true"]) assert.deepEqual(enabled(all), controllerNames);
   });
 
-  it("refuses what no loop is called, in one line that names them all", async () => {
+  it("refuses unknown controllers, in one line that names all existing ones", async () => {
     for (const value of ["csr-signing", "*,-nobody", "--csrsigning", "*,-*", "*,false", " *", "-", "__proto__"]) {
       assert.throws(
         () => enabled(value),
         (error) =>
           error instanceof UsageError &&
-          /^--controllers: there is no controller ".*"; there are: \*, .*csrsigning.*$/.test(error.message),
+          /^--controllers: there is no controller ".*": use one of \*, .*csrsigning.*$/.test(error.message),
         value,
       );
     }
@@ -71,7 +71,7 @@ describe("--controllers", () => {
     });
   });
 
-  it("lets somebody else sign for a well-known signer when csrsigning is off", async () => {
+  it("lets another program sign for a well-known signer when csrsigning is disabled", async () => {
     const server = await startTestServer({ settings: { controllers: ["*", "-csrsigning"] } });
     try {
       const scene = new CertificateScene(server.client);

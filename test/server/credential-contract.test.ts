@@ -235,7 +235,7 @@ describe("a client certificate", () => {
     assert.equal(questions, first);
   });
 
-  it("ends when its CA is taken away", async () => {
+  it("ends when its CA is removed", async () => {
     let current = [authority.certificate];
     const { authenticate } = clientCertificate({ ...certificates, roots: () => current });
     const connection = request({}, [newCertificate(authority)]);

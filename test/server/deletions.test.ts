@@ -39,7 +39,7 @@ describe("a deletion", () => {
     });
   }
 
-  it("that removes the object at once is answered 200, whatever it asks for", async () => {
+  it("that removes the object at once is answered 200, whatever the options are", async () => {
     for (const collection of [accounts, leases]) {
       await make(collection, "gone");
       const options = { method: "DELETE", body: { orphanDependents: false } };
@@ -73,7 +73,7 @@ describe("a deletion", () => {
 });
 
 describe("a deletion of a collection in pages", () => {
-  it("tells in its Status where to go on, and how much is left", async () => {
+  it("has a Status with the continue token and the remaining count", async () => {
     await make("/api/v1/namespaces", "paged");
     const collection = "/api/v1/namespaces/paged/serviceaccounts";
     await api.json(collection, { method: "DELETE" });

@@ -90,7 +90,7 @@ describe("a server that is busy", () => {
     });
   const body = Promise.resolve(Buffer.from("{}"));
 
-  it("lets a user wait behind himself, tells him when to come again, and serves others in turn", async () => {
+  it("queues a user's requests, sends Retry-After, and serves other users in turn", async () => {
     const held = Promise.withResolvers<Buffer>();
     const order: string[] = [];
     const told = (name: string, answering: Promise<HttpResponse>): Promise<number> =>

@@ -45,7 +45,7 @@ describe("a list in pages", () => {
     assert.equal(versions.size, 1);
   });
 
-  it("goes on inconsistently, with the token of a 410, once its state is compacted", async () => {
+  it("continues with the inconsistent token of a 410 once its revision is compacted", async () => {
     const collection = await newNamespace("compacted");
     for (const name of ["a", "b", "c"]) await create(collection, name);
     const first = await api.json(`${collection}?limit=1`);
@@ -161,7 +161,7 @@ describe("a bookmark", () => {
     assert.deepEqual([silent.events, silent.isEnded], [[], true]);
   });
 
-  it("tells of what was written elsewhere, and never takes a watch of the future back", async (t) => {
+  it("reports writes of other processes, and never moves a watch from a future revision back", async (t) => {
     const [collection, elsewhere] = [leases("default"), leases("elsewhere")];
     const { metadata } = await own.json(collection);
     const future = Number(metadata.resourceVersion) + 3;
@@ -188,7 +188,7 @@ describe("a bookmark", () => {
 });
 
 describe("a watch", () => {
-  it("streams the state, marks its end and goes on", async () => {
+  it("streams the initial events, marks their end and continues", async () => {
     const collection = await newNamespace("streamed");
     for (const name of ["a", "b"]) await create(collection, name);
     const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -204,7 +204,7 @@ describe("a watch", () => {
     assert.deepEqual(change?.object, made);
   });
 
-  it("goes on where a list ended, and sees objects come and go by its selector", async () => {
+  it("continues after a list, and sees objects that start or stop matching its selector", async () => {
     const collection = await newNamespace("resumed");
     const { metadata } = await api.json(collection);
     const label = (value: string): Promise<Answer> =>
@@ -242,7 +242,7 @@ describe("a watch", () => {
     assert.deepEqual(shown(all.events), ["ADDED a", "ADDED b", "DELETED a", "DELETED b"]);
   });
 
-  it("of who does not read is ended, and nobody else's", async () => {
+  it("of a client that does not read is ended, and no other", async () => {
     const collection = await newNamespace("slow");
     const [slow, quick] = [await api.watch(`${collection}?watch=1`), await api.watch(`${collection}?watch=1`)];
     await create(collection, "a");

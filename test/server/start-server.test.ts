@@ -108,7 +108,7 @@ describe("wrong settings", () => {
     [
       "etcd's members of two schemes",
       { "etcd-servers": "http://a:1,https://b:1" },
-      /^--etcd-servers: http and https do/,
+      /^--etcd-servers: use the same scheme/,
     ],
     ["an authorizer that does not exist", { "authorization-mode": ["Magic"] }, /^--authorization-mode: "Magic" is not/],
     [

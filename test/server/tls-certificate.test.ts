@@ -12,7 +12,7 @@ import { openClusterAuthority } from "../../src/features/certificates/authoritie
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
 
 describe("the serving certificate's files", () => {
-  it("may be unreadable or not fit for a while: that is logged, and the next look tries again", async (context: TestContext) => {
+  it("may be unreadable or not match for a while: that is logged, and the next check tries again", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     context.mock.timers.enable({ apis: ["setInterval"] });

@@ -102,7 +102,7 @@ describe("a server that is listened to", () => {
     assert.equal(lastOf(unreadable), "decode: refused: 400 BadRequest");
   });
 
-  it("never tells a token, a body, a header or a query parameter that is not the API's", async () => {
+  it("never contains a token, a body, a header or a query parameter that is not the API's", async () => {
     const secrets = ["credential-of-request", "value-of-body", "value-of-header", "value-of-query", "value-of-patch"];
     const headers = { "x-custom": "value-of-header", cookie: "value-of-header" };
     const body = configMap("b", { key: "value-of-body" });

@@ -108,7 +108,7 @@ describe("a watch over WebSocket", () => {
     }
   });
 
-  it("takes a bearer token from the subprotocols, and never answers with it", async () => {
+  it("reads a bearer token from the subprotocols, and never echoes it", async () => {
     const token = tokenProtocol(server.adminToken);
     const socket = open(watchOf("none"), { headers: {}, protocols: [token, "base64.binary.k8s.io"] });
     await once(socket, "open");
@@ -119,7 +119,7 @@ describe("a watch over WebSocket", () => {
     assert.equal((await refusalOf(watchOf("none"), wrong)).code, 401);
   });
 
-  it("names nobody by a subprotocol in a request that is no handshake", async () => {
+  it("ignores a token in a subprotocol of a request that is not a handshake", async () => {
     const { status } = await server.handler({
       method: "GET",
       path: configMaps,

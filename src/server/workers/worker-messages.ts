@@ -1,14 +1,14 @@
-/** What a worker process tells the one that started it. */
+/** Messages of a worker to the process that started it. */
 export type FromWorker =
   | { readonly type: "ready"; readonly url: string; readonly kubeconfigFile: string }
-  /** Something was written to the store. */
+  /** The worker wrote to the store. */
   | { readonly type: "written" };
 
-/** What a worker process is told. */
+/** Messages to a worker. */
 export type ToWorker =
   | { readonly type: "serve"; readonly port: number }
-  /** Another process has written to the store, or may have. */
+  /** Another process wrote to the store, or may have. */
   | { readonly type: "written" }
-  /** It is the one that runs the controllers and compaction from now on. */
+  /** This worker runs the controllers and compaction from now on. */
   | { readonly type: "run-loops" }
   | { readonly type: "stop"; readonly graceMilliseconds: number };

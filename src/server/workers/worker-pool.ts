@@ -11,7 +11,7 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
 export interface WorkerPoolOptions {
   readonly count: number;
   readonly host: string;
-  /** 0: a free one is picked, and kept for as long as the pool lives. */
+  /** 0 selects a free port, which the pool keeps. */
   readonly port: number;
   readonly log: Logger;
 }
@@ -19,19 +19,19 @@ export interface WorkerPoolOptions {
 export interface WorkerPool {
   readonly url: string;
   readonly kubeconfigFile: string;
-  /** Ends all workers; those that take longer than the grace and a little more are killed. */
+  /** Stops all workers. Kills those that take longer than the grace period and a little more. */
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
-/** A worker that does not serve after so long hangs, and is killed: reading a store of gigabytes takes less. */
+/** A worker that does not serve after this time is killed. Reading a store of several gigabytes takes less. */
 const startingMilliseconds = 120_000;
-/** After the grace: for closing the store and leaving. */
+/** Time after the grace period for closing the store and exiting. */
 const leavingMilliseconds = 5000;
 
-/** A worker that can't start. */
+/** A worker could not start. */
 export class WorkerFailed extends Error {
   readonly exitCode: number;
-  /** Whether it could say why by itself. */
+  /** Whether the worker printed the reason itself. */
   readonly hasSaidWhy: boolean;
 
   constructor(what: string, { exitCode, cause }: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
@@ -43,15 +43,16 @@ export class WorkerFailed extends Error {
 }
 
 /**
- * Starts processes that serve one port, this program with the same arguments each. Each accepts connections by itself, and
- * the system spreads them: none is handed on, and so none is lost between two processes. This one replaces workers that
- * die (see WorkerRestarter), tells the others of each one's writes, and lets one of them, the oldest, run the loops. Rejects with WorkerFailed when one can't start.
+ * Starts processes that share one port: each runs this program with the same arguments. The system distributes
+ * connections, and each worker accepts its own, so no connection is passed between processes and lost. This process
+ * replaces workers that die (see WorkerRestarter), notifies workers of the others' writes, and lets the oldest one run
+ * the controllers. Rejects with WorkerFailed when a worker cannot start.
  */
 export async function startWorkerPool({ count, host, port, log }: WorkerPoolOptions): Promise<WorkerPool> {
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
   const pool = new Pool(await freePort({ host, port }), log);
   try {
-    // The first makes what is made once: CA, keys, store, default policy, kubeconfig. The others find it.
+    // The first worker creates CA, keys, store, default policy and kubeconfig. The others use them.
     const { url, kubeconfigFile } = await pool.add();
     await Promise.all(Array.from({ length: count - 1 }, () => pool.add()));
     return { url, kubeconfigFile, stop: (options) => pool.stop(options) };
@@ -85,7 +86,7 @@ class Pool {
     });
   }
 
-  /** Starts a worker; resolves when it serves. From then on it is replaced when it dies. */
+  /** Starts a worker. Resolves when it serves. From then on it is replaced when it dies. */
   async add(): Promise<Ready> {
     const worker = cluster.fork();
     this.#running.add(worker);
@@ -100,7 +101,7 @@ class Pool {
       this.#chooseLeader();
       resolve(message);
     });
-    // The system has no process or descriptor left: there will be no exit.
+    // The system has no process or file descriptor left: there will be no exit event.
     worker.on("error", (cause: Error) => {
       if (worker.process.pid === undefined) this.#running.delete(worker);
       fail(new WorkerFailed(cause.message, { cause }));
@@ -132,7 +133,7 @@ class Pool {
     this.#log.warn({ worker: worker.process.pid, code, signal }, "a worker died and is replaced");
     if (this.#leader === worker) this.#leader = undefined;
     this.#chooseLeader();
-    // Its last writes may be on disk and nobody told.
+    // Its last writes may be on disk without a notification.
     this.#tellOthers(worker);
     this.#restarts.ended({ servedMilliseconds: performance.now() - readyAt });
   }
@@ -144,7 +145,7 @@ class Pool {
     const ended = workers.map((worker) => once(worker, "exit"));
     for (const worker of workers) {
       if (this.#ready.has(worker)) send(worker, { type: "stop", graceMilliseconds });
-      // It has nothing to end, and may not hear anything yet.
+      // It has no requests yet, and may not receive messages yet.
       else worker.process.kill("SIGKILL");
     }
     const late = setTimeout(() => {
@@ -167,12 +168,15 @@ class Pool {
   }
 }
 
-/** A worker that is just dying can't be told anything any more: its exit is what counts. */
+/** A dying worker cannot receive messages: its exit event is handled instead. */
 function send(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }
 
-/** The port itself, or a free one for 0. Rejects when somebody else listens there: workers would share it with him. */
+/**
+ * Returns the port, or a free one for 0. Rejects when another program listens there: workers would share the port with
+ * it.
+ */
 async function freePort(address: { readonly host: string; readonly port: number }): Promise<number> {
   const probe = createServer().listen(address);
   await once(probe, "listening");

@@ -8,18 +8,18 @@ import type { Store } from "../../machinery/storage/store.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 /**
- * One of several processes that serve one data directory on one port. It does what the process that started it says, and
- * ends with it. What other workers write reaches it through the store alone; messages only make that sooner.
+ * Runs one of several processes that serve one data directory on one port. The process that started it controls it, and
+ * it ends with that process. It reads the writes of other workers only from the store; messages only make that faster.
  */
 export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
-  // A terminal signals the whole group of processes: stopping is for the first of them to say.
+  // A terminal signals the whole process group: only the first process handles the signal.
   process.on("SIGTERM", () => {}).on("SIGINT", () => {});
-  // Where nobody hears it any more, this process is about to end too.
+  // When the parent is gone, this process is about to end too.
   const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
 
   let server: RunningServer | undefined;
   const stop = async (graceMilliseconds: number): Promise<void> => {
-    // Who does not serve yet has nothing to end.
+    // A worker that does not serve yet has nothing to stop.
     if (server === undefined) process.exit(0);
     const stopping = server;
     server = undefined;
@@ -27,12 +27,12 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       await stopping.stop({ graceMilliseconds });
       process.disconnect?.();
     } catch (error) {
-      log.error({ err: error }, "could not stop in order");
+      log.error({ err: error }, "could not stop cleanly");
       process.exit(1);
     }
   };
   const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
-  // From the beginning: no message may come before its listener.
+  // Listen from the start: no message may arrive earlier.
   process.on("message", (message: ToWorker) => {
     if (message.type === "serve") serveOn(message.port);
     else if (message.type === "stop") void stop(message.graceMilliseconds);
@@ -48,14 +48,14 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
     );
   } catch (error) {
-    // The channel must not keep a process that has nothing to do; its exit code is what the other one hears.
+    // The channel must not keep a process alive that has nothing to do. The parent reads its exit code.
     process.channel?.unref();
     throw error;
   }
   tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }
 
-/** Brings the watches as far as the store is; what is wrong with it is told to whoever asks it next. */
+/** Makes watches read the store. Its errors appear in the next request that reads it. */
 async function look(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();

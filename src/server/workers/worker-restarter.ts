@@ -2,9 +2,9 @@ import { backoffMilliseconds } from "../../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../../machinery/loops/repetition.ts";
 
 export interface WorkerRestarterOptions {
-  /** Resolves when what was started serves. */
+  /** Starts a worker. Resolves when it serves. */
   readonly start: () => Promise<unknown>;
-  /** Called with each start that failed, and how many failures there were in a row. */
+  /** Called for each failed start, with the number of consecutive failures. */
   readonly onFailure: (error: unknown, failures: number) => void;
   readonly sleep: Sleep;
   /** From 0 to 1. */
@@ -12,12 +12,13 @@ export interface WorkerRestarterOptions {
 }
 
 const backoff: Backoff = { firstMilliseconds: 500, longestMilliseconds: 30_000 };
-/** What has served for so long did not end because it could not be started. */
+/** A worker that served this long did not fail at the start. */
 const steadyMilliseconds = 10_000;
 
 /**
- * Starts again what has ended, one at a time. What served for a while is started at once; what ended soon, or could not be
- * started, after a wait that doubles up to half a minute: a machine where nothing can start is left in peace.
+ * Restarts workers that have ended, one at a time. A worker that served for a while is restarted at once. One that
+ * ended early or could not start is restarted after a wait that doubles up to 30 s, so that repeated failures do not
+ * overload the machine.
  */
 export class WorkerRestarter {
   readonly #options: WorkerRestarterOptions;
@@ -36,7 +37,7 @@ export class WorkerRestarter {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Ends a wait at once; nothing is started any more. */
+  /** Ends a wait immediately. Nothing is started afterwards. */
   stop(): void {
     this.#stopping.abort();
   }

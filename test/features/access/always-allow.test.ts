@@ -27,7 +27,7 @@ describe("a server with the authorizer AlwaysAllow", () => {
     });
   }
 
-  it("leaves anonymous requests to RBAC without it", async () => {
+  it("leaves anonymous requests to RBAC with other authorizers", async () => {
     const server = await startTestServer();
     try {
       const caller = new InProcess(server);

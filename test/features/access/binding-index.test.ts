@@ -11,7 +11,7 @@ const binding = (name: string, subjects: RoleBinding["subjects"]): RoleBinding =
   roleRef: roleRef("ClusterRole", "reader"),
 });
 
-describe("somebody who is bound to a role again and again", () => {
+describe("a user who is bound to a role many times", () => {
   it("holds its rules once, by the first binding", () => {
     const objects = new TestRbac();
     objects.clusterRoles.set("reader", {

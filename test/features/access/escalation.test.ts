@@ -80,7 +80,7 @@ describe("who writes a role", () => {
     await assert.rejects(admit(written(clusterRole({ rules: [readPods] }))), is403);
   });
 
-  it("is told what is lacking, sorted, and which roles are missing", async () => {
+  it("gets the missing permissions, sorted, and the roles that do not exist", async () => {
     const objects = holdsReadPods().bind("ns", { kind: "Role", name: "lost" }, toAlice);
     const wanted = [
       { verbs: ["get", "list"], apiGroups: [""], resources: ["secrets"], resourceNames: ["x"] },
@@ -157,7 +157,7 @@ describe("who binds a role", () => {
     await assert.rejects(admit(written(next, { operation: "UPDATE", oldObject })), is403);
   });
 
-  it("is told that a role is missing", async () => {
+  it("gets an error for a role that does not exist", async () => {
     await assert.rejects(guards(objects())(written(binding("Role", "absent", "ns"))), {
       code: 404,
       details: { name: "absent", group, kind: "rolebindings" },

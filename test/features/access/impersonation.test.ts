@@ -25,13 +25,13 @@ function impersonation(isAllowed: (asked: string) => boolean = () => true) {
 const groupsOf = async (headers: Headers): Promise<readonly string[]> => (await impersonation().as(headers)).groups;
 
 describe("impersonation", () => {
-  it("leaves a request without its headers alone, and asks nobody", async () => {
+  it("ignores a request without its headers, without authorization checks", async () => {
     const test = impersonation();
     assert.equal(await test.as({ accept: "x" }), caller);
     assert.deepEqual(test.asked, []);
   });
 
-  it("asks for each part by itself", async () => {
+  it("authorizes each part separately", async () => {
     const test = impersonation();
     const user = await test.as({
       "impersonate-user": "alice",
@@ -55,7 +55,7 @@ describe("impersonation", () => {
     ]);
   });
 
-  it("refuses with what is lacking", async () => {
+  it("names the missing permission in the error", async () => {
     const headers = { "impersonate-user": "alice", "impersonate-group": "dev", "impersonate-extra-k": "v" };
     const refusal = async (lacking: string) => impersonation((asked) => !asked.includes(lacking)).as(headers);
     await assert.rejects(refusal("alice"), {
@@ -117,7 +117,7 @@ describe("impersonation", () => {
     ]);
   });
 
-  it("takes the first of repeated users and uids, and every value of extra in order", async () => {
+  it("uses the first of repeated users and uids, and every value of extra in order", async () => {
     const user = await impersonation().as({
       "impersonate-user": ["alice", "bob"],
       "impersonate-uid": ["u1", "u2"],

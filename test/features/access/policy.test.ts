@@ -29,7 +29,7 @@ describe("a default role", () => {
     assert.equal(reconcileRole(role("r", { rules: null }), role("r", { rules: [] }), platformNames), undefined);
   });
 
-  it("gets back what is missing, and keeps what was added", () => {
+  it("gets back what is missing, and keeps additions", () => {
     const added: PolicyRule = { verbs: ["get"], apiGroups: [""], resources: ["secrets"] };
     const existing = role("r", {
       metadata: { name: "r", uid: "u", resourceVersion: "7", labels: { a: "mine", b: "2" } },
@@ -70,7 +70,7 @@ describe("a default binding", () => {
     });
   });
 
-  it("of another role is replaced, unless its annotation says that it is not kept", () => {
+  it("of another role is replaced, unless its annotation disables updates", () => {
     const other = { ...binding("a"), roleRef: roleRef("ClusterRole", "other") };
     assert.equal(reconcileBinding(other, binding("a"), platformNames)?.action, "replace");
     const own = { ...other, metadata: { name: "b", annotations: autoupdateOff } };
@@ -98,7 +98,7 @@ describe("an aggregated role", () => {
     assert.equal(aggregateRules(role("plain"), parts), undefined);
   });
 
-  it("never takes its own rules for a part's", () => {
+  it("never aggregates its own rules", () => {
     const self = whole([{ verbs: ["*"] }], { matchLabels: { part: "yes" } });
     assert.deepEqual(aggregateRules(self, [self]), []);
   });
@@ -138,7 +138,7 @@ for (const names of [platformNames, kubernetesNames]) {
     const create = (group: "authentication" | "authorization", resource: string) =>
       asks({ verb: "create", group: names.group(group), resource, namespace: "" });
 
-    it("names every role once, and binds only roles that there are", () => {
+    it("names every role once, and binds only existing roles", () => {
       assert.equal(clusterRoles.size, policy.clusterRoles.length);
       for (const { roleRef: bound } of policy.clusterRoleBindings) assert.ok(clusterRoles.has(bound.name), bound.name);
     });
@@ -159,7 +159,7 @@ for (const names of [platformNames, kubernetesNames]) {
       assert.ok(!(await may(asks({ resource: "serviceaccounts" }), "system:authenticated")));
     });
 
-    it("lets whoever is authenticated read trust bundles, and service accounts the issuer's documents", async () => {
+    it("lets authenticated users read trust bundles, and service accounts the issuer's documents", async () => {
       const bundles = asks({
         verb: "list",
         group: names.group("certificates"),

@@ -51,7 +51,7 @@ describe("a rule", () => {
     }
   });
 
-  it("for paths allows them and, with a star, what is below", () => {
+  it("for paths allows them and, with a star, every path with that prefix", () => {
     const paths = (...nonResourceURLs: string[]): PolicyRule => ({ verbs: ["get"], nonResourceURLs });
     assert.ok(allows(paths("/healthz"), asksPath("/healthz")));
     assert.ok(!allows(paths("/healthz"), asksPath("/healthz/x")));
@@ -107,7 +107,7 @@ describe("a binding", () => {
     assert.equal(by(toUser(account.username))(asks({ user: account })).decision, "allow");
   });
 
-  it("tells why it allows, in upstream's words", () => {
+  it("gives its reason for allowing, in upstream's words", () => {
     const reason = (objects: TestRbac): string => objects.authorizer()(asks()).reason;
     assert.equal(
       reason(new TestRbac().grant([readPods], toAlice)),
@@ -119,7 +119,7 @@ describe("a binding", () => {
     );
   });
 
-  it("of a role that is missing is told where the rest does not suffice", () => {
+  it("of a role that does not exist is reported when the request is not allowed otherwise", () => {
     const objects = new TestRbac().bindCluster("gone", toAlice).bind("ns", { kind: "Role", name: "lost" }, toAlice);
     assert.deepEqual(objects.authorizer()(asks()), {
       decision: "noOpinion",
@@ -130,7 +130,7 @@ describe("a binding", () => {
     assert.equal(objects.authorizer()(asks()).decision, "allow");
   });
 
-  it("counts from the moment that the generation tells of it", () => {
+  it("applies as soon as the generation changes", () => {
     const objects = new TestRbac();
     const authorize = objects.authorizer();
     assert.equal(authorize(asks()).decision, "noOpinion");
@@ -146,7 +146,7 @@ describe("the chain of authorizers", () => {
   const deny = () => ({ decision: "deny", reason: "no" }) as const;
   const silent = (reason: string) => () => ({ decision: "noOpinion", reason }) as const;
 
-  it("lets members of system:masters do everything before anyone is asked", async () => {
+  it("allows members of system:masters everything before other authorizers run", async () => {
     assert.equal((await createAuthorization([deny])(asks({ user: user("x", "system:masters") }))).decision, "allow");
     assert.equal((await createAuthorization([deny])(asks({ user: user("system:masters") }))).decision, "deny");
   });
@@ -156,7 +156,7 @@ describe("the chain of authorizers", () => {
     assert.equal((await createAuthorization([alwaysAllow, deny])(asks())).decision, "allow");
   });
 
-  it("allows nothing by itself", async () => {
+  it("allows nothing alone", async () => {
     assert.deepEqual(await createAuthorization([])(asks({ user: alice })), { decision: "noOpinion", reason: "" });
     assert.equal((await createAuthorization([silent("a"), silent(""), silent("b")])(asks())).reason, "a\nb");
   });

@@ -22,7 +22,7 @@ describe("a token review", () => {
     },
   });
 
-  it("tells the user and the audiences of a good token", async () => {
+  it("returns the user and the audiences of a valid token", async () => {
     assert.deepEqual(await answer(review, { spec: { token: "good", audiences: ["a"] } }), {
       metadata: {},
       spec: { token: "good", audiences: ["a"] },
@@ -31,7 +31,7 @@ describe("a token review", () => {
     assert.deepEqual(asked.at(-1), ["good", ["a"]]);
   });
 
-  it("tells why a token is no good, and keeps nothing of a status that was sent", async () => {
+  it("returns why a token is not valid, and ignores a status that was sent", async () => {
     const body = { spec: { token: "bad" }, status: { authenticated: true, user: { username: "root" } } };
     assert.deepEqual((await answer(review, body))["status"], { user: {}, error: "invalid bearer token" });
   });
@@ -80,7 +80,7 @@ function accessReviews(decision: Decision = { decision: "noOpinion", reason: "" 
 }
 
 describe("an access review", () => {
-  it("echoes what was asked and tells whether it is allowed", async () => {
+  it("echoes the spec and returns whether it is allowed", async () => {
     const yes = accessReviews({ decision: "allow", reason: "RBAC: so" });
     assert.deepEqual(await answer(yes.self, { spec: { resourceAttributes } }), {
       metadata: {},
@@ -93,7 +93,7 @@ describe("an access review", () => {
     assert.deepEqual(await status({ decision: "deny", reason: "no" }), { allowed: false, denied: true, reason: "no" });
   });
 
-  it("asks about the caller, or about exactly who is named", async () => {
+  it("checks the caller, or exactly the named user", async () => {
     const test = accessReviews();
     await answer(test.self, { spec: { resourceAttributes } });
     assert.equal(test.asked[0]?.user.username, "alice");
@@ -107,7 +107,7 @@ describe("an access review", () => {
     });
   });
 
-  it("asks about exactly one request", async () => {
+  it("checks exactly one request", async () => {
     const { self } = accessReviews();
     const none = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
     for (const body of [{}, { spec: {} }]) {
@@ -121,7 +121,7 @@ describe("an access review", () => {
     );
   });
 
-  it("of somebody names a user or a group", async () => {
+  it("of another user names a user or a group", async () => {
     const { subject } = accessReviews();
     await answer(subject, { spec: { groups: ["g"], resourceAttributes } });
     await assert.rejects(
@@ -207,7 +207,7 @@ describe("a rules review", () => {
     }),
   });
 
-  it("lists rules on resources and on paths, and says what is missing", async () => {
+  it("lists rules for resources and paths, and marks incomplete lists", async () => {
     assert.deepEqual(await answer(review, { spec: { namespace: "ns" } }), {
       metadata: {},
       spec: {},

@@ -9,14 +9,14 @@ import { asks, readPods } from "./rbac-scene.ts";
 
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
-describe("rules that somebody holds", () => {
+describe("the rules that a user holds", () => {
   it("cover the same and less", () => {
     assert.deepEqual(uncoveredRules([readPods], [readPods]), []);
     assert.deepEqual(uncoveredRules([readPods], [rule({ resourceNames: ["a"] })]), []);
     assert.deepEqual(uncoveredRules([rule({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] })], [readPods]), []);
   });
 
-  it("do not cover more, and tell what is missing, verbs of one resource together", () => {
+  it("do not cover more, and return what is missing, with the verbs of a resource together", () => {
     assert.deepEqual(
       uncoveredRules([readPods], [rule({ verbs: ["get", "list", "watch"], resources: ["pods", "secrets"] })]),
       [

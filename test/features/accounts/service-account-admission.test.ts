@@ -63,7 +63,7 @@ describe("a pod's service account", () => {
     assert.equal(specOf(await create({ serviceAccountName: "strict", ...allowed })).serviceAccountName, "strict");
   });
 
-  it("gives the containers a token, unless the pod or else the account says that they get none", async () => {
+  it("gives the containers a token, unless the pod, or else the account, disables it", async () => {
     const mountPath = "/var/run/secrets/platform.io/serviceaccount";
     const name = "platform-api-access-random";
     const spec = specOf(await create({ containers: [{ name: "c" }], initContainers: [{ name: "i" }] }));
@@ -96,7 +96,7 @@ describe("a pod's service account", () => {
     assert.equal(other.containers?.[0]?.volumeMounts?.[0]?.name, "platform-api-access-mine");
   });
 
-  it("is none for a pod that mirrors a node's file", async () => {
+  it("is not added to a mirror pod", async () => {
     const mirror = { name: "p", annotations: { "platform.io/config.mirror": "x" } };
     assert.equal(specOf(await create({}, mirror)).serviceAccountName, undefined);
     assert.equal(

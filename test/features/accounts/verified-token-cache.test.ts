@@ -12,7 +12,7 @@ it("the cache of verified tokens drops the least recently used beyond its bound"
   assert.equal(cache.size, 2);
 });
 
-it("the cache of verified tokens keeps no more than so many characters of tokens, however long each is", () => {
+it("the cache of verified tokens limits the total length of tokens, however long each is", () => {
   const cache = new VerifiedTokenCache<string>({ clock: new TestClock(), maximumCharacters: 10 });
   const asked: string[] = [];
   const get = (token: string): void => void cache.get(token, () => (asked.push(token), token));

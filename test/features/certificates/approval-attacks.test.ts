@@ -58,7 +58,7 @@ const anything =
   '{ commonNames: ["**"], organizations: ["**"], dnsNames: ["**"], ipRanges: ["0.0.0.0/0", "::/0"], emailAddresses: ["**"], uris: ["**"] }';
 
 describe("an approval policy that allows everything", () => {
-  it("approves no DNS name that readers take for different names", () => {
+  it("approves no DNS name that programs read differently", () => {
     for (const name of [
       "bank.com\0.example.com",
       "bank.com .example.com",
@@ -84,7 +84,7 @@ describe("an approval policy that allows everything", () => {
     assert.deepEqual(outcome(anything, { altNames: { dnsNames: ["A-1.example.com"] } }), ["approved"]);
   });
 
-  it("approves no DNS name with a character that no host name has, wherever it stands", () => {
+  it("approves no DNS name with an invalid character, at any position", () => {
     const label = fc.stringMatching(/^[a-z]{1,8}$/);
     const bad = fc.integer({ min: 0, max: 127 }).map((code) => String.fromCharCode(code));
     fc.assert(
@@ -216,7 +216,7 @@ describe("an approval policy that allows everything", () => {
     }
   });
 
-  it("approves an hour of client certificate for a service account, whatever the rule says", () => {
+  it("approves at most one hour for a service account's client certificate, whatever the rule allows", () => {
     const year = anything.replace("}", ", maximumLifetimeSeconds: 31536000 }");
     const account = { username: "system:serviceaccount:ci:builder", groups: ["system:serviceaccounts"] };
     const client = { signerName: apiserverClient, ...account };
@@ -235,7 +235,7 @@ describe("namesBelongToNode", () => {
     node,
   };
 
-  it("is refused at load without the names that nodes may have, in one line that says what to do", () => {
+  it("is refused at load without the names that nodes may have, with one line on what to do", () => {
     const parsed = parseApprovalPolicy(
       `rules: [{ name: a, action: approve, match: { signers: [${nodeAgentServing}] }, require: { namesBelongToNode: true } }]`,
     );
@@ -315,7 +315,7 @@ describe("serverNamesIn", () => {
     );
   });
 
-  it("takes linear time on names made to be slow", { timeout: 10_000 }, () => {
+  it("takes linear time on hostile names", { timeout: 10_000 }, () => {
     const slow = `${"*a".repeat(30_000)}.example.com`;
     const wanted = { dnsNames: [...Array<string>(200).fill(slow)], ipAddresses: [] };
     assert.deepEqual(serverNamesIn(wanted, { dnsNames: [`${"a".repeat(60)}.example.com`], ipAddresses: [] }), []);

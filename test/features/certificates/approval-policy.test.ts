@@ -136,7 +136,7 @@ describe("decideApproval", () => {
     assert.deepEqual(failedFields(question({ usages: ["server auth", "client auth"] })), ["usages"]);
   });
 
-  it("says in the condition what failed", () => {
+  it("names the failed requirement in the condition", () => {
     const decision = decide(question({ names: { dnsNames: ["evil.example.com"] } }));
     assert.ok(decision.type === "denied");
     assert.equal(
@@ -145,7 +145,7 @@ describe("decideApproval", () => {
     );
   });
 
-  it("wants the requester's own name and groups unless the rule says otherwise", () => {
+  it("requires the requester's own name and groups by default", () => {
     const otherNode = { commonName: "system:node:n2", organizations: ["system:nodes"] };
     assert.deepEqual(failedFields(question({ subject: otherNode })), ["commonNames"]);
     const masters = { commonName: "system:node:n1", organizations: ["system:nodes", "system:masters"] };
@@ -267,7 +267,7 @@ describe("namePattern", () => {
     return made.matches(name);
   };
 
-  it("takes everything but its wildcards literally", () => {
+  it("treats everything except its wildcards literally", () => {
     assert.ok(matches("a.b", "a.b") && !matches("a.b", "axb") && !matches("a", "a\n") && !matches("[a]+", "a"));
     assert.ok(matches("*.b", "a.b") && !matches("*.b", "a.a.b") && matches("**.b", "a.a.b") && matches("**", "a\nb"));
   });

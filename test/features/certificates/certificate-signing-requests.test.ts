@@ -17,7 +17,7 @@ const request = (spec: Partial<Spec> = {}): CertificateSigningRequest => ({
 });
 
 describe("a new certificate request", () => {
-  it("is of whoever sent it, and undecided, whatever the body says", () => {
+  it("has its sender as requester and is undecided, whatever the body contains", () => {
     const sent: CertificateSigningRequest = {
       ...request({ username: "mallory", uid: "x", groups: ["system:masters"], extra: { scope: ["all"] } }),
       status: { conditions: [{ type: "Approved", status: "True" }], certificate: base64("leaf.pem") },
@@ -62,7 +62,7 @@ describe("a new certificate request", () => {
     });
   }
 
-  it("without a request says null, as it was left out", () => {
+  it("without a request shows null in the error", () => {
     const faults = faultsOfNew(definition, request({ request: null }));
     assert.deepEqual(faults, ["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]);
   });

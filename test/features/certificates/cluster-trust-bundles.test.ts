@@ -20,7 +20,7 @@ describe("the name of a trust bundle", () => {
       object: bundle(name, { trustBundle: anchors, ...(signerName !== undefined && { signerName }) }),
     });
 
-  it("begins with its signer's, and ends in a DNS subdomain", () => {
+  it("starts with its signer's name, and ends in a DNS subdomain", () => {
     assert.deepEqual(faultsOfName("example.com:a:x.y", "example.com/a"), []);
     for (const name of ["x", "example.com:a", "example.com/a:x", "other.com:a:x", "Example.com:a:x"]) {
       assert.deepEqual(faultsOfName(name, "example.com/a"), [

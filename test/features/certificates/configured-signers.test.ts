@@ -202,7 +202,7 @@ describe("a signer of --signer-config", () => {
     await scene.obtain({ ...wish, name: "yet", signerName: "example.com/first" });
   });
 
-  it("is named in an event on a request for a signer that there is not", async () => {
+  it("is named in an event on a request for a signer that does not exist", async () => {
     const scene = await start({});
     await scene.request({ ...serving, name: "nobody", signerName: "platform.io/services" });
     const event = await until<Event>(
@@ -221,7 +221,7 @@ describe("a signer of --signer-config", () => {
     );
   };
 
-  it("is refused at the start with the path of what is wrong", async () => {
+  it("is refused at the start with the path of the fault", async () => {
     const file = fileOf(configurationOf(withFiles("example.com/a", { commonName: "a", keyTypes: ["DSA"] })));
     await refused({ "signer-config": file }, /^--signer-config: .*signers\[0\]\.keyTypes\[0\]: must be one of/);
     await refused({ "signer-config": folder.file("absent.yaml") }, /^--signer-config: cannot read/);
@@ -318,7 +318,7 @@ describe("a signer of --signer-config", () => {
     assert.match(conditionOf(failed, "Failed")?.message ?? "", /is a name of the API server/);
   });
 
-  it("does not write its key through a link, nor believe one that others can read", async () => {
+  it("does not write its key through a link, nor use one that others can read", async () => {
     const dataDirectory = folder.file("data-links");
     const elsewhere = folder.file("elsewhere");
     mkdirSync(dataDirectory, { mode: 0o700 });

@@ -138,7 +138,7 @@ rules:
     );
   });
 
-  it("denies a client certificate of a year, which is what a request without a lifetime asks for", async () => {
+  it("denies a client certificate of one year, the default of a request without a lifetime", async () => {
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
     await alice.request({ name: "year", signerName: apiserverClient, commonName: "alice" });
     const denied = await alice.settled("year", isDecided);

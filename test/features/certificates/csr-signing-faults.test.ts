@@ -157,7 +157,7 @@ describe("csrsigning, whatever fails", () => {
     await scene.requests.delete("patient");
   });
 
-  it("hands out the recorded certificate when the process ended between record and status", async () => {
+  it("returns the recorded certificate when the process ended between record and status", async () => {
     await approved("restarted");
     const { promise, resolve } = Promise.withResolvers<void>();
     const endless = way();
@@ -227,7 +227,7 @@ describe("csrsigning, whatever fails", () => {
     await scene.requests.delete("late");
   });
 
-  it("hands out nothing from a record that is not of the request's key", async () => {
+  it("returns nothing from a record with another key", async () => {
     await approved("own");
     const loop = start(way());
     await scene.issued("own");

@@ -77,7 +77,7 @@ describe("csr-signing", () => {
     assert.equal(certificate.isCA, false);
   });
 
-  it("fails a request that breaks its signer's rules, and says which", async () => {
+  it("fails a request that breaks its signer's rules, and names them", async () => {
     const name = "stranger";
     await scene.request({ name, signerName: apiserverClientNodeAgent, commonName: "alice", names: { uris: ["a:b"] } });
     await scene.approve(name);
@@ -92,7 +92,7 @@ describe("csr-signing", () => {
     assert.equal(failed.status.certificate, undefined);
   });
 
-  it("takes a request with an RSA key below 2048 bits, and does not sign it", async () => {
+  it("accepts a request with an RSA key below 2048 bits, but does not sign it", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
     await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });
     await scene.approve("small");

@@ -64,7 +64,7 @@ describe("issueCertificate", () => {
     assert.equal(secondsAfterNow(issue().notBefore), -300);
   });
 
-  it("keeps short lifetimes whole and takes the five minutes off long ones", () => {
+  it("keeps short lifetimes whole and backdates long ones by five minutes", () => {
     assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour - 1 }).notAfter), 8 * hour - 1);
     assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour }).notAfter), 8 * hour - 300);
     assert.equal(secondsAfterNow(issue().notAfter), 24 * hour - 300);
@@ -76,13 +76,13 @@ describe("issueCertificate", () => {
     assert.throws(() => issue({ now: authority.certificate.notAfter }), /the signer has expired/);
   });
 
-  it("gives every certificate a serial number of its own, positive and of 159 bits", () => {
+  it("gives every certificate a unique serial number, positive and of 159 bits", () => {
     const serialNumbers = Array.from({ length: 50 }, () => issue().serialNumber);
     assert.equal(new Set(serialNumbers.map((one) => one.toString("hex"))).size, 50);
     assert.ok(serialNumbers.every((one) => one.length === 20 && (one[0] ?? 0) >= 0x40 && (one[0] ?? 0) < 0x80));
   });
 
-  it("takes nothing over of a request for a CA but its names", () => {
+  it("copies only the names of a request for a CA", () => {
     const extension = (id: string, value: Buffer): Buffer => encodeExtension({ id, isCritical: true, value });
     const extensions = encodeSequence(
       extension(oids.basicConstraints, encodeSequence(encodeBoolean(true))),

@@ -43,7 +43,7 @@ describe("the signer configuration", () => {
     }
   });
 
-  it("fills in what is safe where a field is left out", () => {
+  it("uses safe defaults for omitted fields", () => {
     const answer = parsed(withSigners(signer));
     assert.ok(answer.isValid);
     const [read] = answer.signers;
@@ -188,7 +188,7 @@ describe("the signer configuration", () => {
     assert.deepEqual(faultsOf({ ...header, signers: [] }), []);
   });
 
-  it("counts an entry where it stands, behind others that are wrong too", () => {
+  it("reports the index of an entry after other invalid ones", () => {
     const faults = faultsOfSigner({ dnsNames: [1, "a b.c"], usages: [1, "fly", "server auth"], keyTypes: [1, "DSA"] });
     for (const path of ["dnsNames[1]", "usages[1]", "keyTypes[1]"]) {
       assert.ok(
@@ -198,13 +198,13 @@ describe("the signer configuration", () => {
     }
   });
 
-  it("takes a name once", () => {
+  it("refuses duplicate names", () => {
     assert.deepEqual(faultsOf(withSigners(signer, signer)), [
       "signers[1].name: must be unique, but signers[0] has the same name",
     ]);
   });
 
-  it("tells a bounded number of faults, of a bounded length, that a terminal can show", () => {
+  it("reports a limited number of faults, of limited length, that are safe for a terminal", () => {
     const many = faultsOf(withSigners(...Array.from({ length: 500 }, () => ({ name: "a" }))));
     assert.equal(many.length, 21);
     assert.match(many.at(-1) ?? "", /^and \d+ more$/);
@@ -213,7 +213,7 @@ describe("the signer configuration", () => {
     assert.ok(!long.includes("\u001b"));
   });
 
-  it("refuses what YAML can be made to be", () => {
+  it("refuses hostile YAML", () => {
     for (const text of ["", "- a", "a: &a [*a]", "{".repeat(200_000), "a: 1\na: 2", "\u0000", "!!js/function x"]) {
       assert.notDeepEqual(faultsOf(text), [], JSON.stringify(text.slice(0, 20)));
     }

@@ -29,7 +29,7 @@ describe("approval", () => {
     assert.equal(await approve("approve signers example.com/*"), undefined);
   });
 
-  it("is refused to others, even when they may approve for the signer that the body names", async () => {
+  it("is refused for others, even if they may approve for the signer in the body", async () => {
     assert.equal(await approve(), refusal);
     assert.equal(await approve("approve signers example.com/mine"), refusal);
     assert.equal(await approve("sign signers example.com/signer"), refusal);
@@ -63,7 +63,7 @@ describe("a client certificate's organization", () => {
       object: apiObject({ spec: { signerName, request: fixture(file) } }),
     });
 
-  it("cannot be system:masters, wherever in the subject it stands", async () => {
+  it("cannot be system:masters, anywhere in the subject", async () => {
     for (const file of ["csr-masters.pem", "cert-csr-masters-second.pem"]) {
       assert.equal(
         await create(file),
@@ -100,7 +100,7 @@ describe("a signer's trust bundle", () => {
     assert.equal(await write(bundle(), { grants: ["attest signers example.com/*"] }), undefined);
   });
 
-  it("takes owners, finalizers and unchanged writes from anyone, and labels from nobody else", async () => {
+  it("accepts owners, finalizers and unchanged writes from anyone, but labels only from authorized users", async () => {
     const old = bundle();
     assert.equal(await write(bundle(), { old }), undefined);
     assert.equal(await write(bundle({ finalizers: ["example.com/hold"] }), { old }), undefined);

@@ -22,7 +22,7 @@ const serving = ["digital signature", "server auth"];
 describe("apiserver-client", () => {
   const { violations } = apiserverClient;
 
-  it("needs client auth, and takes digital signature and key encipherment besides", () => {
+  it("requires client auth, and also allows digital signature and key encipherment", () => {
     const request = requestOf({ commonName: "a" });
     assert.deepEqual(violations(request, ["client auth"]), []);
     assert.deepEqual(violations(request, ["key encipherment", "client auth", "digital signature"]), []);
@@ -39,7 +39,7 @@ describe("apiserver-client", () => {
 describe("apiserver-client-nodeagent", () => {
   const { violations } = apiserverClientNodeAgent;
 
-  it("takes a node's client request, with and without key encipherment", () => {
+  it("accepts a node's client request, with and without key encipherment", () => {
     assert.deepEqual(violations(requestOf(node), client), []);
     assert.deepEqual(violations(requestOf(node), [...client, "key encipherment"]), []);
   });
@@ -63,7 +63,7 @@ describe("apiserver-client-nodeagent", () => {
     ]);
   });
 
-  it("refuses names of every kind, and says so of each", () => {
+  it("refuses names of every type, with a message for each", () => {
     const names = { dnsNames: ["a"], emailAddresses: ["a@b"], ipAddresses: ["::1"], uris: ["a:b"] };
     assert.equal(violations(requestOf(node, names), client).length, 4);
   });
@@ -78,7 +78,7 @@ describe("apiserver-client-nodeagent", () => {
 describe("nodeagent-serving", () => {
   const { violations } = nodeAgentServing;
 
-  it("needs a DNS name or an address, and takes nothing else", () => {
+  it("requires a DNS name or an address, and refuses other types", () => {
     assert.deepEqual(violations(requestOf(node, { dnsNames: ["n1"] }), serving), []);
     assert.deepEqual(violations(requestOf(node, { ipAddresses: ["10.0.0.1"] }), [...serving, "key encipherment"]), []);
     assert.deepEqual(violations(requestOf(node), serving), ["DNS or IP subjectAltName is required"]);

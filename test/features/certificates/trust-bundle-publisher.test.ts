@@ -62,7 +62,7 @@ describe("the trust bundle publisher", () => {
     });
   };
 
-  it("puts back what somebody changed or removed", async () => {
+  it("restores what another client changed or removed", async () => {
     const server = await startTestServer();
     try {
       const { metadata, spec } = await bundleWith(server, "signet-nodeagent-serving-ca");
@@ -126,7 +126,7 @@ describe("clients of a replaced CA", () => {
     assert.ok(!readFileSync(folder.file("known.json"), "utf8").includes("acceptedUntil"));
   });
 
-  it("go on authenticating beside those of the new one", async () => {
+  it("keep authenticating together with those of the new one", async () => {
     const [first, second] = [newAuthority("first"), newAuthority("second")];
     const settings = {
       "cluster-signing-cert-file": folder.write("ca.crt", first.certificate),

@@ -79,7 +79,7 @@ describe("a secret", () => {
   const definition = secrets(names);
   const secret = (more: Partial<Secret> = {}): Secret => ({ ...meta("Secret"), type: "Opaque", ...more });
 
-  it("takes text over bytes of the same key, and any key that is allowed", () => {
+  it("prefers text to bytes of the same key, and accepts every valid key", () => {
     const { data, stringData } = prepared(
       definition,
       secret({
@@ -160,7 +160,7 @@ describe("a config map", () => {
     ]);
   });
 
-  it("stays as it is once it is immutable, besides its metadata", () => {
+  it("cannot change once it is immutable, except its metadata", () => {
     const previous = map({ immutable: true, data: { a: "1" } });
     assert.deepEqual(faultsOfChange(definition, { ...previous, data: { a: "2" } }, previous), [
       "data: Forbidden: field is immutable when `immutable` is set",

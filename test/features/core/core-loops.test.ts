@@ -76,7 +76,7 @@ describe("every namespace", () => {
     await waitForObject(server.client, references.configMaps, where, isRight);
   });
 
-  test("is emptied and goes when it is deleted, and takes nothing new while it does", async () => {
+  test("is emptied and removed when it is deleted, and accepts no new objects meanwhile", async () => {
     const namespace = await makeNamespace();
     const held = configMap("held", { finalizers: ["example.com/hold"] });
     const configMaps = server.client.resource(references.configMaps, namespace);

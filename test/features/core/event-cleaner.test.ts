@@ -29,7 +29,7 @@ describe("an event is removed", () => {
     assert.equal(removed({ series }), "2026-03-04T06:45:00.000Z");
   });
 
-  it("a day later at the latest, whatever its reporter's clock says", () => {
+  it("at most a day later, whatever its reporter's clock says", () => {
     assert.equal(removed({ lastTimestamp: "2056-03-04T05:30:00Z" }), "2026-03-05T06:00:00.000Z");
     assert.equal(removed({ lastTimestamp: "1999-03-04T05:30:00Z" }), "2026-03-04T06:00:00.000Z");
   });

@@ -40,7 +40,7 @@ describe("an event", () => {
     assert.deepEqual(faultsOfNew(definition, about("")), [fault.replace('"other"', '""')]);
   });
 
-  it("says who reports it when it says when it happened", () => {
+  it("must name its reporter when it has an eventTime", () => {
     assert.deepEqual(faultsOfNew(definition, reported), []);
     assert.deepEqual(faultsOfNew(definition, { ...reported, reportingInstance: "", action: "" }), [
       "reportingInstance: Required value",

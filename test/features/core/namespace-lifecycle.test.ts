@@ -12,7 +12,7 @@ const rule = namespaceLifecycle({
 const object = apiObject();
 
 describe("a namespace", () => {
-  it("must exist for what is created or changed in it", async () => {
+  it("must exist for objects that are created or changed in it", async () => {
     assert.equal(await refusalOf(rule, { namespace: "living", object }), undefined);
     for (const operation of ["CREATE", "UPDATE"] as const) {
       assert.equal(
@@ -27,7 +27,7 @@ describe("a namespace", () => {
     assert.equal(await refusalOf(rule, { namespace: "constructor", object }), '404 namespaces "constructor" not found');
   });
 
-  it("that terminates takes nothing new, with a cause that machines read", async () => {
+  it("that terminates accepts no new objects, with a machine-readable cause", async () => {
     const creating = attributes({ namespace: "dying", object });
     await assert.rejects(
       async () => rule.admit?.(creating),
@@ -60,7 +60,7 @@ describe("a namespace", () => {
     assert.equal(await refusalOf(rule, { operation: "DELETE", resource: "namespaces", name: "living" }), undefined);
   });
 
-  it("is not told of by an access review", async () => {
+  it("is not revealed by an access review", async () => {
     const review = { group: names.group("authorization"), resource: "localsubjectaccessreviews" };
     assert.equal(await refusalOf(rule, { ...review, namespace: "absent", object }), undefined);
   });

@@ -27,7 +27,7 @@ const bootstrapToken = (id: string, expiration?: string): Secret => ({
   },
 });
 
-test("an expired bootstrap token is deleted, and one that goes on or has no end is kept", async () => {
+test("an expired bootstrap token is deleted, and one that is valid or does not expire is kept", async () => {
   const secrets = server.client.resource(references.secrets, "platform-system");
   await secrets.create(bootstrapToken("endles"));
   await secrets.create(bootstrapToken("future", "2999-01-01T00:00:00Z"));

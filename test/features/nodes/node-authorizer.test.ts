@@ -68,7 +68,7 @@ describe("a node", () => {
     assert.ok(!may({ ...lease, verb: "create", namespace: "ns" }));
   });
 
-  it("asks for certificates, and approves none", () => {
+  it("may request certificates, but approve none", () => {
     const request = { group: "certificates.platform.io", resource: "certificatesigningrequests", namespace: "" };
     assert.ok(may({ ...request, verb: "create" }));
     assert.ok(!may({ ...request, verb: "update", subresource: "approval", name: "x" }));

@@ -34,7 +34,7 @@ const refuses = async (more: Partial<AdmissionAttributes>, expected: RegExp): Pr
 const allows = async (more: Partial<AdmissionAttributes>): Promise<void> => assert.equal(await write(more), undefined);
 
 describe("a node's identity", () => {
-  it("limits nobody else", async () => {
+  it("does not limit other users", async () => {
     await allows({
       user: alice,
       resource: "nodes",
@@ -106,7 +106,7 @@ describe("a node's pods", () => {
     await refuses({ operation: "UPDATE", resource: "pods", name: "mine" }, /can only create and delete mirror pods$/);
   });
 
-  it("are created as mirrors of its own, without references", async () => {
+  it("are created as its own mirror Pods, without references", async () => {
     const annotations = { "platform.io/config.mirror": "x" };
     const owner = { apiVersion: "v1", kind: "Node", name: "n1", uid: "nu", controller: true };
     const mirror = { annotations, ownerReferences: [owner] };

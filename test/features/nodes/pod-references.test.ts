@@ -173,7 +173,7 @@ describe("a reference of a Pod", () => {
     return found;
   }
 
-  it("makes a mirror Pod that no node may create, nor anybody else open something with", async () => {
+  it("makes a mirror Pod that no node may create, and that gives no access when others create it", async () => {
     const owner = { apiVersion: "v1", kind: "Node", name: "n1", uid: nodeUid, controller: true };
     const mirror = { annotations: { [names.key("config.mirror")]: "x" }, ownerReferences: [owner] };
     const plain = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", ...mirror } };
@@ -211,7 +211,7 @@ describe("a reference of a Pod", () => {
     }
   });
 
-  it("of a new Pod's ephemeral container is refused to everybody", async () => {
+  it("of a new Pod's ephemeral container is refused for every user", async () => {
     for (const one of marked.filter(hasEphemeral)) {
       const answer = await api.json(collection, { method: "POST", body: podWith(one, {}) });
       assert.equal(answer.code, 422);
@@ -236,7 +236,7 @@ describe("a reference of a Pod", () => {
     }
   });
 
-  it("cannot come in or out of reach by what is written later", async () => {
+  it("cannot become readable or unreadable by later writes", async () => {
     const annotation = names.key("config.mirror");
     const spec = {
       nodeName: "n1",

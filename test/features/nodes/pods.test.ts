@@ -64,7 +64,7 @@ describe("the deletion of a pod", () => {
     assert.equal(remove(placed, 0), undefined);
   });
 
-  it("leaves its node the time that it asks for", () => {
+  it("keeps its deletion grace period for its node", () => {
     const { deletionTimestamp, deletionGracePeriodSeconds } = remove(placed)?.metadata ?? {};
     assert.deepEqual([deletionTimestamp, deletionGracePeriodSeconds], ["2026-03-04T05:06:37Z", 30]);
   });

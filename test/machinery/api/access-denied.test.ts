@@ -15,7 +15,7 @@ const pods = {
   name: "web",
 } as const;
 
-it("a refusal tells who may not do what where, and why", () => {
+it("a denial names the user, the verb, the resource, the namespace and the reason", () => {
   const text = (attributes: Parameters<typeof accessDenied>[0], reason = ""): string =>
     accessDenied(attributes, reason).message;
   assert.equal(

@@ -10,7 +10,7 @@ it("a duration is Go's, and may have days", () => {
   assert.equal(parseDuration("1d12h"), 36 * hour);
 });
 
-it("what is no duration, or longer than a thousand years, is undefined", () => {
+it("an invalid duration, or one of more than a thousand years, is undefined", () => {
   for (const text of ["", "5", "d", "-1h", "1 h", "1w", "1h ", "5 minutes", "365001d", "9".repeat(400).concat("h")]) {
     assert.equal(parseDuration(text), undefined, text);
   }

@@ -12,7 +12,7 @@ describe("two JSON values", () => {
     );
   });
 
-  it("are the same when one leaves out what is empty in the other", () => {
+  it("are equal when one omits what is empty in the other", () => {
     assert.ok(isSemanticallyEqual({ a: 1, b: [], c: {}, d: null }, { a: 1 }));
     assert.ok(isSemanticallyEqual(undefined, {}));
   });

@@ -142,7 +142,7 @@ describe("changed metadata", () => {
     assert.deepEqual(causesOf(valid), []);
   });
 
-  it("cannot change what identifies the object, and says so as often as upstream", () => {
+  it("cannot change its identity, with the same faults as upstream", () => {
     assert.deepEqual(causesOf({ ...valid, uid: "other" }), ["metadata.uid", "metadata.uid"]);
     assert.deepEqual(causesOf({ ...valid, name: "b" }), ["metadata.name", "metadata.name"]);
     assert.deepEqual(causesOf({ ...valid, deletionGracePeriodSeconds: 3 }), [
@@ -160,7 +160,7 @@ describe("changed metadata", () => {
     assert.deepEqual(causesOf(unversioned), ["metadata.resourceVersion", "metadata.resourceVersion"]);
   });
 
-  it("of an object that is being deleted takes no new finalizer", () => {
+  it("of an object that is being deleted cannot get a new finalizer", () => {
     const deleted = { ...valid, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/a"] };
     assert.deepEqual(causesOf({ ...deleted, finalizers: [] }, deleted), []);
     const [fault] = validateObjectMetaUpdate({ ...deleted, finalizers: ["example.com/b"] }, deleted, rules);

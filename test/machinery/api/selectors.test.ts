@@ -46,7 +46,7 @@ describe("a label selector", () => {
     );
   });
 
-  it("selects as its operators say", () => {
+  it("selects according to its operators", () => {
     const map = { tier: "back", size: "10", empty: "", in: "x" };
     const cases: readonly [string, boolean][] = [
       ["", true],

@@ -46,7 +46,7 @@ describe("a file that is written", () => {
     assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), { code: "ENOENT" });
   });
 
-  it("is closed to others although a file that was there before was open to them", () => {
+  it("is private even if the file existed before and was readable by others", () => {
     writeFileSync(file, "theirs");
     chmodSync(file, 0o666);
     const held = openSync(file, "r"); // a program that has the file open reads the old contents
@@ -64,7 +64,7 @@ describe("a file that is written", () => {
     assert.equal(readFileSync(other, "utf8"), "theirs");
   });
 
-  it("takes the place of a link, and what the link leads to stays as it is", () => {
+  it("replaces a link, and does not change the link's target", () => {
     const target = join(folder, "target");
     writeFileSync(target, "theirs");
     for (const leadsTo of [target, join(folder, "nothing")]) {

@@ -32,7 +32,7 @@ const close = (writer: LineWriter): Promise<number> => writer.close({ withinMill
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a line writer", () => {
-  it("appends whole lines to a file of its owner's", async () => {
+  it("appends whole lines to a file that only its owner can read", async () => {
     const path = newPath();
     const writer = writerOf(path);
     for (const line of ["one\n", "two\n"]) assert.equal(writer.write(line), true);
@@ -41,7 +41,7 @@ describe("a line writer", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("takes away other people's rights to a file that was there, and ends its half line", async () => {
+  it("removes other users' permissions on an existing file, and ends its incomplete line", async () => {
     const path = newPath();
     writeFileSync(path, "whole\nhalf");
     chmodSync(path, 0o644);
@@ -52,7 +52,7 @@ describe("a line writer", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("refuses links, folders, and pipes that nobody reads", () => {
+  it("refuses links, folders, and pipes without a reader", () => {
     const path = newPath();
     writeFileSync(path, "", { mode: 0o600 });
     const symbolic = newPath();
@@ -64,7 +64,7 @@ describe("a line writer", () => {
     for (const refused of [symbolic, hard, path, folder, pipe]) assert.throws(() => openLogFile(refused), refused);
   });
 
-  it("bounds what waits in bytes, and counts what is lost", async () => {
+  it("limits waiting lines in bytes, and counts lost ones", async () => {
     const writer = writerOf("/dev/full", 100);
     let taken = 0;
     for (let index = 0; index < 1000; index++) if (writer.write("123456789\n")) taken++;
@@ -94,7 +94,7 @@ describe("a line writer", () => {
     closeSync(reader);
   });
 
-  it("goes on in a new file when the old one was moved away", async () => {
+  it("continues in a new file when the old one was renamed", async () => {
     const path = newPath();
     const writer = writerOf(path);
     writer.write("old\n");

@@ -37,7 +37,7 @@ const parsed = (text: string): FieldSelector | undefined => {
   }
 };
 
-describe("what an authorizer is asked about a list", () => {
+describe("the attributes that an authorizer gets for a list", () => {
   it("is one name only where the selector lets no other name through, however it is written", () => {
     const selectors = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => parts.join(""));
     fc.assert(

@@ -31,7 +31,7 @@ describe("a large body of the smallest parts", () => {
   });
   after(() => scene.stop());
 
-  it("is answered by no more than a mebibyte besides the object, and never by a failure, in every kind and review", async () => {
+  it("gets an answer of at most 1 MiB in addition to the object, and never a 5xx, for every kind and review", async () => {
     for (const { label, ...request } of largeRequests({ bytes: 120_000, stride: 151 })) {
       const { status, text, warnings } = await answerTo(request);
       assert.ok(status < 500, `${status} ${label}: ${text.slice(0, 200)}`);
@@ -43,7 +43,7 @@ describe("a large body of the smallest parts", () => {
     }
   });
 
-  it("is looked through until there are a hundred faults, which are shown with the word that there are more", async () => {
+  it("is validated until there are a hundred faults, which are shown with a note that there are more", async () => {
     const subjects = Array.from({ length: 10_000 }, () => ({}));
     const binding = {
       apiVersion: "rbac.authorization.platform.io/v1",
@@ -87,7 +87,7 @@ describe("a large body of the smallest parts", () => {
     assert.equal((await answerTo({ ...options, method: "DELETE" })).status, 413);
   });
 
-  it("is shown by its beginning where a value is at fault", async () => {
+  it("is shortened in the error when a value is invalid", async () => {
     const long = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "A".repeat(mebibyte) } };
     const { status, text } = await answerTo(post("/api/v1/namespaces/hostile/configmaps", long));
     assert.equal(status, 422);

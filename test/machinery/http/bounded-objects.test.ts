@@ -60,7 +60,7 @@ for (const storage of ["memory", "lmdb"] as const) {
     });
     after(() => server.stop());
 
-    it("is at most 1.5 MiB after create, update, patch and apply, and a dry run says so too", async () => {
+    it("is at most 1.5 MiB after create, update, patch and apply, also in a dry run", async () => {
       assert.equal((await send("POST", roles, { body: role("large", maximumBytes) })).status, 413);
       assert.equal((await send("POST", `${roles}?dryRun=All`, { body: role("large", maximumBytes) })).status, 413);
       assert.equal((await send("POST", roles, { body: role("large", 1_000_000) })).status, 201);
@@ -81,7 +81,7 @@ for (const storage of ["memory", "lmdb"] as const) {
       assert.equal((await send("DELETE", `${roles}/large`)).status, 200);
     });
 
-    it("is named by at most as many bytes as every backend's keys have room for", async () => {
+    it("has a name of at most as many bytes as every backend's keys allow", async () => {
       const prefix = "/registry/roles.rbac.authorization.platform.io/default/".length;
       const longest = "r".repeat(1977 - prefix);
       assert.equal((await send("POST", roles, { body: role(longest, 1) })).status, 201);

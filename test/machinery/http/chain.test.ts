@@ -164,7 +164,7 @@ describe("the request chain", () => {
     assert.match(String(await message("GET /a%3Cb%3E")), /path "\/a&lt;b&gt;"/);
   });
 
-  it("asks about the impersonated user, with the name that a selector requires", async () => {
+  it("authorizes the impersonated user, with the name that a selector requires", async () => {
     const bob = { ...alice, username: "bob" };
     const { send, decided } = serverWith({ impersonate: () => Promise.resolve(bob) });
     await send("GET /api/v1/namespaces/n/serviceaccounts?fieldSelector=metadata.name%3Deve&labelSelector=a%3Db");
@@ -258,7 +258,7 @@ describe("the request chain", () => {
     assert.equal((await busy.send(`GET ${one}`)).headers["retry-after"], "7");
   });
 
-  it("gives every answer an identifier of its own and keeps caches away", async () => {
+  it("gives every response a unique audit id and forbids caching", async () => {
     const { send } = serverWith();
     const [first, second] = [await send(`GET ${one}`), await send("GET /nope")];
     assert.match(String(first.headers["audit-id"]), /^[0-9a-f-]{36}$/);
@@ -266,13 +266,13 @@ describe("the request chain", () => {
     assert.equal(first.headers["cache-control"], "no-cache, private");
   });
 
-  it("takes the identifier that a client gives its request", async () => {
+  it("uses the audit id of the client", async () => {
     const { send } = serverWith();
     assert.equal((await send(`GET ${one}`, { "audit-id": "mine" })).headers["audit-id"], "mine");
     assert.match(String((await send(`GET ${one}`, { "audit-id": "" })).headers["audit-id"]), /^[0-9a-f-]{36}$/);
   });
 
-  it("words failures in protobuf for whoever prefers it", async () => {
+  it("sends errors in protobuf to clients that prefer it", async () => {
     const failures = [unauthorized(), notFound({ group: "", resource: "pods" }, "p"), tooManyRequests("later", 7)];
     for (const failure of failures) {
       const { send } = serverWith({
@@ -292,7 +292,7 @@ describe("the request chain", () => {
     }
   });
 
-  it("compresses large answers only, and only for those who take gzip", async () => {
+  it("compresses only large responses, and only for clients that accept gzip", async () => {
     const large = "x".repeat(200_000);
     const { send } = serverWith({
       handleResource: (_request, { name }) => ({ status: 200, headers: {}, body: name === "large" ? large : "small" }),
@@ -335,7 +335,7 @@ describe("the request chain", () => {
     assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
   });
 
-  it("measures with labels from what is served only", async () => {
+  it("uses only served resources and verbs as metric labels", async () => {
     const { send } = serverWith();
     await send(`GET ${one}`);
     await send("GET /api/v1/made-up-by-a-caller");
@@ -384,7 +384,7 @@ describe("documents", () => {
     ]);
   });
 
-  it("are aggregated for whoever asks in any clause, and unchanged for a known tag", async () => {
+  it("are aggregated when any Accept clause asks for it, and answered 304 for a known ETag", async () => {
     const { send } = serverWith();
     const kind = async (accept: string): Promise<unknown> => parsed(await send("GET /api", { accept }))["kind"];
     assert.equal(await kind(`application/json, ${aggregated}`), "APIGroupDiscoveryList");
@@ -410,7 +410,7 @@ describe("documents", () => {
     );
   });
 
-  it("tell the version and every path", async () => {
+  it("show the version and every path", async () => {
     const { send } = serverWith();
     const version = parsed(await send("GET /version"));
     assert.equal(version["major"], "1");
@@ -420,7 +420,7 @@ describe("documents", () => {
       assert.ok(paths.includes(path), path);
   });
 
-  it("are OpenAPI under hashes that last for ever", async () => {
+  it("are OpenAPI documents under hashes that can be cached forever", async () => {
     const { send } = serverWith();
     const index = parsed(await send("GET /openapi/v3"))["paths"] as Record<string, { serverRelativeURL: string }>;
     const url = index["api/v1"]?.serverRelativeURL ?? "";
@@ -455,7 +455,7 @@ describe("health", () => {
     assert.equal((await send("GET /livez/nope")).status, 404);
   });
 
-  it("says which check fails and only logs why", async () => {
+  it("shows which check failed, and only logs the reason", async () => {
     const { send, logged } = serverWith({ healthChecks: [broken] });
     const { status, body } = await send("GET /readyz");
     assert.deepEqual([status, body], [500, "[+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n"]);

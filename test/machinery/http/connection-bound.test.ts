@@ -31,7 +31,7 @@ describe("the bound on connections", () => {
     assert.equal(bound.admits(connectionOf("10.0.0.3")), true);
   });
 
-  it("takes an IPv6 network of one client for one address, and a mapped IPv4 address for itself", () => {
+  it("counts an IPv6 /64 as one address, and an IPv4-mapped address as IPv4", () => {
     assert.equal(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:2:ffff::1"));
     assert.notEqual(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:3::5"));
     assert.equal(addressKey("::ffff:10.0.0.1"), "10.0.0.1");
@@ -39,7 +39,7 @@ describe("the bound on connections", () => {
     assert.equal(addressKey("fe80::1%eth0"), "fe80:0:0:0");
   });
 
-  it("leaves files for everything else", () => {
+  it("leaves file descriptors for everything else", () => {
     assert.equal(connectionLimit(10_000, Number.POSITIVE_INFINITY), 10_000);
     assert.equal(connectionLimit(10_000, 1_048_576), 10_000);
     assert.equal(connectionLimit(10_000, 1024), 768);

@@ -34,7 +34,7 @@ describe("a fair queue", () => {
     refuses("b");
   });
 
-  it("never runs more than it may, and loses nobody", async () => {
+  it("never exceeds its limit, and drops no request", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 40 }), async (users) => {
         const queue = new FairQueue({ concurrency: 3, queueLength: 100, queueLengthPerUser: 100 });

@@ -168,7 +168,7 @@ describe("the listener", () => {
       );
     }));
 
-  it("reads bodies up to the bound and answers 413 beyond it, told or not", () =>
+  it("reads bodies up to the limit and answers 413 beyond it, with or without Content-Length", () =>
     withListener({ limits: { bodyBytes: 1000 } }, async (port) => {
       const session = openHttp2(port);
       const post = (length: number): Sent => ({ path: "/body", method: "POST", body: Buffer.alloc(length, 120) });
@@ -192,7 +192,7 @@ describe("the listener", () => {
       session.close();
     }));
 
-  it("shows the client's certificate, unjudged, and none when there is none", () =>
+  it("passes on the client's certificate unverified, or none", () =>
     withListener({}, async (port) => {
       const [known, unknown] = [openHttp2(port, client), openHttp2(port)];
       assert.equal((await sendHttp2(known, { path: "/peer" })).body, "CN=client");
@@ -304,7 +304,7 @@ describe("the listener", () => {
       session.destroy();
     }));
 
-  it("tells the handler when the client is gone", async () => {
+  it("notifies the handler when the client has disconnected", async () => {
     const gone = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const handler: Handler = async (request) => {
@@ -336,7 +336,7 @@ describe("the listener", () => {
       session.close();
     }));
 
-  it("closes a connection that asks nothing for too long, and leaves one with a watch", async () => {
+  it("closes a connection that is idle for too long, but not one with a watch", async () => {
     const sinks: ByteSink[] = [];
     const watch: Handler = async ({ path }) =>
       path === "/watch"
@@ -419,7 +419,7 @@ describe("the listener", () => {
     await closed;
   });
 
-  it("cuts connections that never end their handshake when the grace is over", async () => {
+  it("closes connections with an unfinished handshake after the grace period", async () => {
     const listener = createListener({ handler: echo, certificate: serving, limits: { handshakeSeconds: 1000 } });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const silent = connectTcp(port, "127.0.0.1");
@@ -430,7 +430,7 @@ describe("the listener", () => {
     await closed;
   });
 
-  it("closes a connection that ends its handshake while the listener closes", async () => {
+  it("closes a connection that finishes its handshake while the listener closes", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");

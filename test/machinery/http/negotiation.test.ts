@@ -157,7 +157,7 @@ describe("the content type of a body", () => {
     }
   });
 
-  it("tells patches apart, case-sensitively", () => {
+  it("distinguishes patch types, case-sensitively", () => {
     assert.equal(patchType(of("application/merge-patch+json; charset=utf-8")), "merge");
     assert.equal(patchType(of("application/apply-patch+yaml")), "apply");
     for (const type of ["", "application/json", "application/Merge-Patch+json"]) {

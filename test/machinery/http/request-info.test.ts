@@ -77,7 +77,7 @@ describe("requestInfo", () => {
     }
   });
 
-  it("never throws anything but a 400, and never calls what is outside /api and /apis a resource", () => {
+  it("throws only 400s, and treats only paths below /api and /apis as resources", () => {
     const segment = fc.oneof(
       fc.constantFrom("api", "apis", "v1", "watch", "namespaces", "status", "", ".."),
       fc.webSegment(),

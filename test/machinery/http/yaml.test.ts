@@ -38,7 +38,7 @@ describe("YAML", () => {
     assert.equal(yamlToJson("# a comment\n\na:\n  - b: 1\n    c: |\n      x\n      y\nd: 2\n").split("\n").length, 8);
   });
 
-  it("reads keys that are no strings as upstream's converter does", () => {
+  it("reads non-string keys like upstream's converter", () => {
     const keys = ["y", "no", "1.0", "1.5", "0x10", "1000000.0", "123456789.5", "-0.00001", ".inf", '"n"'];
     const text = keys.map((key) => `${key}: 0`).join("\n");
     const names = ["true", "false", "1", "1.5", "16", "1e+06", "1.2345679e+08", "-1e-05", ".inf", "n"];
@@ -50,7 +50,7 @@ describe("YAML", () => {
     for (const key of ["~", "[a]", "{a: b}"]) refuses(`? ${key}\n: 0\n`);
   });
 
-  it("merges maps where << stands; what follows it overrides", () => {
+  it("merges maps at <<, and later keys override", () => {
     const read = (text: string): unknown => JSON.parse(yamlToJson(text));
     const base = "base: &base {a: 1, b: {c: 2}}\n";
     assert.deepEqual(read(`${base}x:\n  <<: *base\n  b: {d: 3}\n`), {
@@ -63,7 +63,7 @@ describe("YAML", () => {
     refuses("x: &x {<<: *x}\n");
   });
 
-  it("refuses an alias that nothing is named by", () => refuses("a: *nothing\n"));
+  it("refuses an alias of an undefined anchor", () => refuses("a: *nothing\n"));
 
   it("passes JSON through unchanged", () => {
     assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');

@@ -70,7 +70,7 @@ const settle = async (): Promise<void> => {
 };
 
 describe("a leader election", () => {
-  it("gives a lease that nobody holds at once, and to one only", async () => {
+  it("gives a free lease at once, and only to one candidate", async () => {
     const scene = new Scene();
     const [one, other] = [scene.candidate("one"), scene.candidate("other")];
     one.election.start();
@@ -95,7 +95,7 @@ describe("a leader election", () => {
     assert.equal(scene.lease?.spec.leaseTransitions, 1);
   });
 
-  it("takes the lease of a holder that is silent for its duration, by its own clock", async () => {
+  it("takes over the lease of a holder that did not renew it in time, by its own clock", async () => {
     const scene = new Scene();
     // The holder's clock is hours ahead: its times must not matter.
     scene.lease = {
@@ -127,7 +127,7 @@ describe("a leader election", () => {
     assert.deepEqual(one.events, ["elected"]);
   });
 
-  it("deposes a leader that cannot renew, before anyone else may take over", async () => {
+  it("deposes a leader that cannot renew, before another candidate may take over", async () => {
     const scene = new Scene();
     const [one, other] = [scene.candidate("one"), scene.candidate("other")];
     one.election.start();

@@ -96,7 +96,7 @@ test("of two waits for one key the shorter one counts", () => {
   assert.deepEqual(waits(), [100]);
 });
 
-test("a stopped queue finishes what it works on, forgets what waits and takes nothing more", async () => {
+test("a stopped queue finishes running items, drops waiting ones and accepts no more", async () => {
   const open = gate();
   const done: string[] = [];
   const queue = new WorkQueue({

@@ -71,7 +71,7 @@ describe("a list", () => {
     assert.equal(rest.continueToken, "");
   });
 
-  it("tells how to go on when the revision of its pages is forgotten", async () => {
+  it("tells how to continue when the revision of its pages is compacted", async () => {
     const box = await filled(4);
     const first = await list(box, "limit=2");
     await remove(box, "toy-2");
@@ -159,7 +159,7 @@ describe("a list", () => {
 });
 
 describe("a deletion of a collection", () => {
-  it("deletes what is selected", async () => {
+  it("deletes only selected objects", async () => {
     const box = await filled(130);
     const { registry, caller } = box;
     const selected = options("fieldSelector=color%3Dred");
@@ -198,7 +198,7 @@ describe("a watch", () => {
     return { events, revisions, ended: ended.promise, ready: ready.promise, stop };
   }
 
-  it("begins with what is there and goes on with what happens, in the order of revisions", async () => {
+  it("starts with the existing objects and continues with changes, in the order of revisions", async () => {
     const box = await filled(1);
     const seen = watch(box, "");
     await seen.ready;
@@ -222,7 +222,7 @@ describe("a watch", () => {
     assert.deepEqual(seen.events, ["MODIFIED toy-0 green"]);
   });
 
-  it("tells of objects that begin and cease to match as if they came and went", async () => {
+  it("reports objects that start or stop matching as added or deleted", async () => {
     const box = await filled(1);
     const seen = watch(box, "resourceVersion=0&fieldSelector=color%3Dgreen");
     await seen.ready;
@@ -233,7 +233,7 @@ describe("a watch", () => {
     assert.ok((seen.revisions[1] ?? 0) > (seen.revisions[0] ?? 0));
   });
 
-  it("marks the end of the state where that is asked for, and may leave the state out", async () => {
+  it("marks the end of the initial events if requested, and can skip them", async () => {
     const box = await filled(1);
     const base = "resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     const whole = watch(box, `${base}&sendInitialEvents=true`);
@@ -252,20 +252,20 @@ describe("a watch", () => {
     assert.deepEqual(seen.events, ["ADDED second "]);
   });
 
-  it("from before what is kept ends with a 410", async () => {
+  it("from before the history ends with a 410", async () => {
     const box = await toyBox({ historyLength: 2 });
     for (let index = 0; index < 6; index += 1) await box.add(`toy-${index}`);
     const error = await watch(box, "resourceVersion=1").ended;
     assert.ok(apiError(410, "too old resource version: 1")(error));
   });
 
-  it("that asks for the state at a version of the future ends with a 504", async () => {
+  it("that requests initial events at a future resourceVersion ends with a 504", async () => {
     const box = await filled(1);
     const query = "resourceVersion=99999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert.ok(apiError(504)(await watch(box, query).ended));
   });
 
-  it("tells nothing once it is stopped", async () => {
+  it("delivers no events after it was stopped", async () => {
     const box = await filled(1);
     const seen = watch(box, "");
     await seen.ready;

@@ -47,7 +47,7 @@ describe("a create", () => {
     await assert.rejects(box.add("Bear", { color: "invisible" }), apiError(422, "metadata.name"));
   });
 
-  it("refuses a taken name, and says when its owner is being deleted", async () => {
+  it("refuses an existing name, and reports when that object is being deleted", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
     await assert.rejects(box.add("bear"), apiError(409, "already exists"));
@@ -66,7 +66,7 @@ describe("a create", () => {
     assert.match(made.object.metadata.name ?? "", /^bear-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
   });
 
-  it("asks admission before and after validation", async () => {
+  it("runs admission before and after validation", async () => {
     const seen: string[] = [];
     const box = await toyBox({
       admission: [
@@ -143,7 +143,7 @@ describe("an update", () => {
     assert.equal((await put(box, { metadata: { name: "bear" } })).isCreated, true);
   });
 
-  it("is made again when somebody else was faster", async () => {
+  it("is retried when another writer was faster", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { labels: { start: "1" } } });
     const labels = Array.from({ length: 20 }, (_, index) => `l${index}`);
@@ -165,7 +165,7 @@ describe("a patch", () => {
     await assert.rejects(patch(box, '{"color":1}'), apiError(422));
   });
 
-  it("tells of unknown and repeated fields, or refuses them", async () => {
+  it("warns of unknown and repeated fields, or refuses them", async () => {
     const box = await toyBox();
     await box.add("bear");
     await patch(box, '{"size":1,"metadata":{"labels":{"a":"1","a":"2"}}}');
@@ -210,7 +210,7 @@ describe("a delete", () => {
     assert.equal((await remove(box, { uid, resourceVersion })).isRemoved, true);
   });
 
-  it("waits for finalizers; the update that takes the last one removes the object", async () => {
+  it("waits for finalizers; the update that removes the last one removes the object", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
     const { isRemoved, object } = await remove(box);
@@ -224,7 +224,7 @@ describe("a delete", () => {
     assert.equal(box.registry.peek(where), undefined);
   });
 
-  it("leaves a finalizer for the garbage collector as the policy asks", async () => {
+  it("adds a finalizer for the garbage collector according to the policy", async () => {
     const box = await toyBox();
     await box.add("bear");
     const { object } = await remove(box, { propagationPolicy: "Foreground" });

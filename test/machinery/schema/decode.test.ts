@@ -96,7 +96,7 @@ test("decoding changes nothing of what it is given", () => {
 const sample = (field: Partial<Field> & { readonly schema: Schema }): ObjectSchema =>
   object({ goType: "v1.Sample", description: "", fields: { field: { number: 1, description: "", ...field } } });
 
-test("a default takes the place of a missing, null or empty field", () => {
+test("a default replaces a missing, null or empty field", () => {
   const schema = sample({ schema: string, default: "Opaque" });
   for (const text of ["{}", '{"field":null}', '{"field":""}']) {
     assert.deepEqual(decodeText(schema, text).value, { field: "Opaque" });
@@ -130,7 +130,7 @@ test("at most 100 unknown fields are named", () => {
   assert.equal(unknownFields[99], "unknown99");
 });
 
-test("numbers that are neither whole nor strings are told apart by their type", () => {
+test("numbers that are neither integers nor strings are distinguished by their type", () => {
   assert.deepEqual(decodeText(sample({ schema: double }), '{"field":1.5}').value, { field: 1.5 });
   assert.deepEqual(decodeText(sample({ schema: intOrString }), '{"field":"http"}').value, { field: "http" });
   assert.deepEqual(decodeText(sample({ schema: any }), '{"field":[1.5]}').value, { field: [1.5] });

@@ -34,7 +34,7 @@ test("definitions have upstream's names", () => {
   }
 });
 
-test("definitions of the platform profile begin with its domain", () => {
+test("definitions of the platform profile start with its domain", () => {
   const { definitions } = openApiV2({ ...sampleApi, names: platformNames });
   assert.ok(Object.keys(definitions).every((name) => name.startsWith("io.platform.")));
 });
@@ -53,14 +53,14 @@ test("every reference leads to a definition", () => {
   }
 });
 
-test("a kind carries its group, version and kind, in a list or by itself", () => {
+test("a kind has its group, version and kind, in a list or alone", () => {
   const definition = core.components.schemas["io.k8s.api.core.v1.ServiceAccount"];
   assert.deepEqual(definition?.["x-kubernetes-group-version-kind"], [
     { group: "", version: "v1", kind: "ServiceAccount" },
   ]);
 });
 
-test("lists say how they merge", () => {
+test("lists declare how they merge", () => {
   const conditions = property(
     everything.definitions,
     "io.k8s.api.certificates.v1.CertificateSigningRequestStatus",
@@ -114,7 +114,7 @@ test("a review is only created", () => {
   assert.deepEqual(Object.keys(path ?? {}).sort(), ["parameters", "post"]);
 });
 
-test("a patch takes every patch format and says how fields are validated", () => {
+test("a patch accepts every patch format and has the fieldValidation parameter", () => {
   const patch = everything.paths["/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}"]?.patch;
   assert.deepEqual(patch?.consumes, [
     "application/json-patch+json",

@@ -58,7 +58,7 @@ for (const { name, json, envelope } of golden) {
       );
     });
 
-    it("is decoded to what its JSON says", () => {
+    it("decodes to the same value as its JSON", () => {
       const { raw, apiVersion, kind } = decodeEnvelope(bytes);
       const decoded = compileDecoder(schema)({
         ...compileProtobuf(schema as ObjectSchema).decode(raw),

@@ -67,7 +67,7 @@ const scalars = object({
   },
 });
 
-test("what is encoded decodes to the same value", () => {
+test("an encoded value decodes to the same value", () => {
   for (const schema of [serviceAccount, certificateSigningRequest, lease, statusSchema, scalars] as ObjectSchema[]) {
     fc.assert(
       fc.property(valueOf(schema), (input) => {

@@ -51,26 +51,26 @@ describe("a gRPC channel", () => {
   };
   const message = Buffer.alloc(0);
 
-  it("says of a call that the server refused before it began that it has not run", async () => {
+  it("reports that a call did not run when the server refused it before it started", async () => {
     await using server = await listen((stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
     const channel = await server.connect();
     assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, false);
   });
 
-  it("says of a call on a connection that is gone already that it has not run", async () => {
+  it("reports that a call did not run when its connection was closed before", async () => {
     await using server = await listen(() => {});
     const channel = await server.connect();
     channel.close();
     assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, false);
   });
 
-  it("says of a call whose connection broke that it may have run", async () => {
+  it("reports that a call may have run when its connection broke", async () => {
     await using server = await listen((stream) => stream.session?.destroy());
     const channel = await server.connect();
     assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, true);
   });
 
-  it("says of a call that the server ended that it may have run", async () => {
+  it("reports that a call may have run when the server ended it", async () => {
     await using server = await listen((stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
     const channel = await server.connect();
     assert.equal((await failureOf(channel.unary("/x/Y", message, 5_000))).mayHaveRun, true);

@@ -39,7 +39,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     );
   });
 
-  it("tells watches how far they have come when only others write", { timeout: 10_000 }, async () => {
+  it("notifies watches of progress when only other prefixes change", { timeout: 10_000 }, async () => {
     const [store, others] = [storeAt("/progress"), storeAt("/elsewhere")];
     const revision = await put(store, "/a", "1");
     const reached = new Promise<number>((resolve) => {
@@ -95,7 +95,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     assert.deepEqual([part.entries.length, part.hasMore], [1_500, true]);
   });
 
-  it("refuses a value that etcd does not take, and nothing else", async () => {
+  it("refuses only a value that etcd refuses", async () => {
     const store = storeAt("/large");
     const value = Buffer.alloc(9 * 2 ** 20);
     await assert.rejects(store.write({ key: "/a", value, expectedRevision: 0 }), ValueTooLarge);

@@ -10,7 +10,7 @@ const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
   new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds: 500 });
 
 describe("etcd with TLS", { skip: skipsEtcd }, () => {
-  it("is not spoken to without a client certificate, nor when its own can't be verified", async () => {
+  it("is not used without a client certificate, nor when its own certificate cannot be verified", async () => {
     const etcd = await startEtcd({ isTls: true });
     const { ca = "", cert = "", key = "" } = etcd.tls;
     try {

@@ -17,7 +17,7 @@ describe("the history of events", () => {
     assert.equal(history.oldestRevision, 7);
   });
 
-  it("keeps the newest, as many as its bytes allow, and always the last", () => {
+  it("keeps the newest entries within its byte limit, and always the last", () => {
     const history = historyOf(100, 10);
     for (let revision = 1; revision <= 5; revision += 1) history.push(event(revision, 4));
     assert.deepEqual(revisions(history.after(0)), [4, 5]);

@@ -7,7 +7,7 @@ import { isBetween } from "./store-model.ts";
 const key = fc.string({ unit: "grapheme", maxLength: 3 });
 
 describe("a sorted map", () => {
-  it("ranges and counts in the order of UTF-8 bytes, as a sorted list does", () => {
+  it("lists and counts in the order of UTF-8 bytes, like a sorted array", () => {
     const change = fc.record({ key, isDelete: fc.boolean() });
     fc.assert(
       fc.property(fc.array(change, { maxLength: 60 }), key, key, fc.nat(5), (changes, start, end, limit) => {

@@ -183,7 +183,7 @@ describe("a watch cache", () => {
     assert.throws(() => collect(cache, { afterRevision: 7 }), RevisionCompacted);
   });
 
-  it("goes on without a gap when the backend's watch fails", async () => {
+  it("continues without a gap when the backend's watch fails", async () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
     const { events, ends } = collect(cache, { afterRevision: cache.revision });
@@ -226,7 +226,7 @@ describe("a watch cache", () => {
     assert.equal(cache.get(`${PREFIX}a`), "4@7");
   });
 
-  it("has reloaded when it ends watches, so that whoever begins anew at once misses nothing", async () => {
+  it("reloads before it ends watches, so that a watch that restarts at once misses nothing", async () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
     await put(store, `${PREFIX}a`, "1");
@@ -266,7 +266,7 @@ describe("a watch cache", () => {
     assert.equal(cache.revision, 3);
   });
 
-  it("tells watches of progress, of other prefixes too, after the events up to there", async () => {
+  it("notifies watches of progress, also of other prefixes, after the earlier events", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
     const calls: string[] = [];

@@ -24,7 +24,7 @@ function published(answer: (trace: RequestTrace) => void): TracedRequest {
 }
 
 describe("the trace of a request", () => {
-  it("tells its steps in order, each with what it decided and how long it took", () => {
+  it("reports its steps in order, with decision and duration", () => {
     const { steps, microseconds, ...rest } = published((trace) => {
       trace.begin("authenticate");
       trace.note("jane");
@@ -58,7 +58,7 @@ describe("the trace of a request", () => {
     assert.equal(steps[0]?.decided, "SomeRule; refused: 422 Invalid (data.key)");
   });
 
-  it("goes on with a step that begins twice, and bounds the number of steps and the length of each", () => {
+  it("continues a step that starts twice, and limits the number of steps and the length of each", () => {
     const { steps } = published((trace) => {
       for (let attempt = 0; attempt < 1000; attempt += 1) {
         trace.begin("validation");
@@ -75,7 +75,7 @@ describe("the trace of a request", () => {
     assert.ok(steps.every(({ decided }) => decided.length <= 600));
   });
 
-  it("is found by what it runs only while somebody listens, and is not changed after it was published", () => {
+  it("is available only while there is a subscriber, and does not change after it was published", () => {
     const trace = new RequestTrace();
     trace.run(() => assert.equal(currentTrace(), undefined));
     const { steps } = published((listened) => assert.equal(currentTrace(), listened));

@@ -58,8 +58,7 @@ const issuedCertificateSchema = object({
           certificate: {
             number: 15,
             schema: bytes,
-            description:
-              "The issued PEM: the certificate, then its chain. Absent for " + "certificates of other signers.",
+            description: "The issued PEM: the certificate, then its chain. Absent for certificates of other signers.",
           },
         },
       }),

@@ -183,7 +183,7 @@ describe("a write", () => {
     assert.equal(json(await remove("?uid=other", "{}")).kind, "Toy");
   });
 
-  it("answers a Status for what was removed where the kind says so", async () => {
+  it("answers with a Status for a removed object if the kind wants it", async () => {
     const definition = { ...toys, answersDeletedObject: false, answersStatusOfDeletedCollection: true };
     const { box, send } = await scene({ definition });
     const { object } = await box.add("bear");
@@ -202,7 +202,7 @@ describe("a write", () => {
     assert.deepEqual(json(await send("")).items, []);
   });
 
-  it("that would create by an update asks whether its caller may create", async () => {
+  it("that would create by an update requires the permission to create", async () => {
     const { send } = await scene({ decision: "deny", definition: { ...toys, allowsCreateOnUpdate: true } });
     const response = await send("/bear", { method: "PUT", body: '{"metadata":{"name":"bear"}}' });
     assert.equal(response.status, 403);
@@ -301,7 +301,7 @@ describe("a watch", () => {
     );
   });
 
-  it("ends a reader that takes nothing", async () => {
+  it("closes a reader that does not read", async () => {
     const { box, send } = await scene();
     const reader = await read(await send("?watch=1"));
     reader.buffered = 1e9;
@@ -324,7 +324,7 @@ describe("a watch", () => {
     assert.deepEqual([kind, compileProtobuf(statusSchema as ObjectSchema).decode(raw)["code"]], ["Status", 410]);
   });
 
-  it("of a garbage version is refused before it begins", async () => {
+  it("with an invalid resourceVersion is refused before it starts", async () => {
     const { send } = await scene();
     assert.equal((await send("?watch=1&resourceVersion=x")).status, 400);
   });

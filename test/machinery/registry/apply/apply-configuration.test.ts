@@ -14,7 +14,7 @@ const without = (object: Fields): Fields => {
 };
 
 describe("a server-side apply", () => {
-  it("creates an object and owns what it says, not the lists and maps around it", () => {
+  it("creates an object and owns its fields, but not the lists and maps around them", () => {
     const created = applied(undefined, sample({ metadata: { labels: { l: "1" } }, entries: [{ name: "x" }] }), {
       manager: "m",
     });
@@ -33,7 +33,7 @@ describe("a server-side apply", () => {
     ]);
   });
 
-  it("removes what it leaves out the next time, unless somebody else owns it", () => {
+  it("removes fields that the next configuration omits, unless another manager owns them", () => {
     const first = applied(undefined, sample({ text: "a", entries: [{ name: "x" }, { name: "both" }] }), {
       manager: "one",
     });
@@ -80,7 +80,7 @@ describe("a server-side apply", () => {
     );
   });
 
-  it("takes fields over when it is forced", () => {
+  it("takes over fields when it is forced", () => {
     const live = updated(undefined, sample({ text: "a" }), { manager: "creator" });
     const taken = applied(live, sample({ text: "b" }), { manager: "m", isForced: true });
     assert.deepEqual(ownership(taken), { m: { "f:text": {} } });
@@ -129,12 +129,12 @@ describe("a server-side apply", () => {
     assert.doesNotMatch(error.message, /secret/);
   });
 
-  it("refuses a configuration that says who owns what", () => {
+  it("refuses a configuration with managedFields", () => {
     const error = refusal(() => applied(undefined, sample({ metadata: { managedFields: [] } }), { manager: "m" }));
     assert.deepEqual([error.code, error.message], [400, "metadata.managedFields must be nil"]);
   });
 
-  it("refuses metadata that is none", () => {
+  it("refuses metadata that is not an object", () => {
     const configuration = { ...sample({}), metadata: "x" } as unknown as ApiObject; // as a client may send it
     assert.equal(refusal(() => applied(undefined, configuration, { manager: "m" })).code, 422);
     const bare = { ...sample({ text: "a" }), metadata: null } as unknown as ApiObject;

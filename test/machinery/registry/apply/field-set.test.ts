@@ -71,7 +71,7 @@ describe("a field set", () => {
     });
   });
 
-  it("differs recursively by leaving out what is below a member too", () => {
+  it("recursive difference also removes the paths below a member", () => {
     law((a, b) => {
       const gone = [...members(b)];
       const left = [...members(a)].filter((one) => !gone.some((top) => one === top || one.startsWith(`${top}/`)));
@@ -84,7 +84,7 @@ describe("a field set", () => {
     assert.deepEqual(decodeFieldSet(fields), { 'k:{"a":"\\u003c","b":1}': {}, 'v:"z"': {} });
   });
 
-  it("refuses what is no field set", () => {
+  it("refuses an invalid field set", () => {
     for (const fields of [1, [], null, { "f:a": 1 }, { "k:[]": {} }, { "k:{": {} }, { "i:x": {} }]) {
       assert.throws(() => decodeFieldSet(fields), SyntaxError, JSON.stringify(fields));
     }

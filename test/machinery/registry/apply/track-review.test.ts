@@ -38,7 +38,7 @@ const review = fc.record(
   { requiredKeys: [] },
 );
 
-test("a review's fields have the owner that they would have were each worked out by itself", () => {
+test("a review's cached managedFields equal those that are computed without the cache", () => {
   const reviews = new TrackedReviews();
   const write = { compiled, apiVersion: "v1", subresource: "", now: 0 };
   fc.assert(
@@ -68,7 +68,7 @@ test("a token request owns its audiences when they are an empty list, and not wh
   assert.deepEqual(tracked, [true, true, false, true]);
 });
 
-test("the time of a review's entry is that of its own request", () => {
+test("the time of a review's managedFields entry is that of its own request", () => {
   const object: ApiObject = { apiVersion: "v1", kind: "SubjectAccessReview", metadata: { labels: { a: "b" } } };
   const reviews = new TrackedReviews();
   const times = [1000, 5000].map(

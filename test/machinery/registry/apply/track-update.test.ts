@@ -59,7 +59,7 @@ describe("an update", () => {
     assert.deepEqual(ownership(created), { m: { "f:text": {} } });
   });
 
-  it("takes managedFields that the client sends when they are valid", () => {
+  it("accepts managedFields of the client when they are valid", () => {
     const managedFields = [{ ...entry, fieldsV1: { "f:whole": {} } }];
     const created = updated(undefined, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
     assert.deepEqual(ownership(created), { else: { "f:whole": {} }, m: { "f:text": {} } });

@@ -154,7 +154,7 @@ describe("a JSON patch", () => {
     assert.deepEqual(patched({ a: {} }, patch), { a: { x: 1 }, b: {} });
   });
 
-  it("takes null for no operations and refuses other bodies with the decoder's words", () => {
+  it("accepts null as no operations and refuses other bodies with the decoder's message", () => {
     const document = { a: 1 };
     assert.equal(patched(document, null), document);
     const target = "Go value of type []handlers.jsonPatchOp";
@@ -185,7 +185,7 @@ describe("a JSON patch", () => {
     assert.throws(() => patched({ a: { x: "x".repeat(1000) } }, bomb), failed);
   });
 
-  it("cannot nest a document until nobody can walk it", () => {
+  it("cannot nest a document deeper than the limit", () => {
     const deepen = Array.from({ length: 12 }, () => ({ op: "copy", from: "/a", path: `/a${"/a".repeat(100)}` }));
     let nested: unknown = {};
     for (let level = 0; level < 600; level++) nested = { a: nested };

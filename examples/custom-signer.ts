@@ -1,22 +1,19 @@
-/** A signer of your own: npx node examples/custom-signer.ts KUBECONFIG SIGNER CA.crt CA.key */
+/** A signer of your own: node custom-signer.ts KUBECONFIG SIGNER CA.crt CA.key */
 import { readFileSync } from "node:fs";
-import { ApiError } from "../src/machinery/api/api-error.ts";
-import { namesFor } from "../src/machinery/api/names.ts";
-import { ApiClient } from "../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../src/machinery/client/https-transport.ts";
-import { Informer } from "../src/machinery/loops/informer.ts";
-import { readKubeconfig } from "../src/machinery/client/kubeconfig.ts";
-import { parseCertificateRequestPem } from "../src/pki/certificate-request.ts";
-import type { CertificateSigningRequest } from "../src/features/certificates/requests/certificate-signing-request-schema.ts";
-import { issueCertificate } from "../src/features/certificates/signers/issue.ts";
-import { loadSigningAuthority } from "../src/features/certificates/authorities/signing-authority.ts";
-import { certificateSigningRequestResource } from "../src/features/certificates/index.ts";
+import { ApiError, connect, Informer, namesOfServer, platformNames } from "signet/client";
+import {
+  certificateSigningRequestResource,
+  issueCertificate,
+  loadSigningAuthority,
+  parseCertificateRequestPem,
+} from "signet/signing";
+import type { CertificateSigningRequest } from "signet/signing";
 
 const [kubeconfig = "", signerName = "", certificateFile = "", keyFile = ""] = process.argv.slice(2);
 const readText = (file: string): string => readFileSync(file, "utf8");
 const authority = loadSigningAuthority({ certificate: readText(certificateFile), privateKey: readText(keyFile) });
-const client = new ApiClient(httpsTransport(readKubeconfig({ file: kubeconfig }).transport));
-const requests = client.resource(certificateSigningRequestResource(namesFor("platform")));
+const client = connect({ file: kubeconfig });
+const requests = client.resource(certificateSigningRequestResource((await namesOfServer(client)) ?? platformNames));
 
 async function sign(stored: CertificateSigningRequest): Promise<void> {
   const { request, expirationSeconds, usages = [] } = stored.spec;

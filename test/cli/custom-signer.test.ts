@@ -16,9 +16,13 @@ describe("the custom signer of the documentation", () => {
     const authority = newAuthority("lab");
     const server = await startTestServer();
     const files = [folder.write("ca.crt", authority.certificate), folder.writeKey("ca.key", authority)];
-    const signer = spawn(process.execPath, [program, server.kubeconfigFile, signerName, ...files], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
+    const signer = spawn(
+      process.execPath,
+      ["--conditions=signet-source", program, server.kubeconfigFile, signerName, ...files],
+      {
+        stdio: ["ignore", "ignore", "inherit"],
+      },
+    );
     try {
       const scene = new CertificateScene(server.client);
       const issued = await scene.obtain({ name: "robot", signerName, commonName: "robot", expirationSeconds: 3600 });

@@ -16,7 +16,10 @@ const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 /** Documents whose commands run one after the other against one new server of a profile. */
-const documents = [{ file: "README.md", profile: "kubernetes" }] as const;
+const documents = [
+  { file: "README.md", profile: "kubernetes" },
+  { file: "docs/serves.md", profile: "platform" },
+] as const;
 
 for (const { file, profile } of documents) {
   test(

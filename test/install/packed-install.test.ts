@@ -1,5 +1,6 @@
 /** What a user has after `npm install`, in a folder that knows nothing of the checkout, on the machine's own Node.js. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +8,9 @@ import { after, before, describe, it } from "node:test";
 import { eventually } from "../end-to-end/eventually.ts";
 import { installPacked, serveInstalled } from "./packed-install.ts";
 import type { InstalledServer, PackedInstall } from "./packed-install.ts";
+
+const root = join(import.meta.dirname, "../..");
+const robots = "testing/typescript/robots.test.ts";
 
 describe("the packed install", () => {
   let install: PackedInstall;
@@ -77,6 +81,31 @@ describe("the packed install", () => {
     assert.equal(certificate.subject, "O=dev\nCN=ann");
     assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(install.folder, "ann.key"), "utf8"))));
   });
+
+  it("is imported with its types", () => {
+    install.run("npm", "pkg", "set", "type=module");
+    install.run("cp", "-r", join(root, "examples/custom-signer.ts"), join(root, "examples/testing"), install.folder);
+    const options = ["--noEmit", "--strict", "--module", "nodenext", "--allowImportingTsExtensions"];
+    const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types"), "--target", "es2024"];
+    const lib = ["--lib", "es2024,esnext.disposable"];
+    install.run(join(root, "node_modules/.bin/tsc"), ...options, ...types, ...lib, "custom-signer.ts", robots);
+  });
+
+  it("runs the example in TypeScript", () => {
+    assert.match(install.run(join(install.folder, "node_modules/.bin/node"), "--test", robots), /^. pass 1$/m);
+  });
+
+  for (const { language, program, folder, args } of [
+    { language: "Go", program: "go", folder: "go", args: ["test", "-count=1", "./..."] },
+    { language: "Python", program: "pytest", folder: "python", args: ["-q", "-p", "no:cacheprovider"] },
+    { language: "Java", program: "java", folder: "java", args: ["SignetTest.java"] },
+  ]) {
+    const isThere = spawnSync(program, [language === "Go" ? "version" : "--version"]).status === 0;
+    it(`runs the example in ${language}`, { skip: !isThere && `${program} is not installed` }, () => {
+      const command = 'PATH="$PWD/node_modules/.bin:$PATH"; cd "testing/$1" && shift && exec "$@"';
+      install.run("sh", "-c", command, "sh", folder, program, ...args);
+    });
+  }
 
   it("stops cleanly on a signal", async () => {
     assert.equal(await server.stop(), 0);

@@ -32,7 +32,7 @@ export function installPacked(): PackedInstall {
   const place = mkdtempSync(join(tmpdir(), "signet-packed-"));
   const folder = join(place, "app");
   mkdirSync(folder);
-  const { NODE_OPTIONS: _options, ...environment } = process.env;
+  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _ofThisRun, ...environment } = process.env;
   // npm tells its scripts its settings: a run below `npm test` must not hand on those of the checkout.
   const env = Object.fromEntries(
     Object.entries({ ...environment, PATH: ownPath, HOME: process.env["HOME"] ?? place }).filter(

@@ -33,6 +33,9 @@ export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number;
 }
 
+/** An object to create: the client fills in `apiVersion` and `kind`, the server `status`. */
+export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
+
 export type PatchType = "json" | "merge" | "strategic-merge" | "apply";
 
 const patchContentTypes: Readonly<Record<PatchType, string>> = {
@@ -146,7 +149,7 @@ export class ResourceClient<T extends ApiObject> {
     yield* watchEvents<T>((await this.#client.stream(this.#collection, query, signal)).body);
   }
 
-  create(object: T, options: WriteOptions = {}): Promise<T> {
+  create(object: NewObject<T>, options: WriteOptions = {}): Promise<T> {
     return this.#client.request("POST", this.#collection, { query: writeQuery(options), body: this.#typed(object) });
   }
 
@@ -202,7 +205,7 @@ export class ResourceClient<T extends ApiObject> {
     return `${this.#collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
   }
 
-  #typed(object: T): T {
+  #typed(object: NewObject<T>): object {
     return { ...object, apiVersion: apiVersionOf(this.#type), kind: this.#type.kind };
   }
 }

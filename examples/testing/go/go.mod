@@ -1,0 +1,3 @@
+module example.com/signettest
+
+go 1.22

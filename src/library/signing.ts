@@ -1,0 +1,10 @@
+/** `signet/signing`: what a signer needs that runs beside the server, with a CA that the server never sees. */
+export { loadSigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
+export type { SigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
+export { certificateSigningRequestResource } from "../features/certificates/resources.ts";
+export type { CertificateSigningRequest } from "../features/certificates/resources.ts";
+export { issueCertificate, issuingViolations, lifetimeSeconds } from "../features/certificates/signers/issue.ts";
+export type { IssuedCertificate, IssueOptions } from "../features/certificates/signers/issue.ts";
+export { parseCertificateRequestPem } from "../pki/certificate-request.ts";
+export type { CertificateRequest } from "../pki/certificate-request.ts";
+export { PkiError } from "../pki/pki-error.ts";

@@ -7,6 +7,7 @@ import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import { serverAccess } from "./agent-server-access.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
 import { parseTrustBundleFile } from "./agent-trust-bundle.ts";
+import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 
 interface AgentFlags extends ServerAccessFlags {
@@ -26,48 +27,62 @@ const collect = (value: string, previous: readonly string[]): readonly string[] 
 
 /** `signet agent`: `run` is given the settings that the flags say. */
 export const agent = (run: (settings: AgentSettings) => Promise<void>): Command =>
-  new Command("agent")
-    .description("keep this machine's identity: its Node, certificates, trust bundles and Lease")
-    .option("--server <url>", "the server: https://host:port; default: the kubeconfig's")
-    .option("--ca-file <file>", "PEM of the CA that the server's certificate must chain to; read again when it changes")
-    .option("--kubeconfig <file>", "takes server, CA and the credentials to begin with from a kubeconfig")
-    .option("--bootstrap-token <token>", "introduces the machine; others on it can see it in the process list")
-    .option("--bootstrap-token-file <file>", "the same from a file, which is read again at each use")
-    .option("--client-certificate <file>", "PEM client certificate that introduces the machine, in place of a token")
-    .option("--client-key <file>", "PEM private key of that certificate")
-    .addOption(
-      new Option("--node-name <name>", "the Node's name").default(hostname().toLowerCase(), "the machine's host name"),
-    )
-    .option("--data-dir <folder>", "where keys and certificates are kept", "./.signet-agent")
-    .option("--listen-address <address>", "where to serve /healthz and /metrics", "0.0.0.0")
-    .option("--port <number>", "the port for it; 0 picks a free one", "10250")
-    .option(
-      "--node-ip <address>",
-      "an address of the machine; may be repeated; default: as seen by the server",
-      collect,
-      [],
-    )
-    .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect, [])
-    .option(
-      "--trust-bundle <source:file>",
-      "keep a file with trust anchors: NAME:FILE for a bundle, signer=NAME:FILE for all of a signer; may be repeated",
-      collect,
-      [],
-    )
-    .option(
-      "--on-change <command>",
-      "run by sh -c when a file was written; SIGNET_CHANGE and SIGNET_CHANGED_FILE in its environment say which",
-    )
-    .option(
-      "--certificate-lifetime <duration>",
-      "how long certificates are asked for, 10m at least; default: the signer's",
-    )
-    .addOption(
-      new Option("--log-level <level>", "what is logged")
-        .choices(["debug", "info", "warn", "error", "silent"])
-        .default("info"),
-    )
-    .action(async (flags: AgentFlags) => run(settingsOf(flags)));
+  withExamples(
+    new Command("agent")
+      .description("keep this machine's identity: its Node, certificates, trust bundles and Lease")
+      .option("--server <url>", "the server: https://host:port; default: the kubeconfig's")
+      .option(
+        "--ca-file <file>",
+        "PEM of the CA that the server's certificate must chain to; read again when it changes",
+      )
+      .option("--kubeconfig <file>", "takes server, CA and the credentials to begin with from a kubeconfig")
+      .option("--bootstrap-token <token>", "introduces the machine; others on it can see it in the process list")
+      .option("--bootstrap-token-file <file>", "the same from a file, which is read again at each use")
+      .option("--client-certificate <file>", "PEM client certificate that introduces the machine, in place of a token")
+      .option("--client-key <file>", "PEM private key of that certificate")
+      .addOption(
+        new Option("--node-name <name>", "the Node's name").default(
+          hostname().toLowerCase(),
+          "the machine's host name",
+        ),
+      )
+      .option("--data-dir <folder>", "where keys and certificates are kept", "./.signet-agent")
+      .option("--listen-address <address>", "where to serve /healthz and /metrics", "0.0.0.0")
+      .option("--port <number>", "the port for it; 0 picks a free one", "10250")
+      .option(
+        "--node-ip <address>",
+        "an address of the machine; may be repeated; default: as seen by the server",
+        collect,
+        [],
+      )
+      .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect, [])
+      .option(
+        "--trust-bundle <source:file>",
+        "keep a file with trust anchors: NAME:FILE for a bundle, signer=NAME:FILE for all of a signer; may be repeated",
+        collect,
+        [],
+      )
+      .option(
+        "--on-change <command>",
+        "run by sh -c when a file was written; SIGNET_CHANGE and SIGNET_CHANGED_FILE in its environment say which",
+      )
+      .option(
+        "--certificate-lifetime <duration>",
+        "how long certificates are asked for, 10m at least; default: the signer's",
+      )
+      .addOption(
+        new Option("--log-level <level>", "what is logged")
+          .choices(["debug", "info", "warn", "error", "silent"])
+          .default("info"),
+      )
+      .action(async (flags: AgentFlags) => run(settingsOf(flags))),
+    ["Introduce this machine by a bootstrap token", "signet agent --kubeconfig bootstrap.kubeconfig"],
+    [
+      "Also keep a file with the CAs of a signer, and reload a program when it changes",
+      "signet agent --kubeconfig bootstrap.kubeconfig --trust-bundle signer=example.com/services:/etc/cas.pem " +
+        '--on-change "systemctl reload nginx"',
+    ],
+  );
 
 function settingsOf(flags: AgentFlags): AgentSettings {
   const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];

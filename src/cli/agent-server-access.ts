@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
+import { unreadableFileReason } from "../machinery/files/unusable-file.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
@@ -86,7 +87,7 @@ function readText(flag: string, file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    throw new UsageError(`${flag}: cannot read ${file}`, { cause });
+    throw new UsageError(`${flag}: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
   }
 }
 
@@ -114,6 +115,6 @@ function versionOf(file: string): string {
     const { mtimeMs, size, ino } = statSync(file);
     return `${mtimeMs}/${size}/${ino}`;
   } catch (cause) {
-    throw new UsageError(`--ca-file: cannot read ${file}`, { cause });
+    throw new UsageError(`--ca-file: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
   }
 }

@@ -1,27 +1,25 @@
-import { Command, CommanderError } from "commander";
-import { ApiError } from "../machinery/api/api-error.ts";
-import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
+import { Command } from "commander";
 import type { AgentSettings } from "../agent/agent-settings.ts";
-import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
-import { PkiError } from "../pki/pki-error.ts";
-import { agent } from "./agent-command.ts";
+import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from "../features/access/commands.ts";
+import { token } from "../features/accounts/commands.ts";
+import { certificates, csr, trust } from "../features/certificates/commands.ts";
 import { bootstrapToken } from "../features/nodes/commands.ts";
-import { certificates } from "../features/certificates/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
-import { completion } from "./completion-command.ts";
-import { controllers } from "./controllers-command.ts";
-import { csr } from "../features/certificates/commands.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { kubeconfig } from "./kubeconfig-command.ts";
-import { serve } from "./serve-command.ts";
-import { backup, restore, storage } from "./storage-commands.ts";
-import type { StoragePrograms } from "./storage-commands.ts";
+import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
-import { token } from "../features/accounts/commands.ts";
-import { trust } from "../features/certificates/commands.ts";
-import { whoami } from "../features/access/commands.ts";
+import { agent } from "./agent-command.ts";
+import { arrangeHelp } from "./arrange-help.ts";
+import { completion } from "./completion-command.ts";
+import { controllers } from "./controllers-command.ts";
+import { failureReport } from "./failure-report.ts";
+import { kubeconfig } from "./kubeconfig-command.ts";
+import { refuseEmptyValues } from "./refuse-empty-values.ts";
+import { serve } from "./serve-command.ts";
+import { backup, restore, storage } from "./storage-commands.ts";
+import type { StoragePrograms } from "./storage-commands.ts";
 
 /** The commands that are more than calls of the API. */
 export interface Programs extends StoragePrograms {
@@ -30,72 +28,92 @@ export interface Programs extends StoragePrograms {
   controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
 }
 
-/** Every command with its flags. */
+/** Every command with its flags, in the groups of the help. */
 export const signetCommand = (programs: Programs): Command =>
   new Command("signet")
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
     .version(signetVersion, "-V, --version", "print the version")
+    .commandsGroup("Servers:")
     .addCommand(serve((config) => programs.serve(config)))
     .addCommand(agent((settings) => programs.agent(settings)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
-    .addCommand(backup((config, options) => programs.backUp(config, options)))
-    .addCommand(restore((config, options) => programs.restore(config, options)))
-    .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
-    .addCommand(bootstrapToken())
-    .addCommand(whoami())
+    .commandsGroup("Identity:")
+    .addCommand(auth())
+    .addCommand(whoami(), { hidden: true }) // as earlier versions called it
     .addCommand(token())
     .addCommand(kubeconfig())
+    .addCommand(bootstrapToken())
+    .commandsGroup("Certificates:")
     .addCommand(csr())
     .addCommand(certificates())
     .addCommand(trust())
-    .addCommand(completion());
+    .commandsGroup("Permissions:")
+    .addCommand(role())
+    .addCommand(roleBinding())
+    .addCommand(clusterRole())
+    .addCommand(clusterRoleBinding())
+    .commandsGroup("Data:")
+    .addCommand(backup((config, options) => programs.backUp(config, options)))
+    .addCommand(restore((config, options) => programs.restore(config, options)))
+    .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
+    .commandsGroup("Other commands:")
+    .addCommand(completion())
+    .helpCommand("help [command]", "show the help of a command")
+    .addHelpText("after", exitCodesHelp);
+
+const exitCodesHelp = `
+Exit codes:
+${Object.values(exitCodes)
+  .map(({ code, meaning }) => `  ${String(code).padEnd(5)}${meaning}`)
+  .join("\n")}
+
+signet COMMAND --help has examples. Commands that talk to a server take kubectl's kubeconfig.`;
 
 /**
- * Parses the command line and runs one command. A wrong flag or file is one line on standard error and exit code 2; a
- * server's refusal is one line and exit code 1.
+ * Parses the command line and runs one command. A failure is one line on standard error, and an exit code of
+ * `exitCodes`.
  */
 export async function runCommandLine(argv: readonly string[], programs: Programs): Promise<void> {
-  const program = signetCommand(programs);
-  for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
-  // Without a listener a closed pipe or a full disk would end the process with a stack trace.
-  process.stdout.on("error", (error) => {
-    process.exitCode = 1;
-    console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
-  });
-  process.stderr.on("error", () => {});
+  const program = signetCommand(programs).hook("preAction", (_, command) => refuseEmptyValues(command));
+  let words = program.name();
+  for (const { command, path } of everyCommand(program)) {
+    arrangeHelp(command);
+    command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+      words = path;
+      throw error;
+    });
+  }
+  reportOutputFailures();
   try {
     await program.parseAsync([...argv]);
   } catch (error) {
-    process.exitCode = report(error);
+    const { exitCode, message } = failureReport(error, words);
+    process.exitCode = exitCode;
+    if (message !== "") console.error(`signet: ${message}`);
   }
 }
 
-const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
+interface NamedCommand {
+  readonly command: Command;
+  /** `signet csr create`. */
+  readonly path: string;
+}
 
-/** Says what went wrong, in one line, and returns the exit code. A bug keeps its stack. */
-function report(error: unknown): number {
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0;
-    if (error.code !== "commander.help") console.error(error.message.replace(/^error: /, "signet: "));
-    return 2;
-  }
-  if (
-    error instanceof UsageError ||
-    error instanceof KubeconfigError ||
-    error instanceof UnusableFile ||
-    error instanceof PkiError
-  ) {
-    console.error(`signet: ${error.message}`);
-    return 2;
-  }
-  if (error instanceof ApiError) {
-    console.error(`signet: the server refused (${error.code} ${error.reason ?? ""}): ${error.message}`);
-    return 1;
-  }
-  if (error instanceof Error && "code" in error && typeof error.code === "string") {
-    console.error(`signet: ${error.message}`);
-    return 1;
-  }
-  console.error(error);
-  return 1;
+const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
+  const path = `${parents} ${command.name()}`.trim();
+  return [{ command, path }, ...command.commands.flatMap((child) => everyCommand(child, path))];
+};
+
+/** Without a listener, a closed pipe or a full disk would end the process with a stack trace. */
+function reportOutputFailures(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") {
+      // As `head` and `less` do when they have seen enough.
+      process.exitCode = exitCodes.readerGone.code;
+      return;
+    }
+    process.exitCode = exitCodes.unwritable.code;
+    console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
+  });
+  process.stderr.on("error", () => {});
 }

@@ -1,10 +1,19 @@
 import { Command } from "commander";
+import { withExamples } from "../machinery/command-line/examples.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
 
 /** `signet serve`: the command's flags are `serveFlags`; `run` is given what they say. */
 export const serve = (run: (config: ServerConfig) => Promise<void>): Command =>
-  withServerSettings(new Command("serve"), serveFlags)
-    .description("run the API server, its store and its controllers in this process")
-    .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags)));
+  withExamples(
+    withServerSettings(new Command("serve"), serveFlags)
+      .description("run the API server, its store and its controllers in this process")
+      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags))),
+    ["A server for this machine, in ./.signet", "signet serve"],
+    [
+      "A server for a network",
+      "signet serve --data-dir /var/lib/signet --bind-address 0.0.0.0 --advertise-address signet.example.com",
+    ],
+    ["The same from a file", "signet serve --config /etc/signet/config.yaml"],
+  );

@@ -4,15 +4,22 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import type { Flags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
-import { parseServerConfig } from "../server/server-config.ts";
+import { parseServerConfig, serveFlagGroups } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 
 /** Adds settings of `signet serve` to a command, and the flag for the file with all of them. */
 export function withServerSettings(command: Command, flags: Flags): Command {
   command.option("--config <file>", "YAML file with the settings of signet serve, by the names of its flags");
-  for (const [name, flag] of Object.entries(flags)) command.addOption(flagOption(name, flag));
+  for (const [name, flag] of Object.entries(flags)) {
+    const option = flagOption(name, flag);
+    const heading = headingOf(name);
+    command.addOption(heading === undefined ? option : option.helpGroup(heading));
+  }
   return command;
 }
+
+const headingOf = (name: string): string | undefined =>
+  Object.entries(serveFlagGroups).find(([, flags]) => Object.hasOwn(flags, name))?.[0];
 
 /** What the settings of a command say: flags come first, then the file. Throws UsageError. */
 export function serverConfigOf(command: Command, flags: Flags): ServerConfig {
@@ -25,11 +32,14 @@ function readConfig(file: string): Record<string, unknown> {
   const text = readFollowedFile("config", file);
   let parsed: unknown;
   try {
-    parsed = parse(text, { maxAliasCount: 0 });
+    parsed = parse(text, { maxAliasCount: 0, logLevel: "error" });
   } catch (cause) {
-    throw new UsageError(`--config: ${file} is not YAML`, { cause });
+    const reason = cause instanceof Error ? (cause.message.split("\n", 1)[0] ?? "") : String(cause);
+    throw new UsageError(`--config: ${file} is not YAML: ${reason}`, { cause });
   }
   if (parsed === null || parsed === undefined) return {};
-  if (typeof parsed !== "object" || Array.isArray(parsed)) throw new UsageError(`--config: ${file} holds no settings`);
+  if (typeof parsed !== "object" || Array.isArray(parsed)) {
+    throw new UsageError(`--config: ${file} holds no settings; write lines such as secure-port: 6443`);
+  }
   return parsed as Record<string, unknown>; // a YAML mapping: parseServerConfig checks keys and values
 }

@@ -1,4 +1,5 @@
 import { Command, Option } from "commander";
+import { withExamples } from "../machinery/command-line/examples.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
@@ -22,26 +23,33 @@ const storageFlags = Object.fromEntries(
 
 /** `signet backup`: one file from a server that runs or not. */
 export const backup = (run: StoragePrograms["backUp"]): Command =>
-  withServerSettings(new Command("backup"), storageFlags)
-    .description(
-      "write everything that a server keeps into one file, while it runs or not; give it the server's settings",
-    )
-    .argument("<file>", "the backup to write (0600); an older one is replaced when the new one is complete")
-    .option("--without-keys", "leave out the private keys of CAs and tokens; Secrets are objects, and stay in", false)
-    .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
-      checkOutputFile({ flag: "file", file });
-      await run(serverConfigOf(self, storageFlags), { file, withKeys: !flags.withoutKeys });
-    });
+  withExamples(
+    withServerSettings(new Command("backup"), storageFlags)
+      .description(
+        "write everything that a server keeps into one file, while it runs or not; give it the server's settings",
+      )
+      .argument("<file>", "the backup to write (0600); an older one is replaced when the new one is complete")
+      .option("--without-keys", "leave out the private keys of CAs and tokens; Secrets are objects, and stay in", false)
+      .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
+        checkOutputFile({ flag: "file", file });
+        await run(serverConfigOf(self, storageFlags), { file, withKeys: !flags.withoutKeys });
+      }),
+    ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],
+  );
 
 /** `signet restore`: a new data directory from a backup. */
 export const restore = (run: StoragePrograms["restore"]): Command =>
-  withServerSettings(new Command("restore"), storageFlags)
-    .description("make a new data directory, and a new prefix in etcd with --etcd-servers, from a backup")
-    .argument("<file>", "the backup")
-    .option("--dry-run", "only read the backup and check that it is complete", false)
-    .action(async (file: string, flags: { readonly dryRun: boolean }, self: Command) => {
-      await run(serverConfigOf(self, storageFlags), { file, isDryRun: flags.dryRun });
-    });
+  withExamples(
+    withServerSettings(new Command("restore"), storageFlags)
+      .description("make a new data directory, and a new prefix in etcd with --etcd-servers, from a backup")
+      .argument("<file>", "the backup")
+      .option("--dry-run", "only read the backup and check that it is complete", false)
+      .action(async (file: string, flags: { readonly dryRun: boolean }, self: Command) => {
+        await run(serverConfigOf(self, storageFlags), { file, isDryRun: flags.dryRun });
+      }),
+    ["Check a backup", "signet restore --dry-run signet.backup"],
+    ["Make a data directory from it", "signet restore --data-dir /var/lib/signet signet.backup"],
+  );
 
 const kind = (flag: string, description: string): Option =>
   new Option(`--${flag} <kind>`, description).choices(["lmdb", "etcd"]).makeOptionMandatory();
@@ -49,11 +57,17 @@ const kind = (flag: string, description: string): Option =>
 /** `signet storage`: moves the objects of servers that are stopped. */
 export const storage = (run: StoragePrograms["migrateStorage"]): Command =>
   new Command("storage").description("move objects between a data directory's own store and etcd").addCommand(
-    withServerSettings(new Command("migrate"), storageFlags)
-      .description("move all objects, while all servers are stopped; the old store is kept and not used any more")
-      .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
-      .addOption(kind("to", "where they go"))
-      .action(async (flags: { readonly from: StorageKind; readonly to: StorageKind }, self: Command) => {
-        await run(serverConfigOf(self, storageFlags), flags);
-      }),
+    withExamples(
+      withServerSettings(new Command("migrate"), storageFlags)
+        .description("move all objects, while all servers are stopped; the old store is kept and not used any more")
+        .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
+        .addOption(kind("to", "where they go"))
+        .action(async (flags: { readonly from: StorageKind; readonly to: StorageKind }, self: Command) => {
+          await run(serverConfigOf(self, storageFlags), flags);
+        }),
+      [
+        "From a data directory to etcd",
+        "signet storage migrate --from lmdb --to etcd --etcd-servers https://etcd:2379",
+      ],
+    ),
   );

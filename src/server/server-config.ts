@@ -66,6 +66,16 @@ export const serveFlags = {
   ...logFlags,
 } as const satisfies Flags;
 
+/** The headings in the help, and the flags below each. The others are about the server as a whole. */
+export const serveFlagGroups: Readonly<Record<string, Flags>> = {
+  "Storage:": storageFlags,
+  "Listener:": listenerFlags,
+  "Authentication and authorization:": accessFlags,
+  "Service accounts and tokens:": accountFlags,
+  "Controllers and certificates:": controllerFlags,
+  "Log:": logFlags,
+};
+
 /** The parsed settings of a server. Only `parseServerConfig` knows the flags. */
 export interface ServerConfig {
   /** Contains the CA, keys and admin.kubeconfig, and the objects unless they are in etcd. */

@@ -12,7 +12,7 @@ export interface Outcome {
 /** Runs `signet` in a separate process, without a terminal. */
 export const runSignet = (args: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { timeout: 20_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, [main, ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
     });
   });

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { apiPages } from "../../tools/reference/api-pages.ts";
+import { commandsPage } from "../../tools/reference/commands-page.ts";
 import { settingsPage } from "../../tools/reference/settings-page.ts";
 
 const folder = join(import.meta.dirname, "../../docs/reference");
@@ -23,5 +24,9 @@ describe("the reference", () => {
 
   it("shows the flags as they are: run `npm run docs:settings` after a change", () => {
     assert.equal(written("settings.md"), settingsPage());
+  });
+
+  it("shows the commands as they are: run `npm run docs:settings` after a change", () => {
+    assert.equal(written("commands.md"), commandsPage());
   });
 });

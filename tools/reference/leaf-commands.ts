@@ -20,14 +20,18 @@ export function describedProgram(): Command {
   });
 }
 
-/** The commands that do something: those without commands of their own. */
+/** The commands that do something: those without commands of their own. Those that help does not show are left out. */
 export const leafCommands = (): LeafCommand[] => leavesOf(describedProgram(), "");
 
 const leavesOf = (command: Command, parents: string): LeafCommand[] => {
   const words = `${parents} ${command.name()}`.trim();
   return command.commands.length === 0
     ? [{ command, words }]
-    : command.commands.flatMap((child) => leavesOf(child, words));
+    : command
+        .createHelp()
+        .visibleCommands(command)
+        .filter((child) => child.name() !== "help")
+        .flatMap((child) => leavesOf(child, words));
 };
 
 /** `<name>`, or `[name...]` for one that may be left out and repeated. */

@@ -2,11 +2,12 @@
  * Writes the generated pages below docs/reference.
  *
  *   npm run docs:api       docs/reference/api.md and docs/reference/api, from the schemas of the kinds
- *   npm run docs:settings  docs/reference/settings.md, from the flags
+ *   npm run docs:settings  docs/reference/settings.md and commands.md, from the flags and the commands
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { apiPages } from "./api-pages.ts";
+import { commandsPage } from "./commands-page.ts";
 import { settingsPage } from "./settings-page.ts";
 
 const folder = join(import.meta.dirname, "../../docs/reference");
@@ -17,7 +18,12 @@ if (what === "api") {
   rmSync(join(folder, "api"), { recursive: true, force: true });
   writePages(apiPages());
 } else if (what === "settings") {
-  writePages(new Map([["settings.md", settingsPage()]]));
+  writePages(
+    new Map([
+      ["settings.md", settingsPage()],
+      ["commands.md", commandsPage()],
+    ]),
+  );
 } else {
   console.error("usage: node tools/reference/write.ts api|settings");
   process.exitCode = 2;

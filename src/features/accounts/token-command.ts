@@ -1,11 +1,14 @@
 import { Command } from "commander";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { parseDuration } from "../../machinery/api/duration.ts";
-import { connect, withConnectionFlags } from "../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../machinery/command-line/connection.ts";
+import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
+import { withExamples } from "../../machinery/command-line/examples.ts";
+import { exitCodes } from "../../machinery/command-line/exit-codes.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { print, withOutputFlag } from "../../machinery/command-line/output.ts";
-import type { OutputFormat } from "../../machinery/command-line/output.ts";
+import { durationOption, repeatedOption, secondsOf } from "../../machinery/command-line/options.ts";
+import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../machinery/command-line/output.ts";
+import { printable } from "../../machinery/command-line/printable.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 interface TokenRequest extends ApiObject {
@@ -35,101 +38,109 @@ interface TokenReview extends ApiObject {
 export const token = (): Command =>
   new Command("token").description("issue and review service account tokens").addCommand(create()).addCommand(review());
 
-interface CreateFlags extends ConnectionFlags {
-  readonly output: OutputFormat;
-  readonly audience: readonly string[];
-  readonly duration?: string;
+interface CreateFlags extends ConnectionFlags, OutputFlags {
+  readonly audience?: readonly string[];
+  /** Milliseconds. */
+  readonly duration?: number;
   readonly boundObjectKind?: string;
   readonly boundObjectName?: string;
   readonly boundObjectUid?: string;
 }
 
-const collect = (value: string, previous: readonly string[]): readonly string[] => [...previous, value];
-
 const create = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("issue a token for a service account")
-    .argument("<service-account>")
-    .option("--audience <audience>", "an audience of the token; may be repeated; default: the API server", collect, [])
-    .option("--duration <duration>", "the lifetime, such as 10m or 24h; default: the server decides")
-    .option(
-      "--bound-object-kind <kind>",
-      "Pod, Secret or Node: bind the token to an object, and end it when the object is deleted",
-    )
-    .option("--bound-object-name <name>", "the name of that object")
-    .option("--bound-object-uid <uid>", "the uid of that object; default: the uid of the current object with that name")
-    .action(async (name: string, flags: CreateFlags) => {
-      const { client, names, namespace } = await connect(flags);
-      const answer = await client
-        .resource(serviceAccountResource(names), namespace)
-        .createSubresource<TokenRequest>(name, "token", {
-          apiVersion: `${names.group("authentication")}/v1`,
-          kind: "TokenRequest",
-          metadata: {},
-          spec: tokenRequestSpec(flags),
+  withExamples(
+    withAnswerOutputFlag(withConnectionFlags(new Command("create")))
+      .description("issue a token for a service account")
+      .argument("<service-account>", "the account's name")
+      .addOption(repeatedOption("--audience <audience>", "an audience of the token; default: the API server"))
+      .addOption(
+        durationOption("--duration <duration>", "the lifetime, such as 10m or 30d; default: the server decides"),
+      )
+      .option(
+        "--bound-object-kind <kind>",
+        "Pod, Secret or Node: bind the token to an object, and end it when the object is deleted",
+      )
+      .option("--bound-object-name <name>", "the name of that object")
+      .option(
+        "--bound-object-uid <uid>",
+        "the uid of that object; default: the uid of the current object with that name",
+      )
+      .action(async (name: string, flags: CreateFlags) => {
+        const spec = tokenRequestSpec(flags);
+        await withServer(flags, async ({ client, names, namespace }) => {
+          const answer = await client
+            .resource(serviceAccountResource(names), namespace)
+            .createSubresource<TokenRequest>(name, "token", {
+              apiVersion: `${names.group("authentication")}/v1`,
+              kind: "TokenRequest",
+              metadata: {},
+              spec,
+            });
+          print(answer, flags, { text: () => printable(answer.status?.token ?? "") });
         });
-      print(answer, flags.output, () => answer.status?.token ?? "");
-      client.close();
-    });
+      }),
+    ["A token for the API server", "signet token create robot --namespace team"],
+    ["A token for another program, for ten minutes", "signet token create robot --audience vault --duration 10m"],
+  );
 
 function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
-  const { audience, duration, boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = flags;
-  const milliseconds = duration === undefined ? undefined : parseDuration(duration);
-  if (duration !== undefined && milliseconds === undefined) {
-    throw new UsageError(`--duration: ${JSON.stringify(duration)} is not a duration such as 90s, 10m or 24h`);
-  }
+  const { audience = [], duration, boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = flags;
   if ((kind === undefined) !== (name === undefined)) {
     throw new UsageError("give --bound-object-kind and --bound-object-name together");
   }
   return {
     audiences: audience,
-    ...(milliseconds !== undefined && { expirationSeconds: Math.round(milliseconds / 1000) }),
+    ...(duration !== undefined && { expirationSeconds: secondsOf(duration) }),
     ...(kind !== undefined &&
       name !== undefined && { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid !== undefined && { uid }) } }),
   };
 }
 
-interface ReviewFlags extends ConnectionFlags {
-  readonly output: OutputFormat;
-  readonly audience: readonly string[];
+interface ReviewFlags extends ConnectionFlags, OutputFlags {
+  readonly audience?: readonly string[];
 }
 
 const review = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("review")))
-    .description("ask the server which user a token authenticates; exit code 1 when it authenticates no user")
-    .argument("[token]", "the token; default: read from standard input, which keeps it out of the process list")
-    .option(
-      "--audience <audience>",
-      "an audience that the token should have; may be repeated; default: the API server",
-      collect,
-      [],
-    )
-    .action(async (given: string | undefined, flags: ReviewFlags) => {
-      const { client, names } = await connect(flags);
-      const group = names.group("authentication");
-      const answer = await client.request<TokenReview>("POST", `/apis/${group}/v1/tokenreviews`, {
-        body: {
-          apiVersion: `${group}/v1`,
-          kind: "TokenReview",
-          spec: {
-            token: given ?? (await readStandardInput()),
-            ...(flags.audience.length > 0 && { audiences: flags.audience }),
-          },
-        },
-      });
-      const { authenticated = false, user, audiences = [], error } = answer.status ?? {};
-      print(answer, flags.output, () =>
-        authenticated
-          ? `authenticated: ${user?.username} (groups: ${user?.groups?.join(", ")}; audiences: ${audiences.join(", ")})`
-          : `not authenticated${error === undefined ? "" : `: ${error}`}`,
-      );
-      if (!authenticated) process.exitCode = 1;
-      client.close();
-    });
+  withExamples(
+    withAnswerOutputFlag(withConnectionFlags(new Command("review")))
+      .description("ask the server which user a token authenticates; the exit code is 1 when it authenticates no user")
+      .argument("[token]", "the token; default: read from standard input, which keeps it out of the process list")
+      .addOption(
+        repeatedOption("--audience <audience>", "an audience that the token should have; default: the API server"),
+      )
+      .action(async (given: string | undefined, flags: ReviewFlags) => {
+        const reviewed = given ?? (await readStandardInput());
+        if (reviewed === "") throw new UsageError("there is no token: give one, or write it to standard input");
+        await withServer(flags, (connection) => reviewToken(connection, { reviewed, flags }));
+      }),
+    ["Check a token in a file", "signet token review < token"],
+    ["As the program does that received it", 'signet token review "$TOKEN" --audience vault'],
+  );
+
+async function reviewToken(
+  { client, names }: ServerConnection,
+  { reviewed, flags }: { readonly reviewed: string; readonly flags: ReviewFlags },
+): Promise<void> {
+  const group = names.group("authentication");
+  const answer = await client.request<TokenReview>("POST", `/apis/${group}/v1/tokenreviews`, {
+    body: {
+      apiVersion: `${group}/v1`,
+      kind: "TokenReview",
+      spec: { token: reviewed, ...(flags.audience !== undefined && { audiences: flags.audience }) },
+    },
+  });
+  const { authenticated = false, user, audiences = [], error } = answer.status ?? {};
+  const text = authenticated
+    ? `authenticated: ${user?.username ?? ""} (groups: ${user?.groups?.join(", ") ?? ""}; audiences: ${audiences.join(", ")})`
+    : `not authenticated${error === undefined ? "" : `: ${error}`}`;
+  print(answer, flags, { text: () => printable(text) });
+  if (!authenticated) process.exitCode = exitCodes.refused.code;
+}
 
 const longestTokenBytes = 64 * 1024;
 
 async function readStandardInput(): Promise<string> {
+  if (process.stdin.isTTY) console.error("reading the token from the terminal: end it with a new line and Ctrl-D");
   let text = "";
   for await (const chunk of process.stdin) {
     text += String(chunk);

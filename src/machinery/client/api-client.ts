@@ -5,6 +5,7 @@ import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
 import { readText } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
+import { UnreadableAnswer } from "./unreadable-answer.ts";
 import { watchEvents } from "./watch-events.ts";
 import type { WatchEvent } from "./watch-events.ts";
 
@@ -77,7 +78,7 @@ export class ApiClient {
     });
     const text = await readText(response.body);
     if (response.status >= 300) throw errorOf(response.status, text);
-    return JSON.parse(text) as T; // the server answers with the requested kind
+    return parseAnswer(text) as T; // the server answers with the requested kind
   }
 
   /** Sends a request whose answer is a stream. */
@@ -139,8 +140,10 @@ export class ResourceClient<T extends ApiObject> {
     }
   }
 
-  list(options: ListOptions = {}): Promise<ApiList<T>> {
-    return this.#client.request("GET", this.#collection, { query: listQuery(options) });
+  async list(options: ListOptions = {}): Promise<ApiList<T>> {
+    const list = await this.#client.request<ApiList<T>>("GET", this.#collection, { query: listQuery(options) });
+    if (!Array.isArray(list.items)) throw new UnreadableAnswer("the answer is not a list");
+    return list;
   }
 
   /** Follows changes until the server ends the watch or `signal` aborts. */
@@ -231,6 +234,18 @@ function writeQuery(options: WriteOptions, more: Record<string, string> = {}): s
   if (options.isDryRun === true) query.set("dryRun", "All");
   if (options.fieldManager !== undefined) query.set("fieldManager", options.fieldManager);
   return query.toString();
+}
+
+/** Parses a body. An API server answers with an object; nothing else is read. */
+function parseAnswer(text: string): object {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    throw new UnreadableAnswer("the answer is not JSON, or only a part of it came", { cause });
+  }
+  if (typeof answer === "object" && answer !== null && !Array.isArray(answer)) return answer;
+  throw new UnreadableAnswer("the answer is JSON, but not an object");
 }
 
 /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */

@@ -25,7 +25,9 @@ export interface HttpsTransportOptions extends TlsCredentials {
   /** Called for every request, so that a rotated token is used immediately. */
   readonly bearerToken?: () => string | undefined;
   readonly userAgent?: string;
-  /** A request other than a watch fails after this many milliseconds without a byte. Default 30,000. */
+  /** Sent with every request. A list is a header for each value. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** A request other than a watch fails after this many milliseconds without a byte; 0: never. Default 30,000. */
   readonly timeoutMilliseconds?: number;
 }
 
@@ -113,6 +115,7 @@ function send(request: ClientRequest, { base, prefix, agent, options }: Wire): P
           "user-agent": options.userAgent ?? "signet",
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(request.body !== undefined && { "content-length": Buffer.byteLength(request.body) }),
+          ...options.headers,
           ...request.headers,
         },
         agent,

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
-import { dirname, isAbsolute, join } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 
-/** A kubeconfig cannot be used. The message is one line that names the file. */
+/** A kubeconfig cannot be used. The message is one line that names the file and what to do. */
 export class KubeconfigError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -13,9 +13,11 @@ export class KubeconfigError extends Error {
 }
 
 export interface KubeconfigSelection {
-  /** Default: the first existing file of `$KUBECONFIG`, else `~/.kube/config`. */
+  /** Default: the files of `$KUBECONFIG`, merged as kubectl merges them, else `~/.kube/config`. */
   readonly file?: string;
   readonly context?: string;
+  /** The caller has a token of its own: the user's credentials need not be usable. */
+  readonly isTokenGiven?: boolean;
 }
 
 /** Server, credentials and namespace of one kubeconfig context. */
@@ -25,20 +27,50 @@ export interface KubeconfigContext {
 }
 
 /** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
-export function readKubeconfig({ file, context }: KubeconfigSelection = {}): KubeconfigContext {
-  const path = file ?? defaultFile();
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (cause) {
-    throw new KubeconfigError(`cannot read kubeconfig ${path}`, { cause });
-  }
-  return parseKubeconfig(text, { path, ...(context !== undefined && { context }) });
+export function readKubeconfig({ file, context, isTokenGiven }: KubeconfigSelection = {}): KubeconfigContext {
+  const paths = file === undefined ? defaultFiles() : [file];
+  const sources = paths.map((path) => ({ path, yaml: readConfig(path) }));
+  return contextOf(
+    sources.map(({ path, yaml }) => parseSource(yaml, path)),
+    { context, isTokenGiven },
+  );
 }
 
-function defaultFile(): string {
-  const listed = process.env["KUBECONFIG"]?.split(":").filter((one) => one !== "")[0];
-  return listed ?? join(homedir(), ".kube", "config");
+/** Those of `$KUBECONFIG` that exist. */
+function defaultFiles(): string[] {
+  const listed = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((one) => one !== "");
+  const files = listed.length > 0 ? listed : [join(homedir(), ".kube", "config")];
+  const existing = files.filter((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
+  if (existing.length > 0) return existing;
+  throw new KubeconfigError(
+    `there is no kubeconfig: ${files.join(", ")} does not exist; name one with --kubeconfig or $KUBECONFIG (signet serve ` +
+      "writes admin.kubeconfig in its data directory)",
+  );
+}
+
+/** The largest kubeconfig that is read. */
+const largestBytes = 16 * 2 ** 20;
+
+function readConfig(path: string): string {
+  try {
+    // A device may never end. A pipe is read: `<(command)` is one.
+    const status = statSync(path);
+    if (status.isDirectory()) throw new KubeconfigError(`kubeconfig ${path} is a folder; name a file`);
+    if (status.isCharacterDevice() || status.size > largestBytes) {
+      throw new KubeconfigError(`kubeconfig ${path} is a device, or larger than 16 MiB; name a kubeconfig`);
+    }
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    if (cause instanceof KubeconfigError) throw cause;
+    throw new KubeconfigError(`cannot read kubeconfig ${path}: ${reasonFor(cause)}`, { cause });
+  }
+}
+
+function reasonFor(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "there is no such file; name another with --kubeconfig";
+  if (code === "EACCES") return "this user has no permission; run as its owner, or name another with --kubeconfig";
+  return error instanceof Error ? error.message : String(error);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -48,67 +80,151 @@ const fieldsOf = (value: unknown): Fields =>
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** Parses the text of a kubeconfig. `path` appears in errors and is the base of relative file names. */
-export function parseKubeconfig(
+/** One kubeconfig: its fields, and the path that errors name and that relative file names start from. */
+interface Source {
+  readonly path: string;
+  readonly fields: Fields;
+}
+
+function parseSource(yaml: string, path: string): Source {
+  let parsed: unknown;
+  try {
+    parsed = parse(yaml, { maxAliasCount: 0, logLevel: "error" });
+  } catch (cause) {
+    throw new KubeconfigError(`kubeconfig ${path} is not YAML; write it again, or name another`, { cause });
+  }
+  if (parsed !== null && (typeof parsed !== "object" || Array.isArray(parsed))) {
+    throw new KubeconfigError(`kubeconfig ${path} holds no clusters, users and contexts; name another file`);
+  }
+  return { path, fields: fieldsOf(parsed) };
+}
+
+/** Parses the text of one kubeconfig. */
+export const parseKubeconfig = (
   yaml: string,
   { path, context }: { readonly path: string; readonly context?: string },
-): KubeconfigContext {
-  let config: Fields;
-  try {
-    config = fieldsOf(parse(yaml, { maxAliasCount: 0 }));
-  } catch (cause) {
-    throw new KubeconfigError(`kubeconfig ${path} is not YAML`, { cause });
-  }
-  const named = (list: string, name: string, entry: string): Fields => {
-    const entries = Array.isArray(config[list]) ? (config[list] as unknown[]) : [];
-    const found = entries.map(fieldsOf).find((one) => one["name"] === name);
-    if (found === undefined) throw new KubeconfigError(`kubeconfig ${path} has no ${entry} ${JSON.stringify(name)}`);
-    return fieldsOf(found[entry]);
-  };
-  const contextName = context ?? text(config["current-context"]);
-  if (contextName === undefined) throw new KubeconfigError(`kubeconfig ${path} has no current-context`);
-  const chosen = named("contexts", contextName, "context");
-  const cluster = named("clusters", text(chosen["cluster"]) ?? "", "cluster");
-  const user = text(chosen["user"]) === undefined ? {} : named("users", text(chosen["user"]) ?? "", "user");
-  const server = text(cluster["server"]);
-  if (server === undefined) throw new KubeconfigError(`kubeconfig ${path}: the cluster has no server`);
+): KubeconfigContext => contextOf([parseSource(yaml, path)], { context });
 
-  const embedded = (fields: Fields, key: string): string | undefined => {
-    const data = text(fields[`${key}-data`]);
-    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-    const name = text(fields[key]);
-    if (name === undefined) return undefined;
-    return readFile(isAbsolute(name) ? name : join(dirname(path), name), path);
+/** An entry of a list of a kubeconfig, with the file where it is. */
+interface Entry {
+  readonly path: string;
+  readonly fields: Fields;
+}
+
+interface Choice {
+  readonly context?: string | undefined;
+  readonly isTokenGiven?: boolean | undefined;
+}
+
+/** A context of some kubeconfigs. The first that has an entry, or says the current context, wins. */
+function contextOf(sources: readonly Source[], { context, isTokenGiven = false }: Choice): KubeconfigContext {
+  const where = `kubeconfig ${sources.map(({ path }) => path).join(":")}`;
+  const entries = (list: string): { readonly name: unknown; readonly path: string; readonly fields: Fields }[] =>
+    sources.flatMap(({ path, fields }) =>
+      (Array.isArray(fields[list]) ? (fields[list] as unknown[]) : [])
+        .map(fieldsOf)
+        .map((one) => ({ name: one["name"], path, fields: fieldsOf(one[list.slice(0, -1)]) })),
+    );
+  const named = (list: string, name: string): Entry => {
+    const found = entries(list).find((one) => one.name === name);
+    if (found !== undefined) return found;
+    const others = entries(list).map((one) => String(one.name));
+    const hint = others.length === 0 ? "it has none" : `it has ${others.slice(0, 10).join(", ")}`;
+    throw new KubeconfigError(`${where} has no ${list.slice(0, -1)} ${JSON.stringify(name)}; ${hint}`);
   };
-  const caCertificates = embedded(cluster, "certificate-authority");
-  const certificate = embedded(user, "client-certificate");
-  const key = embedded(user, "client-key");
-  const serverName = text(cluster["tls-server-name"]);
-  const token = text(user["token"]);
-  const tokenFile = text(user["tokenFile"]);
+  const current = sources.map(({ fields }) => text(fields["current-context"])).find((one) => one !== undefined);
+  const contextName = context ?? current;
+  if (contextName === undefined) {
+    throw new KubeconfigError(`${where} has no current-context; choose one with --context`);
+  }
+  const chosen = named("contexts", contextName).fields;
+  const cluster = named("clusters", text(chosen["cluster"]) ?? "");
+  const userName = text(chosen["user"]);
+  const user = userName === undefined ? { path: cluster.path, fields: {} } : named("users", userName);
+  if (!isTokenGiven) checkLogin(user, `${where}: user ${JSON.stringify(userName)}`);
   return {
     namespace: text(chosen["namespace"]) ?? "default",
-    transport: {
-      server,
-      ...(caCertificates !== undefined && { caCertificates }),
-      ...(serverName !== undefined && { serverName }),
-      ...(cluster["insecure-skip-tls-verify"] === true && { skipsServerVerification: true }),
-      ...(certificate !== undefined && key !== undefined && { clientCertificate: { certificate, key } }),
-      ...(tokenFile !== undefined
-        ? {
-            bearerToken: () =>
-              readFile(isAbsolute(tokenFile) ? tokenFile : join(dirname(path), tokenFile), path).trim(),
-          }
-        : token !== undefined && { bearerToken: () => token }),
-    },
+    transport: { ...serverOf(cluster, where), ...(!isTokenGiven && credentialsOf(user)) },
   };
 }
 
-function readFile(file: string, kubeconfig: string): string {
+function serverOf(cluster: Entry, where: string): HttpsTransportOptions {
+  const server = text(cluster.fields["server"]);
+  if (server === undefined) throw new KubeconfigError(`${where}: the cluster has no server; write its URL there`);
+  if (!URL.canParse(server) || new URL(server).protocol !== "https:") {
+    throw new KubeconfigError(`${where}: the server ${JSON.stringify(server)} is not a URL that begins with https://`);
+  }
+  const caCertificates = embedded(cluster, "certificate-authority");
+  const serverName = text(cluster.fields["tls-server-name"]);
+  return {
+    server,
+    ...(caCertificates !== undefined && { caCertificates }),
+    ...(serverName !== undefined && { serverName }),
+    ...(cluster.fields["insecure-skip-tls-verify"] === true && { skipsServerVerification: true }),
+  };
+}
+
+/** Ways to log in that kubectl knows and Signet does not, each with what to do. */
+function checkLogin({ fields }: Entry, who: string): void {
+  const advice = "give --token, or make a kubeconfig with signet kubeconfig";
+  for (const way of ["exec", "auth-provider", "username"]) {
+    if (fields[way] !== undefined && fields[way] !== null) {
+      throw new KubeconfigError(`${who} logs in by ${way}, which signet cannot do; ${advice}`);
+    }
+  }
+  const hasCertificate = hasPem(fields, "client-certificate");
+  if (hasCertificate !== hasPem(fields, "client-key")) {
+    const missing = hasCertificate ? "client-key" : "client-certificate";
+    throw new KubeconfigError(`${who} has no ${missing}; certificate and key go together`);
+  }
+}
+
+const hasPem = (fields: Fields, key: string): boolean =>
+  (text(fields[`${key}-data`]) ?? text(fields[key])) !== undefined;
+
+function credentialsOf(user: Entry): Pick<HttpsTransportOptions, "bearerToken" | "clientCertificate"> {
+  const certificate = embedded(user, "client-certificate");
+  const key = embedded(user, "client-key");
+  const token = text(user.fields["token"]);
+  const tokenFile = text(user.fields["tokenFile"]);
+  return {
+    ...(certificate !== undefined && key !== undefined && { clientCertificate: { certificate, key } }),
+    ...(tokenFile !== undefined
+      ? { bearerToken: () => checkedToken(readNamedFile(tokenFile, user.path), user.path) }
+      : token !== undefined && { bearerToken: () => checkedToken(token, user.path) }),
+  };
+}
+
+/** A header can hold nothing else. */
+function checkedToken(given: string, kubeconfig: string): string {
+  const token = given.trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new KubeconfigError(`kubeconfig ${kubeconfig}: the user's token is empty, or has spaces or line breaks`);
+}
+
+/** The text of `KEY-data`, which is in base64, or of the file that `KEY` names. */
+function embedded({ fields, path }: Entry, key: string): string | undefined {
+  const data = text(fields[`${key}-data`]);
+  if (data !== undefined) {
+    const pem = Buffer.from(data, "base64").toString("utf8");
+    if (pem.includes("-----BEGIN ")) return pem;
+    throw new KubeconfigError(`kubeconfig ${path}: ${key}-data is no PEM text in base64; get a new kubeconfig`);
+  }
+  const name = text(fields[key]);
+  if (name === undefined) return undefined;
+  const pem = readNamedFile(name, path);
+  if (pem.includes("-----BEGIN ")) return pem;
+  throw new KubeconfigError(`kubeconfig ${path} names ${name} as ${key}, which is no PEM file; name another`);
+}
+
+function readNamedFile(name: string, kubeconfig: string): string {
+  const file = isAbsolute(name) ? name : join(dirname(kubeconfig), name);
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    throw new KubeconfigError(`kubeconfig ${kubeconfig} names ${file}, which cannot be read`, { cause });
+    throw new KubeconfigError(`kubeconfig ${kubeconfig} names ${file}, which cannot be read: ${reasonFor(cause)}`, {
+      cause,
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 import { namesFor } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
+import { UnreadableAnswer } from "./unreadable-answer.ts";
 import type { ApiClient } from "./api-client.ts";
 
 /**
@@ -7,8 +8,8 @@ import type { ApiClient } from "./api-client.ts";
  * API.
  */
 export async function namesOfServer(client: ApiClient): Promise<Names | undefined> {
-  const { groups } = await client.request<{ groups: readonly { name: string }[] }>("GET", "/apis");
-  return [namesFor("platform"), namesFor("kubernetes")].find((names) =>
-    groups.some(({ name }) => name === names.group("authentication")),
-  );
+  const { groups } = await client.request<{ groups?: unknown }>("GET", "/apis");
+  if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
+  const served = new Set((groups as readonly ({ name?: unknown } | null)[]).map((group) => group?.name));
+  return [namesFor("platform"), namesFor("kubernetes")].find((names) => served.has(names.group("authentication")));
 }

@@ -1,11 +1,15 @@
+import { Option } from "commander";
 import type { Command } from "commander";
+import { headerOctets } from "../api/header-text.ts";
 import type { Names } from "../api/names.ts";
 import { ApiClient } from "../client/api-client.ts";
-import { httpsTransport } from "../client/https-transport.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
+import { CommandFailure } from "./command-failure.ts";
+import { commandTransport } from "./command-transport.ts";
 import { UsageError } from "./flag.ts";
+import { durationOption, repeatedOption } from "./options.ts";
 
 /** Everything that a command needs to talk to a server. */
 export interface ServerConnection {
@@ -14,6 +18,8 @@ export interface ServerConnection {
   readonly names: Names;
   /** Of `--namespace`, else of the kubeconfig's context, else `default`. */
   readonly namespace: string;
+  /** Of `--timeout`; 0 is no limit. */
+  readonly timeoutMilliseconds: number;
 }
 
 export interface ConnectionFlags {
@@ -21,33 +27,96 @@ export interface ConnectionFlags {
   readonly context?: string;
   readonly namespace?: string;
   readonly token?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
+  /** Milliseconds. */
+  readonly timeout?: number;
 }
 
-/** The flags of every command that talks to a server, with kubectl's names. */
-export const withConnectionFlags = (command: Command): Command =>
-  command
-    .option("--kubeconfig <file>", "the kubeconfig; default: $KUBECONFIG, else ~/.kube/config")
-    .option("--context <name>", "the kubeconfig's context; default: its current one")
-    .option("-n, --namespace <name>", "the namespace; default: the context's")
-    .option("--token <token>", "a bearer token in place of the kubeconfig's credentials");
+const defaultTimeout = { text: "30s", milliseconds: 30_000 };
 
-/** Connects as the flags say, and detects the server's naming profile. Throws UsageError or KubeconfigError. */
+/** The flags of every command that talks to a server, with kubectl's names where kubectl has them. */
+const connectionOptions = (): Option[] =>
+  [
+    new Option("--kubeconfig <file>", "the kubeconfig; default: $KUBECONFIG, else ~/.kube/config"),
+    new Option("--context <name>", "the kubeconfig's context; default: its current one"),
+    new Option("-n, --namespace <name>", "the namespace; default: the context's"),
+    new Option("--token <token>", "a bearer token in place of the kubeconfig's credentials"),
+    new Option("--as <user>", "act as this user, which needs the permission to impersonate"),
+    repeatedOption("--as-group <group>", "act as a member of this group, with --as"),
+    durationOption(
+      "--timeout <duration>",
+      `how long to wait for an answer, and with --wait for the result; 0: without end (default: ${defaultTimeout.text})`,
+    ),
+  ].map((option) => option.helpGroup("Connection flags:"));
+
+/** Adds the flags of `connectionOptions`. */
+export function withConnectionFlags(command: Command): Command {
+  for (const option of connectionOptions()) command.addOption(option);
+  return command;
+}
+
+/**
+ * Connects as the flags say, and detects the names that the server uses. Throws UsageError, KubeconfigError or
+ * CommandFailure.
+ */
 export async function connect(flags: ConnectionFlags): Promise<ServerConnection> {
-  const { transport, namespace } = readKubeconfig({
+  const { token, timeout: timeoutMilliseconds = defaultTimeout.milliseconds } = flags;
+  const headers = impersonationHeaders(flags);
+  const { transport: configured, namespace } = readKubeconfig({
     ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
     ...(flags.context !== undefined && { context: flags.context }),
+    isTokenGiven: token !== undefined,
   });
-  const { token } = flags;
-  const { clientCertificate: _replaced, ...anonymous } = transport;
-  const credentials = token === undefined ? transport : { ...anonymous, bearerToken: () => token };
-  const client = new ApiClient(httpsTransport(credentials));
-  const names = await detectNames(client);
-  return { client, transport, names, namespace: flags.namespace ?? namespace };
+  const transport = { ...withToken(configured, token), headers };
+  const client = new ApiClient(commandTransport({ transport, timeoutMilliseconds }));
+  try {
+    const names = await detectNames(client, transport.server);
+    return { client, transport, names, namespace: flags.namespace ?? namespace, timeoutMilliseconds };
+  } catch (error) {
+    client.close();
+    throw error;
+  }
 }
 
-/** Detects the naming profile of the server. */
-async function detectNames(client: ApiClient): Promise<Names> {
+/** Connects, does the work of a command, and closes the connections whatever happens. */
+export async function withServer(
+  flags: ConnectionFlags,
+  work: (connection: ServerConnection) => Promise<void>,
+): Promise<void> {
+  const connection = await connect(flags);
+  try {
+    await work(connection);
+  } finally {
+    connection.client.close();
+  }
+}
+
+function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
+  if (token === undefined) return transport;
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new UsageError("--token: no token has spaces, line breaks or letters beyond ASCII; give the token alone");
+  }
+  const { clientCertificate: _replaced, ...anonymous } = transport;
+  return { ...anonymous, bearerToken: () => token };
+}
+
+function impersonationHeaders({ as: user, asGroup: groups = [] }: ConnectionFlags): Record<string, string | string[]> {
+  if (user === undefined && groups.length > 0) throw new UsageError("--as-group: give --as too");
+  for (const name of [user ?? "", ...groups]) {
+    if (/\p{Cc}/u.test(name)) throw new UsageError("--as, --as-group: no name has control characters");
+  }
+  return {
+    ...(user !== undefined && { "impersonate-user": headerOctets(user) }),
+    ...(groups.length > 0 && { "impersonate-group": groups.map(headerOctets) }),
+  };
+}
+
+/** Detects the names that the server uses. */
+async function detectNames(client: ApiClient, server: string): Promise<Names> {
   const names = await namesOfServer(client);
-  if (names === undefined) throw new UsageError("the server offers no authentication API: it is not a Signet server");
-  return names;
+  if (names !== undefined) return names;
+  throw new CommandFailure(`${server} offers no authentication API, so it is no Signet server; check the kubeconfig`, {
+    exit: "unreachable",
+  });
 }

@@ -1,4 +1,5 @@
 import { parseDuration } from "../api/duration.ts";
+import { CommandFailure } from "./command-failure.ts";
 
 /** One setting of the server: a command line flag, and a configuration file key with the same name. */
 export type Flag =
@@ -41,10 +42,10 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
 export type Flags = Readonly<Record<string, Flag>>;
 export type FlagValues<F extends Flags> = { readonly [K in keyof F]: ValueOf<F[K]> };
 
-/** A flag or configuration key is wrong. Printed as one line; the exit code is 2. */
-export class UsageError extends Error {
+/** A flag, an argument, a configuration key or an input file is wrong. */
+export class UsageError extends CommandFailure {
   constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(message, { exit: "usage", cause: options?.cause });
     this.name = "UsageError";
   }
 }

@@ -1,31 +1,107 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { stringify } from "yaml";
+import { Document, Scalar, visit } from "yaml";
+import type { ApiList, ApiObject } from "../api/object-meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import { escapedInJson, escapedInYaml, printable, steersTerminal } from "./printable.ts";
+import { table } from "./table.ts";
+import type { Column } from "./table.ts";
 
-export type OutputFormat = "text" | "json" | "yaml";
-
-export const withOutputFlag = (command: Command): Command =>
-  command.addOption(
-    new Option("-o, --output <format>", "the format").choices(["text", "json", "yaml"]).default("text"),
-  );
-
-/** Prints a value for people (`text`) or for scripts. */
-export function print(value: unknown, format: OutputFormat, text: () => string): void {
-  if (format === "json") console.log(JSON.stringify(value, null, 2));
-  else if (format === "yaml") process.stdout.write(stringify(value));
-  else console.log(text());
+export interface OutputFlags {
+  /** Without it, people read the output. */
+  readonly output?: "json" | "yaml" | "wide" | "name";
 }
 
-/** Formats rows as columns under a header, like kubectl. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [header, ...rows];
-  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("   ")
-        .trimEnd(),
-    )
-    .join("\n");
+/** The flag of commands that show objects. */
+export const withOutputFlag = (command: Command): Command =>
+  command.addOption(
+    new Option("-o, --output <format>", "the format of the output; default: text and tables")
+      .choices(["json", "yaml", "wide", "name"])
+      .helpGroup("Output flags:"),
+  );
+
+/** The flag of commands whose output is an answer without a name. */
+export const withAnswerOutputFlag = (command: Command): Command =>
+  command.addOption(
+    new Option("-o, --output <format>", "the format of the output; default: text and tables")
+      .choices(["json", "yaml"])
+      .helpGroup("Output flags:"),
+  );
+
+export interface Presentation {
+  /** For people. It ends without a newline. */
+  readonly text: () => string;
+  /** For `-o name`, a line each. */
+  readonly names?: readonly string[];
+}
+
+/** Prints a value for people or for scripts. */
+export function print(value: unknown, { output }: OutputFlags, { text, names = [] }: Presentation): void {
+  if (output === "json") writeOutput(jsonOf(value));
+  else if (output === "yaml") writeOutput(yamlOf(value));
+  else if (output === "name") writeOutput(names.map((name) => `${printable(name)}\n`).join(""));
+  else writeOutput(`${text()}\n`);
+}
+
+/** Prints one object: its text for people, or the format of the flag. */
+export const printObject = (
+  object: ApiObject,
+  flags: OutputFlags,
+  { type, text }: { readonly type: ResourceType; readonly text: () => string },
+): void => print(object, flags, { text, names: [objectName(type, object.metadata.name)] });
+
+export interface Listing<T extends ApiObject> {
+  readonly type: ResourceType;
+  readonly columns: readonly Column<T>[];
+}
+
+/** Prints a list as a table, or in the format of the flag. An empty table is a line on standard error, as with kubectl. */
+export function printList<T extends ApiObject>(
+  list: ApiList<T>,
+  flags: OutputFlags,
+  { type, columns }: Listing<T>,
+): void {
+  const names = list.items.map(({ metadata }) => objectName(type, metadata.name));
+  const isForPeople = flags.output === undefined || flags.output === "wide";
+  if (list.items.length === 0 && isForPeople) console.error(`No ${type.plural} found.`);
+  else print(list, flags, { text: () => tableOf(list.items, columns, flags), names });
+}
+
+/** The items as a table: all columns and nothing cut with `-o wide`, else as wide as the terminal. */
+export function tableOf<T>(items: readonly T[], columns: readonly Column<T>[], { output }: OutputFlags): string {
+  const isWide = output === "wide";
+  const shown = columns.filter((column) => isWide || column.isWide !== true);
+  return table(
+    shown.map(({ header }) => header),
+    items.map((item) => shown.map(({ cell }) => cell(item))),
+    { width: isWide ? undefined : terminalWidth() },
+  );
+}
+
+/** The columns of the terminal that shows the output; undefined when no terminal does, so that nothing is cut there. */
+const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
+
+/** An object as kubectl names it: `certificatesigningrequest.certificates.k8s.io/NAME`. */
+export const objectName = ({ kind, group }: ResourceType, name = ""): string =>
+  `${kind.toLowerCase()}${group === "" ? "" : `.${group}`}/${name}`;
+
+/** Writes to standard output. That it cannot be written is reported where the command line is run. */
+export function writeOutput(text: string): void {
+  process.stdout.write(text);
+}
+
+const jsonOf = (value: unknown): string => `${escapedInJson(JSON.stringify(value, null, 2))}\n`;
+
+/**
+ * Strings with characters that would steer a terminal are quoted and escaped; so are those that older readers of YAML take
+ * for times or truth values.
+ */
+function yamlOf(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === "string" && steersTerminal(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return escapedInYaml(document.toString({ lineWidth: 0 }));
 }

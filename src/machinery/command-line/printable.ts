@@ -1,9 +1,26 @@
 /**
- * Control characters, and characters that change the direction of a line. Text from other people must not control the
- * terminal that shows it.
+ * Characters that could steer a terminal or hide text: control characters, format characters (direction, joiners, tags),
+ * line and paragraph separators, lone surrogates, and letters without a glyph.
  */
-const steering = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+/** As above, without the end of a line: documents in JSON and YAML have lines. */
+const steeringInDocument = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+
+const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
 
 /** Prepares other people's text for a terminal: on one line, with everything escaped that could hide or fake output. */
 export const printable = (text: string): string =>
-  text.replace(steering, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replace(steering, (character) => `\\u{${hexadecimal(character.codePointAt(0) ?? 0)}}`);
+
+/** Whether a text has characters that a terminal must not get, besides ends of lines. */
+export const steersTerminal = (text: string): boolean => text.search(steeringInDocument) >= 0;
+
+/** Escapes such characters as strings of JSON do. The value stays the same. */
+export const escapedInJson = (json: string): string =>
+  json.replace(steeringInDocument, (character) =>
+    Array.from({ length: character.length }, (_, at) => `\\u${hexadecimal(character.charCodeAt(at), 4)}`).join(""),
+  );
+
+/** Escapes such characters as double-quoted strings of YAML do. The value stays the same. */
+export const escapedInYaml = (yaml: string): string =>
+  yaml.replace(steeringInDocument, (character) => `\\U${hexadecimal(character.codePointAt(0) ?? 0, 8)}`);

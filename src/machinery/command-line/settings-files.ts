@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
@@ -35,7 +36,7 @@ function readRegularFile(flag: string, file: string, { largestBytes }: { readonl
     return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    throw new UsageError(`--${flag}: cannot read ${file}`, { cause });
+    throw new UsageError(`--${flag}: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

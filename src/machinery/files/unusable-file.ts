@@ -20,6 +20,12 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: "its symbolic links form a loop; name another",
 };
 
+/** Explains why a file cannot be read, and what to do. */
+export const unreadableFileReason = (error: unknown): string =>
+  error instanceof Error && "code" in error && error.code === "ENOENT"
+    ? "there is no such file; name another"
+    : fileFailureReason(error);
+
 /** Explains why the system refused a file, and what to do. */
 export function fileFailureReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -1,13 +1,23 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { formatKubeconfig, KubeconfigError, parseKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
+import {
+  formatKubeconfig,
+  KubeconfigError,
+  parseKubeconfig,
+  readKubeconfig,
+} from "../../../src/machinery/client/kubeconfig.ts";
+
+const pem = (content: string): string => `-----BEGIN ${content}-----`;
 
 const certificateUser = formatKubeconfig({
   server: "https://127.0.0.1:6443",
-  caCertificates: "CA",
+  caCertificates: pem("CA"),
   user: "admin",
   namespace: "team",
-  credentials: { type: "certificate", certificate: "CERT", key: "KEY" },
+  credentials: { type: "certificate", certificate: pem("CERT"), key: pem("KEY") },
 });
 
 test("a written kubeconfig reads back as it was meant", () => {
@@ -15,8 +25,8 @@ test("a written kubeconfig reads back as it was meant", () => {
     namespace: "team",
     transport: {
       server: "https://127.0.0.1:6443",
-      caCertificates: "CA",
-      clientCertificate: { certificate: "CERT", key: "KEY" },
+      caCertificates: pem("CA"),
+      clientCertificate: { certificate: pem("CERT"), key: pem("KEY") },
     },
   });
 });
@@ -24,7 +34,7 @@ test("a written kubeconfig reads back as it was meant", () => {
 test("a token in a kubeconfig is given with every request", () => {
   const text = formatKubeconfig({
     server: "https://h",
-    caCertificates: "CA",
+    caCertificates: pem("CA"),
     user: "u",
     credentials: { type: "token", token: "secret" },
   });
@@ -43,7 +53,7 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
       "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {}}]",
       /kubeconfig x: the cluster has no server/,
     ],
-    ["- 1", /kubeconfig x has no current-context/],
+    ["- 1", /kubeconfig x holds no clusters, users and contexts/],
   ];
   for (const [text, message] of refusals) {
     assert.throws(
@@ -52,6 +62,56 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
       text,
     );
   }
+});
+
+const inline = (user: string, cluster = "server: https://h"): string =>
+  `{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {${cluster}}}], users: [{name: u, user: {${user}}}]}`;
+
+test("a kubeconfig says what it has, which way to log in is unknown, and what is no URL or no PEM", () => {
+  const refusals: [string, RegExp][] = [
+    [inline("exec: {command: x}"), /user "u" logs in by exec, which signet cannot do; give --token/],
+    [inline("username: x, password: y"), /logs in by username/],
+    [inline("client-certificate-data: QQ=="), /user "u" has no client-key; certificate and key go together/],
+    [inline("", "server: 'http://h'"), /the server "http:\/\/h" is not a URL that begins with https/],
+    [inline("", "server: 'nonsense'"), /is not a URL/],
+    [inline("", "server: 'https://h', certificate-authority-data: QQ=="), /certificate-authority-data is no PEM text/],
+    [
+      inline("", "server: 'https://h', certificate-authority: /nowhere/ca"),
+      /names \/nowhere\/ca, which cannot be read/,
+    ],
+    [inline("").replace("current-context: a", "current-context: b"), /has no context "b"; it has a$/],
+  ];
+  for (const [text, message] of refusals) {
+    assert.throws(
+      () => parseKubeconfig(text, { path: "x" }),
+      (error) => error instanceof KubeconfigError && message.test(error.message),
+      text,
+    );
+  }
+  const { bearerToken } = parseKubeconfig(inline('token: "a\\nb"'), { path: "x" }).transport;
+  assert.throws(() => bearerToken?.(), /the user's token is empty, or has spaces or line breaks/);
+});
+
+test("the files of $KUBECONFIG are merged: the first that says something wins, and missing files do not matter", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
+  const before = process.env["KUBECONFIG"];
+  context.after(() => {
+    rmSync(folder, { recursive: true });
+    if (before === undefined) delete process.env["KUBECONFIG"];
+    else process.env["KUBECONFIG"] = before;
+  });
+  const files = {
+    first: "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]}",
+    second: "{current-context: b, users: [{name: u, user: {tokenFile: token}}]}",
+    third: "{clusters: [{name: c, cluster: {server: https://h}}], users: [{name: u, user: {token: other}}]}",
+    token: "secret\n",
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  process.env["KUBECONFIG"] = ["missing", "first", "second", "third"].map((name) => join(folder, name)).join(":");
+  const { transport } = readKubeconfig();
+  assert.deepEqual([transport.server, transport.bearerToken?.()], ["https://h", "secret"]);
+  process.env["KUBECONFIG"] = join(folder, "missing");
+  assert.throws(() => readKubeconfig(), /^KubeconfigError: there is no kubeconfig: .*missing does not exist/);
 });
 
 test("another context than the current one can be chosen", () => {

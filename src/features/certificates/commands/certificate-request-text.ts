@@ -1,9 +1,8 @@
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateRequestReport } from "./certificate-request-report.ts";
-import { table } from "../../../machinery/command-line/output.ts";
+import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import type { Field } from "../../../machinery/command-line/fields-text.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-
-const orNone = (values: readonly string[]): string => (values.length === 0 ? "<none>" : values.join(", "));
 
 const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltNames): string[] => [
   ...dnsNames.map((name) => `DNS:${name}`),
@@ -20,33 +19,30 @@ export function certificateRequestText(report: CertificateRequestReport): string
     : signerRules.broken.length === 0
       ? "met"
       : "broken";
-  const lines: (readonly [string, string])[] = [
+  const fields: Field[] = [
     ["Name:", report.name],
     ["Created:", report.created],
     ["State:", report.state],
     ...report.conditions.map(({ type, reason = "", message = "" }) => [`  ${type}:`, `${reason}: ${message}`] as const),
     ["Requester:", report.requester.username],
-    ["Groups:", orNone(report.requester.groups)],
+    ["Groups:", report.requester.groups],
     ["Signer:", report.signerName],
     ["Signer's rules:", rules],
     ["Lifetime:", report.expirationSeconds === undefined ? "the signer's" : `${report.expirationSeconds} seconds`],
-    ["Usages:", orNone(report.usages)],
+    ["Usages:", report.usages],
     ...(request === undefined
       ? []
       : ([
           ["Subject:", request.subject],
-          ["Names:", orNone(namesOf(request.subjectAltNames))],
+          ["Names:", namesOf(request.subjectAltNames)],
           ["Key:", request.key],
           ["Signature:", request.signatureAlgorithm],
           [
             "Extensions:",
-            orNone(
-              request.extensions.map(({ id, name, isCritical }) => `${name ?? id}${isCritical ? " (critical)" : ""}`),
-            ),
+            request.extensions.map(({ id, name, isCritical }) => `${name ?? id}${isCritical ? " (critical)" : ""}`),
           ],
         ] as const)),
     ["Warnings:", warnings.length === 0 ? "<none>" : ""],
   ];
-  const [first = ["", ""], ...rest] = lines.map(([label, value]) => [label, printable(value)]);
-  return [table(first, rest), ...warnings.map((warning) => `  ! ${printable(warning)}`)].join("\n");
+  return [fieldsText(fields), ...warnings.map((warning) => `  ! ${printable(warning)}`)].join("\n");
 }

@@ -1,13 +1,17 @@
 import { Command } from "commander";
-import { parseDuration } from "../../../machinery/api/duration.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { connect, withConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFormat } from "../../../machinery/command-line/output.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { durationOption } from "../../../machinery/command-line/options.ts";
+import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
 import { issuedCertificateResource } from "../resources.ts";
+import { isCertificateFor, subjectFilterHelp } from "./names-filter.ts";
 
 /** `signet certificates list|describe`: the inventory of what was issued. */
 export const certificates = (): Command =>
@@ -16,78 +20,92 @@ export const certificates = (): Command =>
     .addCommand(list())
     .addCommand(describe());
 
-interface ListFlags extends ConnectionFlags {
-  readonly output: OutputFormat;
+interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly signer?: string;
   readonly user?: string;
-  readonly expiringWithin?: string;
+  readonly subject?: string;
+  /** Milliseconds. */
+  readonly expiringWithin?: number;
 }
 
+const columns: readonly Column<IssuedCertificate>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "SIGNER", cell: ({ spec }) => spec.signerName },
+  { header: "SUBJECT", cell: ({ spec }) => spec.subject ?? "" },
+  { header: "REQUESTER", cell: ({ spec }) => spec.username ?? "" },
+  { header: "NOT AFTER", cell: ({ spec }) => spec.notAfter },
+  { header: "REQUEST", cell: ({ spec }) => spec.requestName ?? "", isWide: true },
+  { header: "SERIAL", cell: ({ spec }) => spec.serialNumber, isWide: true },
+];
+
 const list = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list issued certificates, sorted by expiration")
-    .option("--signer <name>", "only certificates of this signer")
-    .option("--user <name>", "only certificates that this user requested")
-    .option(
-      "--expiring-within <duration>",
-      "only certificates that are valid now and expire within this time, such as 72h",
-    )
-    .action(async (flags: ListFlags) => {
-      const isWanted = endsWithin(flags.expiringWithin);
-      const { client, names } = await connect(flags);
-      const selectors = [
-        ...(flags.signer === undefined ? [] : [`spec.signerName=${flags.signer}`]),
-        ...(flags.user === undefined ? [] : [`spec.username=${flags.user}`]),
-      ];
-      const found = await client
-        .resource(issuedCertificateResource(names))
-        .list(selectors.length > 0 ? { fieldSelector: selectors.join(",") } : {});
-      const items = found.items.filter(isWanted).toSorted((one, other) => endOf(one) - endOf(other));
-      print({ ...found, items }, flags.output, () =>
-        table(
-          ["NAME", "SIGNER", "SUBJECT", "REQUESTER", "NOT AFTER"],
-          items.map(({ metadata, spec }) =>
-            [metadata.name ?? "", spec.signerName, spec.subject ?? "", spec.username ?? "", spec.notAfter].map(
-              printable,
-            ),
-          ),
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("list")))
+      .description("list issued certificates, sorted by expiration")
+      .option("--signer <name>", "only certificates of this signer")
+      .option("--user <name>", "only certificates that this user requested")
+      .option("--subject <text>", subjectFilterHelp)
+      .addOption(
+        durationOption(
+          "--expiring-within <duration>",
+          "only certificates that are valid now and expire within this time",
         ),
-      );
-      client.close();
-    });
+      )
+      .action((flags: ListFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = issuedCertificateResource(names);
+          const selectors = [
+            ...(flags.signer === undefined ? [] : [`spec.signerName=${flags.signer}`]),
+            ...(flags.user === undefined ? [] : [`spec.username=${flags.user}`]),
+          ];
+          const selection = selectors.length > 0 ? { fieldSelector: selectors.join(",") } : {};
+          const found = await listAll(client.resource(type), selection);
+          const items = found.items
+            .filter((one) => isCertificateFor(flags.subject, one) && endsWithin(flags.expiringWithin, one))
+            .toSorted((one, other) => endOf(one) - endOf(other));
+          printList({ ...found, items }, flags, { type, columns });
+        }),
+      ),
+    ["Certificates that end in the next 30 days", "signet certificates list --expiring-within 30d"],
+    ["Everything that was issued for a name", "signet certificates list --subject web.example.com -o wide"],
+  );
 
 const endOf = ({ spec }: IssuedCertificate): number => Date.parse(spec.notAfter);
 
-function endsWithin(duration: string | undefined): (certificate: IssuedCertificate) => boolean {
-  if (duration === undefined) return () => true;
-  const milliseconds = parseDuration(duration);
-  if (milliseconds === undefined) {
-    throw new UsageError(`--expiring-within: ${JSON.stringify(duration)} is not a duration such as 90m or 72h`);
-  }
-  const now = Date.now();
-  return (certificate) => endOf(certificate) >= now && endOf(certificate) <= now + milliseconds;
+function endsWithin(milliseconds: number | undefined, certificate: IssuedCertificate): boolean {
+  if (milliseconds === undefined) return true;
+  const left = endOf(certificate) - Date.now();
+  return left >= 0 && left <= milliseconds;
 }
 
 const describe = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("describe")))
-    .description("show the record of an issued certificate")
-    .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
-    .action(async (name: string, flags: ListFlags) => {
-      const { client, names } = await connect(flags);
-      const records = client.resource(issuedCertificateResource(names));
-      const record =
-        (await records.find(name)) ??
-        (await records.list()).items.find(({ spec }) => spec.serialNumber === name.toLowerCase().replaceAll(":", ""));
-      if (record === undefined)
-        throw new UsageError(
-          `there is no record of a certificate ${JSON.stringify(name)}: signet certificates list shows all`,
-        );
-      print(record, flags.output, () => recordText(record));
-      client.close();
-    });
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("describe")))
+      .description("show the record of an issued certificate")
+      .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
+      .action((name: string, flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = issuedCertificateResource(names);
+          const records = client.resource(type);
+          const serial = name.toLowerCase().replaceAll(":", "");
+          const record =
+            (await records.find(name)) ??
+            (await listAll(records)).items.find(({ spec }) => spec.serialNumber === serial);
+          if (record === undefined) {
+            const hint = "signet certificates list shows all";
+            throw new CommandFailure(`there is no record of a certificate ${JSON.stringify(name)}: ${hint}`, {
+              exit: "refused",
+            });
+          }
+          printObject(record, flags, { type, text: () => recordText(record) });
+        }),
+      ),
+    ["By the serial number that openssl prints", "signet certificates describe 5F:0A:99:C1"],
+  );
 
-function recordText({ metadata, spec }: IssuedCertificate): string {
-  const lines: (readonly [string, string | readonly string[] | undefined])[] = [
+const recordText = ({ metadata, spec }: IssuedCertificate): string =>
+  fieldsText([
+    ["Name:", metadata.name],
     ["Signer:", spec.signerName],
     ["Subject:", spec.subject],
     ["DNS names:", spec.dnsNames],
@@ -101,11 +119,4 @@ function recordText({ metadata, spec }: IssuedCertificate): string {
     ["SHA-256:", spec.fingerprint],
     ["Requester:", spec.username],
     ["Request:", `${spec.requestName ?? ""} (uid ${spec.requestUid ?? ""})`],
-  ];
-  return table(
-    ["Name:", metadata.name ?? ""],
-    lines
-      .filter(([, value]) => value !== undefined)
-      .map(([label, value]) => [label, printable(typeof value === "string" ? value : (value ?? []).join(", "))]),
-  );
-}
+  ]);

@@ -1,28 +1,28 @@
 import { Command } from "commander";
-import { ApiError } from "../../../machinery/api/api-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import { findWellKnownSigner } from "../signers/well-known-signers.ts";
-import { namesOfNode } from "../signers/node-names.ts";
-import type { RequestContext } from "./approval-warnings.ts";
-import { certificateRequestReport, requestStateText } from "./certificate-request-report.ts";
-import type { CertificateRequestReport } from "./certificate-request-report.ts";
-import { certificateRequestText } from "./certificate-request-text.ts";
-import { confirm } from "../../../machinery/command-line/confirm.ts";
-import { connect, withConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { createRequest } from "./csr-create.ts";
+import { confirm } from "../../../machinery/command-line/confirm.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { identityOfServer } from "./identity-of-server.ts";
-import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFormat } from "../../../machinery/command-line/output.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
-import { nodeResource } from "../../nodes/index.ts";
+import { awaitCertificate } from "./await-certificate.ts";
+import { requestStateText } from "./certificate-request-report.ts";
+import { createRequest } from "./csr-create.ts";
+import { describeRequest, reportFor } from "./csr-describe.ts";
+import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 
-type CommonFlags = ConnectionFlags & { readonly output: OutputFormat };
+type CommonFlags = ConnectionFlags & OutputFlags;
 
 /** `signet csr create|list|describe|approve|deny|get`: certificate requests. */
 export const csr = (): Command =>
@@ -30,122 +30,129 @@ export const csr = (): Command =>
     .description("create, inspect, approve and deny certificate requests")
     .addCommand(createRequest())
     .addCommand(list())
-    .addCommand(describe())
-    .addCommand(decide("approve"))
-    .addCommand(decide("deny"))
+    .addCommand(describeRequest())
+    .addCommand(approve())
+    .addCommand(deny())
     .addCommand(get());
 
 const requestsOf = ({ client, names }: ServerConnection) => client.resource(certificateSigningRequestResource(names));
 
-const list = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list certificate requests, the newest first")
-    .option("--signer <name>", "only requests for this signer")
-    .action(async (flags: CommonFlags & { readonly signer?: string }) => {
-      const connection = await connect(flags);
-      const { signer } = flags;
-      const found = await requestsOf(connection).list(
-        signer === undefined ? {} : { fieldSelector: `spec.signerName=${signer}` },
-      );
-      const created = ({ metadata }: CertificateSigningRequest): string => metadata.creationTimestamp ?? "";
-      const newest = found.items.toSorted((one, other) => created(other).localeCompare(created(one)));
-      print({ ...found, items: newest }, flags.output, () =>
-        table(
-          ["NAME", "SIGNER", "REQUESTER", "CREATED", "STATE"],
-          newest.map((request) => {
-            const { metadata, spec } = request;
-            return [
-              metadata.name ?? "",
-              spec.signerName,
-              spec.username ?? "",
-              created(request),
-              requestStateText(request),
-            ].map(printable);
-          }),
-        ),
-      );
-      connection.client.close();
-    });
+const createdAt = ({ metadata }: CertificateSigningRequest): string => metadata.creationTimestamp ?? "";
 
-const describe = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("describe")))
-    .description("decode a request, and show what to check before approving it")
-    .argument("<name>")
-    .action(async (name: string, flags: CommonFlags) => {
-      const connection = await connect(flags);
-      const report = await look(connection, await requestsOf(connection).get(name));
-      print(report, flags.output, () => certificateRequestText(report));
-      connection.client.close();
-    });
+const columns: readonly Column<CertificateSigningRequest>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "SIGNER", cell: ({ spec }) => spec.signerName },
+  { header: "REQUESTER", cell: ({ spec }) => spec.username ?? "" },
+  { header: "CREATED", cell: createdAt },
+  { header: "STATE", cell: requestStateText },
+  {
+    header: "LIFETIME",
+    cell: ({ spec }) => (spec.expirationSeconds === undefined ? "<none>" : `${spec.expirationSeconds}s`),
+    isWide: true,
+  },
+  { header: "USAGES", cell: ({ spec }) => (spec.usages ?? []).join(","), isWide: true },
+];
+
+const list = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("list")))
+      .description("list certificate requests, the newest first")
+      .option("--signer <name>", "only requests for this signer")
+      .option("--subject <text>", subjectFilterHelp)
+      .action((flags: CommonFlags & { readonly signer?: string; readonly subject?: string }) =>
+        withServer(flags, async (connection) => {
+          const { signer, subject } = flags;
+          const selection = signer === undefined ? {} : { fieldSelector: `spec.signerName=${signer}` };
+          const found = await listAll(requestsOf(connection), selection);
+          const items = found.items
+            .filter((one) => isRequestFor(subject, one))
+            .toSorted((one, other) => createdAt(other).localeCompare(createdAt(one)));
+          printList({ ...found, items }, flags, { type: certificateSigningRequestResource(connection.names), columns });
+        }),
+      ),
+    ["All requests", "signet csr list"],
+    ["The names of the requests for a web server, for a script", "signet csr list --subject web.example.com -o name"],
+  );
 
 interface DecisionFlags extends CommonFlags {
   readonly reason: string;
   readonly message?: string;
   readonly yes?: boolean;
+  readonly wait?: boolean;
 }
 
-const decisions = {
-  approve: { type: "Approved", done: "approved" },
-  deny: { type: "Denied", done: "denied" },
-} as const;
-
-function decide(verb: "approve" | "deny"): Command {
-  const { type, done } = decisions[verb];
-  const command = withOutputFlag(withConnectionFlags(new Command(verb)))
+const decisionCommand = (verb: "approve" | "deny", reason: string): Command =>
+  withOutputFlag(withConnectionFlags(new Command(verb)))
     .description(`${verb} a certificate request; this cannot be undone`)
-    .argument("<name>")
-    .option("--reason <word>", "the condition's reason", `Signet${type}`)
+    .argument("<name>", "the request's name")
+    .option("--reason <word>", "the condition's reason", reason)
     .option("--message <text>", "the condition's message");
-  if (verb === "approve") command.option("--yes", "approve without confirmation, even if there are warnings");
-  return command.action(async (name: string, flags: DecisionFlags) => {
-    const connection = await connect(flags);
-    const request = await requestsOf(connection).get(name);
-    if (verb === "approve" && flags.yes !== true) await refuseUnlessMeant(connection, request);
-    const time = timestamp(Date.now());
-    const condition = {
-      type,
-      status: "True",
-      reason: flags.reason,
-      message: flags.message ?? `This request was ${done} by signet csr ${verb}.`,
-      lastUpdateTime: time,
-    };
-    const others = (request.status.conditions ?? []).filter((one) => one.type !== type);
-    // The decision applies to the version that was shown: if the request has changed, this is a conflict.
-    const decided = await requestsOf(connection).update(
-      { ...request, status: { ...request.status, conditions: [...others, condition] } },
-      { subresource: "approval" },
-    );
-    print(decided, flags.output, () => `certificate request ${printable(name)} ${done}`);
-    connection.client.close();
-  });
+
+const approve = (): Command =>
+  withExamples(
+    decisionCommand("approve", "SignetApproved")
+      .option("--yes", "approve without confirmation, even if there are warnings")
+      .option("--wait", "wait until the certificate is issued")
+      .action((name: string, flags: DecisionFlags) =>
+        withServer(flags, async (connection) => {
+          const request = await requestsOf(connection).get(name);
+          if (flags.yes !== true) await refuseUnlessMeant(connection, request);
+          const approved = await decide(connection, { request, flags, type: "Approved" });
+          const shown = flags.wait === true ? await awaitCertificate(connection, name) : approved;
+          const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
+          show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}` });
+        }),
+      ),
+    ["Look at a request, then approve it", "signet csr describe ann && signet csr approve ann"],
+    ["Approve in a script, and wait for the certificate", "signet csr approve ann --yes --wait --timeout 1m"],
+  );
+
+const deny = (): Command =>
+  withExamples(
+    decisionCommand("deny", "SignetDenied").action((name: string, flags: DecisionFlags) =>
+      withServer(flags, async (connection) => {
+        const request = await requestsOf(connection).get(name);
+        const denied = await decide(connection, { request, flags, type: "Denied" });
+        show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied` });
+      }),
+    ),
+    ["Deny a request, and say why", 'signet csr deny ann --message "ask for the group dev, not ops"'],
+  );
+
+interface Decision {
+  readonly request: CertificateSigningRequest;
+  readonly flags: DecisionFlags;
+  readonly type: "Approved" | "Denied";
 }
 
-/** Adds to the report what only the server knows: its own names, and those of the requesting node. */
-async function look(
-  { client, names, transport }: ServerConnection,
-  request: CertificateSigningRequest,
-): Promise<CertificateRequestReport> {
-  const { username = "", signerName } = request.spec;
-  const { holdsNodeNames = false } = findWellKnownSigner(names, signerName) ?? {};
-  const nodeName = holdsNodeNames ? nodeNameOf(username) : undefined;
-  const namesOf = async (name: string): Promise<RequestContext["node"]> => {
-    try {
-      const node = await client.resource(nodeResource(names)).find(name);
-      return node === undefined ? "not registered" : namesOfNode(node);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 403) return undefined;
-      throw error;
-    }
+/** Adds the condition to the version that was shown: if the request has changed, this is a conflict. */
+function decide(connection: ServerConnection, { request, flags, type }: Decision): Promise<CertificateSigningRequest> {
+  const [verb, done] = type === "Approved" ? ["approve", "approved"] : ["deny", "denied"];
+  const condition = {
+    type,
+    status: "True",
+    reason: flags.reason,
+    message: flags.message ?? `This request was ${done} by signet csr ${verb}.`,
+    lastUpdateTime: timestamp(Date.now()),
   };
-  const [server, node] = await Promise.all([
-    identityOfServer(transport),
-    nodeName === undefined ? undefined : namesOf(nodeName),
-  ]);
-  return certificateRequestReport(names, request, { server, node });
+  const others = (request.status.conditions ?? []).filter((one) => one.type !== type);
+  return requestsOf(connection).update(
+    { ...request, status: { ...request.status, conditions: [...others, condition] } },
+    { subresource: "approval" },
+  );
 }
+
+interface Shown {
+  readonly request: CertificateSigningRequest;
+  readonly flags: OutputFlags;
+  readonly text: string;
+}
+
+const show = ({ names }: ServerConnection, { request, flags, text }: Shown): void =>
+  printObject(request, flags, { type: certificateSigningRequestResource(names), text: () => text });
 
 async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
-  const { warnings } = await look(connection, request);
+  const { warnings } = await reportFor(connection, request);
   if (warnings.length === 0) return;
   for (const warning of warnings) console.error(`warning: ${printable(warning)}`);
   if (!(await confirm("Approve it anyway?"))) {
@@ -155,20 +162,37 @@ async function refuseUnlessMeant(connection: ServerConnection, request: Certific
 
 interface GetFlags extends CommonFlags {
   readonly outputFile?: string;
+  readonly wait?: boolean;
 }
 
 const get = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("get")))
-    .description("write the certificate of a request: PEM, with its chain")
-    .argument("<name>")
-    .option("--output-file <file>", "where to write it; default: standard output")
-    .action(async (name: string, flags: GetFlags) => {
-      const output = outputFile("output-file", flags.outputFile);
-      const connection = await connect(flags);
-      const request = await requestsOf(connection).get(name);
-      const pem = Buffer.from(request.status.certificate ?? "", "base64").toString("utf8");
-      if (pem === "") throw new UsageError(`request ${name} has no certificate: it is ${requestStateText(request)}`);
-      if (output !== undefined) writePublicOutput(output, pem);
-      else print(request, flags.output, () => pem.trimEnd());
-      connection.client.close();
-    });
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("get")))
+      .description("write the certificate of a request: PEM, with its chain")
+      .argument("<name>", "the request's name")
+      .option("--output-file <file>", "where to write it; default: standard output")
+      .option("--wait", "wait until the certificate is issued")
+      .action(async (name: string, flags: GetFlags) => {
+        const output = outputFile("output-file", flags.outputFile);
+        await withServer(flags, async (connection) => {
+          const request =
+            flags.wait === true ? await awaitCertificate(connection, name) : await requestsOf(connection).get(name);
+          const pem = pemOf(request);
+          if (output !== undefined) writePublicOutput(output, pem);
+          else show(connection, { request, flags, text: pem.trimEnd() });
+        });
+      }),
+    ["Write the certificate to a file, as soon as it is issued", "signet csr get ann --wait --output-file ann.crt"],
+  );
+
+/** The certificate of a request with its chain, and nothing else: what a signer wrote between them is left out. */
+function pemOf(request: CertificateSigningRequest): string {
+  const certificates = parseCertificatesPem(Buffer.from(request.status.certificate ?? "", "base64"));
+  if (certificates.length > 0) return certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join("");
+  const state = requestStateText(request);
+  const next =
+    state === "Pending" ? "approve it with signet csr approve, or wait with --wait" : "look with csr describe";
+  throw new CommandFailure(`request ${request.metadata.name ?? ""} has no certificate: it is ${state}; ${next}`, {
+    exit: "refused",
+  });
+}

@@ -1,13 +1,19 @@
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
 import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
+import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 
-/** The identity of a server as its clients see it: its serving certificate, and the CA and names in the kubeconfig. */
+/**
+ * The identity of a server as its clients see it: its serving certificate, and the CA and names in the kubeconfig. Throws
+ * CommandFailure when there is no connection.
+ */
 export async function identityOfServer(transport: HttpsTransportOptions): Promise<ServerIdentity> {
-  const shown = await serverCertificates(transport);
+  const shown = await serverCertificates(transport).catch((error: unknown) => {
+    throw connectionFailure(error, transport.server);
+  });
   const { hostname } = new URL(transport.server);
   return serverIdentity({
     shown: shown.map((der) => parseCertificate(der)),

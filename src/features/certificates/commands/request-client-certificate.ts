@@ -3,8 +3,8 @@ import { createCertificateRequestPem } from "../../../pki/create-certificate-req
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
+import { awaitCertificate } from "./await-certificate.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 
 export interface ClientIdentity {
@@ -13,17 +13,15 @@ export interface ClientIdentity {
   readonly expirationSeconds: number;
 }
 
-/** How long to wait for the signer. */
-const patienceMilliseconds = 30_000;
-
 /**
  * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the
  * certificate. The private key leaves this process only in the returned value.
  */
 export async function requestClientCertificate(
-  { client, names }: ServerConnection,
+  connection: ServerConnection,
   { user, groups, expirationSeconds }: ClientIdentity,
 ): Promise<{ certificate: string; key: string }> {
+  const { client, names } = connection;
   const privateKey = generatePrivateKey("ECDSA P-256");
   const subject = { commonName: user, organizations: groups };
   const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
@@ -41,7 +39,7 @@ export async function requestClientCertificate(
     },
     status: {},
   });
-  const approved = await requests.update(
+  await requests.update(
     {
       ...created,
       status: {
@@ -57,18 +55,7 @@ export async function requestClientCertificate(
     },
     { subresource: "approval" },
   );
-  const signal = AbortSignal.timeout(patienceMilliseconds);
-  const selection = {
-    fieldSelector: `metadata.name=${name}`,
-    resourceVersion: approved.metadata.resourceVersion ?? "",
-  };
-  for await (const { object } of requests.watch(selection, signal)) {
-    const failure = object.status?.conditions?.find(({ type }) => type === "Failed");
-    if (failure !== undefined) throw new UsageError(`the signer refused the request: ${failure.message ?? ""}`);
-    const certificate = object.status?.certificate;
-    if (certificate) {
-      return { certificate: Buffer.from(certificate, "base64").toString("utf8"), key: encodePrivateKeyPem(privateKey) };
-    }
-  }
-  throw new UsageError(`no certificate was issued for request ${name} in time: is the signing controller running?`);
+  const { status } = await awaitCertificate(connection, name);
+  const certificate = Buffer.from(status.certificate ?? "", "base64").toString("utf8");
+  return { certificate, key: encodePrivateKeyPem(privateKey) };
 }

@@ -1,27 +1,36 @@
 import { Command } from "commander";
-import { readFileSync } from "node:fs";
 import { timestamp } from "../../../machinery/api/clock.ts";
+import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import {
+  objectName,
+  print,
+  printList,
+  printObject,
+  tableOf,
+  withOutputFlag,
+} from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
+import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
-import { connect, withConnectionFlags } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
-import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFormat } from "../../../machinery/command-line/output.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 
-interface TrustFlags extends ConnectionFlags {
-  readonly output: OutputFormat;
-  readonly signer?: string;
-}
+type CommonFlags = ConnectionFlags & OutputFlags;
 
 /** `signet trust list|describe|create`: trust bundles. */
 export const trust = (): Command =>
   new Command("trust")
-    .description("show and publish trust bundles")
+    .description("show and publish trust bundles: the CAs that others should trust")
     .addCommand(list())
     .addCommand(describe())
     .addCommand(create());
@@ -40,74 +49,98 @@ const anchorsOf = ({ spec }: ClusterTrustBundle): Anchor[] =>
     fingerprint: fingerprintOf(anchor),
   }));
 
+const columns: readonly Column<ClusterTrustBundle>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "SIGNER", cell: ({ spec }) => spec.signerName ?? "<none>" },
+  { header: "ANCHORS", cell: (bundle) => String(anchorsOf(bundle).length) },
+  {
+    header: "FIRST END",
+    cell: (bundle) =>
+      anchorsOf(bundle)
+        .map(({ notAfter }) => notAfter)
+        .toSorted()
+        .at(0) ?? "<none>",
+  },
+];
+
 const list = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list trust bundles, with the earliest expiration of their anchors")
-    .option("--signer <name>", "only bundles of this signer")
-    .action(async (flags: TrustFlags) => {
-      const { client, names } = await connect(flags);
-      const found = await client
-        .resource(clusterTrustBundleResource(names))
-        .list(flags.signer === undefined ? {} : { fieldSelector: `spec.signerName=${flags.signer}` });
-      print(found, flags.output, () =>
-        table(
-          ["NAME", "SIGNER", "ANCHORS", "FIRST END"],
-          found.items.map((bundle) => {
-            const ends = anchorsOf(bundle).map(({ notAfter }) => notAfter);
-            const { metadata, spec } = bundle;
-            return [
-              metadata.name ?? "",
-              spec.signerName ?? "<none>",
-              String(ends.length),
-              ends.toSorted().at(0) ?? "<none>",
-            ].map(printable);
-          }),
-        ),
-      );
-      client.close();
-    });
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("list")))
+      .description("list trust bundles, with the earliest expiration of their anchors")
+      .option("--signer <name>", "only bundles of this signer")
+      .action((flags: CommonFlags & { readonly signer?: string }) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = clusterTrustBundleResource(names);
+          const selection = flags.signer === undefined ? {} : { fieldSelector: `spec.signerName=${flags.signer}` };
+          printList(await listAll(client.resource(type), selection), flags, { type, columns });
+        }),
+      ),
+    ["The bundles of a signer", "signet trust list --signer example.com/services"],
+  );
+
+const anchorColumns: readonly Column<Anchor>[] = [
+  { header: "  SUBJECT", cell: ({ subject }) => `  ${subject}` },
+  { header: "NOT AFTER", cell: ({ notAfter }) => notAfter },
+  { header: "SHA-256", cell: ({ fingerprint }) => fingerprint },
+];
 
 const describe = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("describe")))
-    .description("decode the anchors of a trust bundle")
-    .argument("<name>")
-    .action(async (name: string, flags: TrustFlags) => {
-      const { client, names } = await connect(flags);
-      const bundle = await client.resource(clusterTrustBundleResource(names)).get(name);
-      const anchors = anchorsOf(bundle);
-      const signerName = bundle.spec.signerName ?? "<none>";
-      print({ name, signerName, anchors }, flags.output, () =>
-        [
-          `Name:     ${printable(name)}`,
-          `Signer:   ${printable(signerName)}`,
-          `Anchors:`,
-          table(
-            ["  SUBJECT", "NOT AFTER", "SHA-256"],
-            anchors.map(({ subject, notAfter, fingerprint }) => [`  ${printable(subject)}`, notAfter, fingerprint]),
-          ),
-        ].join("\n"),
-      );
-      client.close();
-    });
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("describe")))
+      .description("decode the CAs of a trust bundle")
+      .argument("<name>", "the bundle's name")
+      .action((name: string, flags: CommonFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = clusterTrustBundleResource(names);
+          const bundle = await client.resource(type).get(name);
+          const anchors = anchorsOf(bundle);
+          const signerName = bundle.spec.signerName ?? "<none>";
+          const text = (): string =>
+            [
+              fieldsText([
+                ["Name:", name],
+                ["Signer:", signerName],
+                ["Anchors:", ""],
+              ]),
+              tableOf(anchors, anchorColumns, { ...flags, output: "wide" }),
+            ].join("\n");
+          print({ name, signerName, anchors }, flags, { text, names: [objectName(type, name)] });
+        }),
+      ),
+    ["The CAs of a bundle, for a script", "signet trust describe example.com:services:ca -o json"],
+  );
+
+interface CreateFlags extends CommonFlags {
+  readonly fromFile: string;
+  readonly signer?: string;
+}
 
 const create = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("publish CA certificates in a trust bundle")
-    .argument("<name>", "a signer's bundle is named signer.example:name:anything")
-    .requiredOption("--from-file <file>", "PEM file with the CA certificates")
-    .option("--signer <name>", "the signer that the anchors belong to; default: none")
-    .action(async (name: string, flags: TrustFlags & { readonly fromFile: string }) => {
-      const trustBundle = readFileSync(flags.fromFile, "utf8");
-      const faults = validateTrustAnchors(trustBundle);
-      if (faults.length > 0) throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}`);
-      const { client, names } = await connect(flags);
-      const { signer } = flags;
-      const created = await client.resource(clusterTrustBundleResource(names)).create({
-        apiVersion: `${names.group("certificates")}/v1beta1`,
-        kind: "ClusterTrustBundle",
-        metadata: { name },
-        spec: { ...(signer !== undefined && { signerName: signer }), trustBundle },
-      });
-      print(created, flags.output, () => `trust bundle ${printable(name)} created`);
-      client.close();
-    });
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("create")))
+      .description("publish CA certificates in a trust bundle")
+      .argument("<name>", "a signer's bundle is named signer.example:name:anything")
+      .requiredOption("--from-file <file>", "PEM file with the CA certificates")
+      .option("--signer <name>", "the signer that the anchors belong to; default: none")
+      .action(async (name: string, flags: CreateFlags) => {
+        const trustBundle = readSettingsFile("from-file", flags.fromFile);
+        const faults = validateTrustAnchors(trustBundle);
+        if (faults.length > 0) throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}`);
+        await withServer(flags, async ({ client, names }) => {
+          const { signer } = flags;
+          const type = clusterTrustBundleResource(names);
+          const created = await client.resource(type).create({
+            apiVersion: apiVersionOf(type),
+            kind: "ClusterTrustBundle",
+            metadata: { name },
+            spec: { ...(signer !== undefined && { signerName: signer }), trustBundle },
+          });
+          printObject(created, flags, { type, text: () => `trust bundle ${printable(name)} created` });
+        });
+      }),
+    ["Publish a CA", "signet trust create partners --from-file partners.pem"],
+    [
+      "Publish the CA of your own signer",
+      "signet trust create example.com:services:ca --signer example.com/services --from-file services.pem",
+    ],
+  );

@@ -1,17 +1,27 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { parseDuration } from "../../../machinery/api/duration.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { formatKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
 import { bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
-import { connect, withConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
-import { print, table, withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFormat } from "../../../machinery/command-line/output.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { durationOption, repeatedOption } from "../../../machinery/command-line/options.ts";
+import {
+  objectName,
+  print,
+  tableOf,
+  withAnswerOutputFlag,
+  withOutputFlag,
+} from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 
@@ -23,54 +33,59 @@ export const bootstrapToken = (): Command =>
     .addCommand(list())
     .addCommand(remove());
 
-interface CreateFlags extends ConnectionFlags {
-  readonly output: OutputFormat;
-  readonly ttl: string;
-  readonly group: readonly string[];
+interface CreateFlags extends ConnectionFlags, OutputFlags {
+  /** Milliseconds. */
+  readonly ttl?: number;
+  readonly group?: readonly string[];
   readonly description?: string;
   readonly kubeconfigFile?: string;
   readonly permissions: boolean;
 }
 
-const collect = (value: string, previous: readonly string[]): readonly string[] => [...previous, value];
+const defaultLifetime = { text: "24h", milliseconds: 24 * 3_600_000 };
 
 const create = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("create")))
-    .description("create a bootstrap token; it is shown only once")
-    .option("--ttl <duration>", "the lifetime, such as 24h; 0: the token does not expire", "24h")
-    .option(
-      "--group <group>",
-      `a group in addition to system:bootstrappers; may be repeated (default: ${bootstrapGroup})`,
-      collect,
-      [],
-    )
-    .option("--description <text>", "what the token is for")
-    .option(
-      "--kubeconfig-file <file>",
-      "also write a kubeconfig with server, CA and token, for signet agent --kubeconfig",
-    )
-    .option("--no-permissions", `do not grant ${bootstrapGroup} node certificates, nor nodes their renewal`)
-    .action(async (flags: CreateFlags) => {
-      const milliseconds = parseDuration(flags.ttl);
-      if (milliseconds === undefined)
-        throw new UsageError(`--ttl: ${JSON.stringify(flags.ttl)} is not a duration such as 90m or 24h`);
-      const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
-      const connection = await connect(flags);
-      if (flags.permissions) {
-        for (const name of await permitNodeBootstrap(connection)) console.error(`created ClusterRoleBinding ${name}`);
-      }
-      const { token, secret } = newBootstrapToken(connection.names, {
-        groups: flags.group.length > 0 ? flags.group : [bootstrapGroup],
-        expiresAt: milliseconds === 0 ? undefined : Date.now() + milliseconds,
-        description: flags.description,
-      });
-      const created = await systemSecrets(connection).create(secret);
-      const made = bootstrapTokenOf(created);
-      // Print it first: the token is valid from now on, even if the file cannot be written.
-      print({ token, ...made }, flags.output, () => token);
-      if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
-      connection.client.close();
-    });
+  withExamples(
+    withAnswerOutputFlag(withConnectionFlags(new Command("create")))
+      .description("create a bootstrap token; it is shown only once")
+      .addOption(
+        durationOption(
+          "--ttl <duration>",
+          `the lifetime, such as 24h or 7d; 0: the token does not expire (default: ${defaultLifetime.text})`,
+        ),
+      )
+      .addOption(
+        repeatedOption("--group <group>", `a group in addition to system:bootstrappers (default: ${bootstrapGroup})`),
+      )
+      .option("--description <text>", "what the token is for")
+      .option(
+        "--kubeconfig-file <file>",
+        "also write a kubeconfig with server, CA and token, for signet agent --kubeconfig",
+      )
+      .option("--no-permissions", `do not grant ${bootstrapGroup} node certificates, nor nodes their renewal`)
+      .action(async (flags: CreateFlags) => {
+        const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
+        await withServer(flags, async (connection) => {
+          if (flags.permissions) {
+            for (const name of await permitNodeBootstrap(connection)) {
+              console.error(`created ClusterRoleBinding ${name}`);
+            }
+          }
+          const { ttl = defaultLifetime.milliseconds, group = [bootstrapGroup], description } = flags;
+          const { token, secret } = newBootstrapToken(connection.names, {
+            groups: group,
+            expiresAt: ttl === 0 ? undefined : Date.now() + ttl,
+            description,
+          });
+          const made = bootstrapTokenOf(await systemSecrets(connection).create(secret));
+          // Print it first: the token is valid from now on, even if the file cannot be written.
+          print({ token, ...made }, flags, { text: () => token });
+          if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
+        });
+      }),
+    ["A token for a week", 'signet bootstrap-token create --ttl 7d --description "edge machines"'],
+    ["All that a machine needs, in one file", "signet bootstrap-token create --kubeconfig-file bootstrap.kubeconfig"],
+  );
 
 const systemSecrets = ({ client, names }: ServerConnection): ResourceClient<Secret> =>
   client.resource(secretResource(names), names.namespaces.system);
@@ -80,48 +95,60 @@ function bootstrapKubeconfig({ transport }: ServerConnection, token: string): st
   return formatKubeconfig({ server, caCertificates, user: "bootstrap", credentials: { type: "token", token } });
 }
 
-const list = (): Command =>
-  withOutputFlag(withConnectionFlags(new Command("list")))
-    .description("list bootstrap tokens, without their secrets")
-    .action(async (flags: ConnectionFlags & { readonly output: OutputFormat }) => {
-      const connection = await connect(flags);
-      const { items } = await systemSecrets(connection).list({
-        fieldSelector: `type=bootstrap.${connection.names.domain}/token`,
-      });
-      const tokens = items.map(bootstrapTokenOf);
-      print(tokens, flags.output, () => table(["ID", "EXPIRES", "STATE", "GROUPS", "DESCRIPTION"], tokens.map(rowOf)));
-      connection.client.close();
-    });
-
-const rowOf = ({ id, expiration, groups, description }: BootstrapToken): string[] => [
-  id,
-  expiration ?? "<never>",
-  expiration !== undefined && !(Date.parse(expiration) > Date.now()) ? "expired" : "valid",
-  groups.join(","),
-  description ?? "<none>",
+const columns: readonly Column<BootstrapToken>[] = [
+  { header: "ID", cell: ({ id }) => id },
+  { header: "EXPIRES", cell: ({ expiration }) => expiration ?? "<never>" },
+  { header: "STATE", cell: ({ expiration }) => (isExpired(expiration) ? "expired" : "valid") },
+  { header: "GROUPS", cell: ({ groups }) => groups.join(",") },
+  { header: "DESCRIPTION", cell: ({ description }) => description ?? "<none>" },
 ];
 
+const isExpired = (expiration: string | undefined): boolean =>
+  expiration !== undefined && !(Date.parse(expiration) > Date.now());
+
+const list = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("list")))
+      .description("list bootstrap tokens, without their secrets")
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async (connection) => {
+          const { items } = await listAll(systemSecrets(connection), {
+            fieldSelector: `type=bootstrap.${connection.names.domain}/token`,
+          });
+          const tokens = items.map(bootstrapTokenOf);
+          const type = secretResource(connection.names);
+          const names = items.map(({ metadata }) => objectName(type, metadata.name));
+          print(tokens, flags, { text: () => tableOf(tokens, columns, flags), names });
+        }),
+      ),
+    ["All tokens, and when they end", "signet bootstrap-token list"],
+  );
+
 const remove = (): Command =>
-  withConnectionFlags(new Command("delete"))
-    .description("delete bootstrap tokens; they stop authenticating")
-    .argument("<token-or-id...>")
-    .action(async (given: readonly string[], flags: ConnectionFlags) => {
-      const ids = given.map((one) => {
-        const id = tokenIdOf(one);
-        if (id === undefined)
+  withExamples(
+    withConnectionFlags(new Command("delete"))
+      .description("delete bootstrap tokens; they stop authenticating")
+      .argument("<token-or-id...>", "the tokens, or their IDs, which are the part before the dot")
+      .action(async (given: readonly string[], flags: ConnectionFlags) => {
+        const ids = given.map((one) => {
+          const id = tokenIdOf(one);
+          if (id !== undefined) return id;
           throw new UsageError("not a bootstrap token: give its ID (six lowercase letters and digits) or ID.SECRET");
-        return id;
-      });
-      const connection = await connect(flags);
-      for (const id of ids) {
-        await systemSecrets(connection).delete(`bootstrap-token-${id}`).catch(explainMissing(id));
-        console.log(`bootstrap token ${id} deleted`);
-      }
-      connection.client.close();
-    });
+        });
+        await withServer(flags, async (connection) => {
+          for (const id of ids) {
+            await systemSecrets(connection).delete(`bootstrap-token-${id}`).catch(explainMissing(id));
+            console.log(`bootstrap token ${id} deleted`);
+          }
+        });
+      }),
+    ["Delete a token by its ID", "signet bootstrap-token delete ctdamn"],
+  );
 
 const explainMissing = (id: string) => (error: unknown) => {
-  if (error instanceof ApiError && error.code === 404)
-    throw new UsageError(`there is no bootstrap token ${id}: signet bootstrap-token list shows all`);
-  throw error;
+  if (!(error instanceof ApiError && error.code === 404)) throw error;
+  throw new CommandFailure(`there is no bootstrap token ${id}: signet bootstrap-token list shows all`, {
+    exit: "refused",
+    cause: error,
+  });
 };

@@ -1,0 +1,106 @@
+import { CommanderError } from "commander";
+import { ApiError } from "../machinery/api/api-error.ts";
+import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
+import { UnreadableAnswer } from "../machinery/client/unreadable-answer.ts";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { PkiError } from "../pki/pki-error.ts";
+
+/** How a command failed, for the person who ran it. */
+export interface FailureReport {
+  readonly exitCode: number;
+  /** One line, or "" when everything has been said. Only that of a bug has a stack. */
+  readonly message: string;
+}
+
+/** Explains an error. `words` is the command, such as `signet csr create`. */
+export function failureReport(error: unknown, words: string): FailureReport {
+  if (error instanceof CommanderError) return commandLineReport(error, words);
+  if (error instanceof CommandFailure) return { exitCode: error.exitCode, message: printable(error.message) };
+  if (error instanceof KubeconfigError || error instanceof UnusableFile || error instanceof PkiError) {
+    return { exitCode: exitCodes.usage.code, message: printable(error.message) };
+  }
+  if (error instanceof UnreadableAnswer) {
+    const advice = "check that the kubeconfig names a Signet server, and try again";
+    return { exitCode: exitCodes.unreachable.code, message: `${printable(error.message)}; ${advice}` };
+  }
+  if (error instanceof ApiError) return refusalReport(error);
+  if (error instanceof Error && "code" in error && typeof error.code === "string") {
+    return { exitCode: exitCodes.refused.code, message: printable(systemFailure(error)) };
+  }
+  const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return {
+    exitCode: exitCodes.bug.code,
+    message: `this is a fault in Signet; please report it with these lines:\n${details}`,
+  };
+}
+
+function commandLineReport(error: CommanderError, words: string): FailureReport {
+  if (error.exitCode === 0) return { exitCode: 0, message: "" };
+  const exitCode = exitCodes.usage.code;
+  // Help was printed in place of an error.
+  if (error.code === "commander.help") return { exitCode, message: "" };
+  const reason = error.message.replace(/^error: /, "").replaceAll("\n", " ");
+  return { exitCode, message: printable(`${reason}; see ${words} --help`) };
+}
+
+/** What to do about a refusal, by its reason. The server's message comes first. */
+const advice: Readonly<Record<string, string>> = {
+  Forbidden: "signet auth can-i --list shows what you may do",
+  NotFound: "check the name, and the namespace",
+  AlreadyExists: "choose another name, or delete what is there",
+  Conflict: "it was changed meanwhile: look at it again, and repeat",
+  TooManyRequests: "try again later",
+  ServiceUnavailable: "try again later",
+  Timeout: "try again later",
+  InternalError: "the server's log says why",
+};
+
+function refusalReport({ code, reason, message }: ApiError): FailureReport {
+  if (reason === undefined) {
+    const text = `the answer (${code}) is not one of an API server: ${message}; check the server's URL in the kubeconfig`;
+    return { exitCode: exitCodes.unreachable.code, message: printable(text) };
+  }
+  const exitCode = (code === 401 ? exitCodes.unauthenticated : exitCodes.refused).code;
+  const next = advice[reason];
+  const text = `the server refused (${code} ${reason}): ${message}${next === undefined ? "" : `; ${next}`}`;
+  return { exitCode, message: printable(text) };
+}
+
+/** Explains what the operating system refused. */
+function systemFailure(error: Error & { readonly code?: unknown }): string {
+  const { syscall, path, address, port } = error as {
+    syscall?: unknown;
+    path?: unknown;
+    address?: unknown;
+    port?: unknown;
+  };
+  if (syscall === "listen" || syscall === "bind") {
+    return listenFailure(
+      error,
+      [address, port]
+        .filter((part) => part !== undefined)
+        .map(String)
+        .join(":"),
+    );
+  }
+  return typeof path === "string" ? `cannot use ${path}: ${fileFailureReason(error)}` : error.message;
+}
+
+const portFlags = "signet serve: --secure-port, signet agent: --port";
+const addressFlags = "signet serve: --bind-address, signet agent: --listen-address";
+
+function listenFailure({ code, message }: Error & { readonly code?: unknown }, place: string): string {
+  if (code === "EADDRINUSE") {
+    return `another program listens on ${place}; stop it, or choose another port (${portFlags})`;
+  }
+  if (code === "EACCES") {
+    return `this user may not listen on ${place}; choose a port above 1023 (${portFlags}), or give the permission`;
+  }
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    return `this machine has no address ${place}; choose one that it has (${addressFlags})`;
+  }
+  return `cannot listen on ${place}: ${message}`;
+}

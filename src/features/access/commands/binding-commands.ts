@@ -1,0 +1,154 @@
+import { Command } from "commander";
+import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { repeatedOption } from "../../../machinery/command-line/options.ts";
+import { tableOf, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+import type { RoleBinding, RoleRef, Subject } from "../rbac-types.ts";
+import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
+import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import type { RbacFlags, RbacKind } from "./rbac-command.ts";
+
+const subjectText = ({ kind, namespace, name }: Subject): string =>
+  kind === "ServiceAccount" ? `${kind}:${namespace ?? ""}:${name}` : `${kind}:${name}`;
+
+const columns: readonly Column<RoleBinding>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "ROLE", cell: ({ roleRef }) => `${roleRef.kind}/${roleRef.name}` },
+  { header: "SUBJECTS", cell: ({ subjects = [] }) => subjects.map(subjectText).join(",") },
+  { header: "CREATED", cell: ({ metadata }) => metadata.creationTimestamp ?? "", isWide: true },
+];
+
+const roleBindingKind: RbacKind<RoleBinding> = {
+  word: "rolebinding",
+  noun: "role binding",
+  resource: roleBindingResource,
+  isNamespaced: true,
+  columns,
+  describe: describeBinding,
+};
+
+const clusterRoleBindingKind: RbacKind<RoleBinding> = {
+  word: "clusterrolebinding",
+  noun: "cluster role binding",
+  resource: clusterRoleBindingResource,
+  isNamespaced: false,
+  columns,
+  describe: describeBinding,
+};
+
+/** `signet rolebinding create|list|describe|delete`. */
+export const roleBinding = (): Command =>
+  bindingGroup(roleBindingKind, "make and show role bindings: who may do what a role says, in a namespace");
+
+/** `signet clusterrolebinding create|list|describe|delete`. */
+export const clusterRoleBinding = (): Command =>
+  bindingGroup(
+    clusterRoleBindingKind,
+    "make and show cluster role bindings: who may do what a cluster role says, everywhere",
+  );
+
+const bindingGroup = (kind: RbacKind<RoleBinding>, description: string): Command =>
+  new Command(kind.word)
+    .description(description)
+    .addCommand(create(kind))
+    .addCommand(listCommand(kind, isFor))
+    .addCommand(describeCommand(kind))
+    .addCommand(deleteCommand(kind));
+
+/** Whether a binding names a subject. */
+const isFor = ({ subjects = [] }: RoleBinding, wanted: string): boolean =>
+  subjects.some((subject) => namesOf(subject).includes(wanted.replace(/^(user|group|serviceaccount):/i, lowerCase)));
+
+const lowerCase = (text: string): string => text.toLowerCase();
+
+/** The ways to name a subject: alone or with its kind, an account also by its user name. */
+function namesOf({ kind, namespace = "", name }: Subject): string[] {
+  if (kind !== "ServiceAccount") return [name, `${kind.toLowerCase()}:${name}`];
+  const user = `system:serviceaccount:${namespace}:${name}`;
+  return [name, `${namespace}:${name}`, `serviceaccount:${namespace}:${name}`, user, `user:${user}`];
+}
+
+const subjectColumns: readonly Column<Subject>[] = [
+  { header: "KIND", cell: ({ kind }) => kind },
+  { header: "NAME", cell: ({ name }) => name },
+  { header: "NAMESPACE", cell: ({ namespace }) => namespace ?? "" },
+];
+
+function describeBinding({ metadata, roleRef, subjects = [] }: RoleBinding, flags: OutputFlags): string {
+  const fields = fieldsText([
+    ["Name:", metadata.name],
+    ["Namespace:", metadata.namespace],
+    ["Created:", metadata.creationTimestamp],
+    ["Role:", `${roleRef.kind}/${roleRef.name}`],
+    ["Subjects:", subjects.length === 0 ? "<none>" : ""],
+  ]);
+  return subjects.length === 0 ? fields : `${fields}\n${tableOf(subjects, subjectColumns, flags)}`;
+}
+
+interface CreateFlags extends RbacFlags {
+  readonly role?: string;
+  readonly clusterrole?: string;
+  readonly user?: readonly string[];
+  readonly group?: readonly string[];
+  readonly serviceaccount?: readonly string[];
+}
+
+function create(kind: RbacKind<RoleBinding>): Command {
+  const command = withOutputFlag(withConnectionFlags(new Command("create")))
+    .description(`make a ${kind.noun}; kubectl's flags`)
+    .argument("<name>", `the ${kind.noun}'s name`)
+    .option("--clusterrole <name>", "the cluster role that is given")
+    .addOption(repeatedOption("--user <name>", "a user who gets it"))
+    .addOption(repeatedOption("--group <name>", "a group whose members get it"))
+    .addOption(repeatedOption("--serviceaccount <namespace:name>", "a service account that gets it"));
+  if (kind.isNamespaced) command.option("--role <name>", "the role of the namespace that is given");
+  command.action(async (name: string, flags: CreateFlags) => {
+    const reference = roleReference(kind, flags);
+    const accounts = splitByCommas(flags.serviceaccount).map(parseAccount);
+    if (accounts.length + (flags.user ?? []).length + (flags.group ?? []).length === 0) {
+      throw new UsageError("say who gets it: --user, --group or --serviceaccount");
+    }
+    await withServer(flags, async (connection) => {
+      const type = kind.resource(connection.names);
+      const object: RoleBinding = {
+        apiVersion: apiVersionOf(type),
+        kind: type.kind,
+        metadata: { name },
+        roleRef: { apiGroup: type.group, ...reference },
+        subjects: [...people(connection.names, flags), ...accounts],
+      };
+      await createObject(connection, kind, { object, flags });
+    });
+  });
+  return withExamples(
+    command,
+    ["Let a group read", `signet ${kind.word} create dev-readers --clusterrole view --group dev`],
+    ["Let an account write", `signet ${kind.word} create robot --clusterrole edit --serviceaccount team:robot`],
+  );
+}
+
+function roleReference(kind: RbacKind<RoleBinding>, { role, clusterrole }: CreateFlags): Omit<RoleRef, "apiGroup"> {
+  if (role !== undefined && clusterrole === undefined) return { kind: "Role", name: role };
+  if (clusterrole !== undefined && role === undefined) return { kind: "ClusterRole", name: clusterrole };
+  throw new UsageError(kind.isNamespaced ? "name one of --role and --clusterrole" : "name the role: --clusterrole");
+}
+
+function parseAccount(text: string): Subject {
+  const [namespace = "", name = "", ...rest] = text.split(":");
+  if (namespace !== "" && name !== "" && rest.length === 0) return { kind: "ServiceAccount", namespace, name };
+  throw new UsageError(`--serviceaccount: ${JSON.stringify(text)} is not NAMESPACE:NAME`);
+}
+
+function people(names: Names, { user = [], group = [] }: CreateFlags): Subject[] {
+  const apiGroup = names.group("rbac.authorization");
+  return [
+    ...user.map((name) => ({ kind: "User", apiGroup, name })),
+    ...group.map((name) => ({ kind: "Group", apiGroup, name })),
+  ];
+}

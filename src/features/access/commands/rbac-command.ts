@@ -1,0 +1,124 @@
+import { Command, Option } from "commander";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { NamedResourceType } from "../../../machinery/api/resource-type.ts";
+import type { ResourceClient } from "../../../machinery/client/api-client.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+
+export type RbacFlags = ConnectionFlags & OutputFlags;
+
+/** What the commands of a kind of RBAC have in common. */
+export interface RbacKind<T extends ApiObject> {
+  /** As on the command line: `rolebinding`. */
+  readonly word: string;
+  /** In sentences: `role binding`. */
+  readonly noun: string;
+  readonly resource: NamedResourceType<T>;
+  readonly isNamespaced: boolean;
+  readonly columns: readonly Column<T>[];
+  readonly describe: (object: T, flags: OutputFlags) => string;
+}
+
+/** The objects of a kind: in the namespace, in all of them, or in none. */
+function objectsOf<T extends ApiObject>(
+  { client, names, namespace }: ServerConnection,
+  kind: RbacKind<T>,
+  { isOfAllNamespaces = false }: { readonly isOfAllNamespaces?: boolean } = {},
+): ResourceClient<T> {
+  return client.resource(kind.resource(names), kind.isNamespaced && !isOfAllNamespaces ? namespace : "");
+}
+
+interface ListFlags extends RbacFlags {
+  readonly allNamespaces?: boolean;
+  readonly subject?: string;
+}
+
+const allNamespaces = new Option("-A, --all-namespaces", "those of all namespaces");
+
+/** `list`. With `isFor`, it has the flag --subject. */
+export function listCommand<T extends ApiObject>(
+  kind: RbacKind<T>,
+  isFor?: (object: T, subject: string) => boolean,
+): Command {
+  const command = withOutputFlag(withConnectionFlags(new Command("list"))).description(`list ${kind.noun}s`);
+  if (kind.isNamespaced) command.addOption(allNamespaces);
+  if (isFor !== undefined) {
+    command.option(
+      "--subject <name>",
+      "only those for this subject: NAME, User:NAME, Group:NAME or ServiceAccount:NS:NAME",
+    );
+  }
+  command.action((flags: ListFlags) =>
+    withServer(flags, async (connection) => {
+      const isOfAllNamespaces = flags.allNamespaces === true;
+      const found = await listAll(objectsOf(connection, kind, { isOfAllNamespaces }));
+      const { subject } = flags;
+      const items =
+        subject === undefined || isFor === undefined ? found.items : found.items.filter((one) => isFor(one, subject));
+      const namespaceColumn: Column<T> = { header: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" };
+      const columns = isOfAllNamespaces ? [namespaceColumn, ...kind.columns] : kind.columns;
+      printList({ ...found, items }, flags, { type: kind.resource(connection.names), columns });
+    }),
+  );
+  return isFor === undefined
+    ? withExamples(command, [`All ${kind.noun}s`, `signet ${kind.word} list`])
+    : withExamples(
+        command,
+        ["Everything that was given to anna", `signet ${kind.word} list --subject User:anna`],
+        ["What an account got", `signet ${kind.word} list --subject ServiceAccount:team:robot -o wide`],
+      );
+}
+
+export const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("describe")))
+      .description(`show a ${kind.noun}`)
+      .argument("<name>", `the ${kind.noun}'s name`)
+      .action((name: string, flags: RbacFlags) =>
+        withServer(flags, async (connection) => {
+          const object = await objectsOf(connection, kind).get(name);
+          printObject(object, flags, {
+            type: kind.resource(connection.names),
+            text: () => kind.describe(object, flags),
+          });
+        }),
+      ),
+    ["As a file that kubectl apply takes", `signet ${kind.word} describe readers -o yaml`],
+  );
+
+export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =>
+  withExamples(
+    withConnectionFlags(new Command("delete"))
+      .description(`delete ${kind.noun}s`)
+      .argument("<name...>", "the names")
+      .action((given: readonly string[], flags: ConnectionFlags) =>
+        withServer(flags, async (connection) => {
+          for (const name of given) {
+            await objectsOf(connection, kind).delete(name);
+            console.log(`${kind.noun} ${printable(name)} deleted`);
+          }
+        }),
+      ),
+    ["Delete one", `signet ${kind.word} delete readers`],
+  );
+
+/** Creates an object and says so. */
+export async function createObject<T extends ApiObject>(
+  connection: ServerConnection,
+  kind: RbacKind<T>,
+  { object, flags }: { readonly object: T; readonly flags: OutputFlags },
+): Promise<void> {
+  const created = await objectsOf(connection, kind).create(object);
+  const text = (): string => `${kind.noun} ${printable(object.metadata.name ?? "")} created`;
+  printObject(created, flags, { type: kind.resource(connection.names), text });
+}
+
+/** Values that are repeated, or joined by commas, as kubectl takes them. */
+export const splitByCommas = (values: readonly string[] = []): string[] =>
+  values.flatMap((one) => one.split(",")).filter((one) => one !== "");

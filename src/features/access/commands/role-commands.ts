@@ -1,0 +1,147 @@
+import { Command } from "commander";
+import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { repeatedOption } from "../../../machinery/command-line/options.ts";
+import { withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+import type { PolicyRule, Role } from "../rbac-types.ts";
+import { clusterRoleResource, roleResource } from "../resources.ts";
+import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import type { RbacFlags, RbacKind } from "./rbac-command.ts";
+import { ruleTable } from "./rule-table.ts";
+import { findResource, servedResources } from "./served-resources.ts";
+
+const columns: readonly Column<Role>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "CREATED", cell: ({ metadata }) => metadata.creationTimestamp ?? "" },
+  { header: "RULES", cell: ({ rules }) => String(rules?.length ?? 0), isWide: true },
+];
+
+const roleKind: RbacKind<Role> = {
+  word: "role",
+  noun: "role",
+  resource: roleResource,
+  isNamespaced: true,
+  columns,
+  describe: describeRole,
+};
+
+const clusterRoleKind: RbacKind<Role> = {
+  word: "clusterrole",
+  noun: "cluster role",
+  resource: clusterRoleResource,
+  isNamespaced: false,
+  columns,
+  describe: describeRole,
+};
+
+/** `signet role create|list|describe|delete`. */
+export const role = (): Command => roleGroup(roleKind, "make and show roles: what may be done in a namespace");
+
+/** `signet clusterrole create|list|describe|delete`. */
+export const clusterRole = (): Command =>
+  roleGroup(clusterRoleKind, "make and show cluster roles: what may be done everywhere");
+
+const roleGroup = (kind: RbacKind<Role>, description: string): Command =>
+  new Command(kind.word)
+    .description(description)
+    .addCommand(create(kind))
+    .addCommand(listCommand(kind))
+    .addCommand(describeCommand(kind))
+    .addCommand(deleteCommand(kind));
+
+function describeRole({ metadata, rules }: Role, flags: OutputFlags): string {
+  const fields = fieldsText([
+    ["Name:", metadata.name],
+    ["Namespace:", metadata.namespace],
+    ["Created:", metadata.creationTimestamp],
+    ["Rules:", rules === null || rules.length === 0 ? "<none>" : ""],
+  ]);
+  return rules === null || rules.length === 0 ? fields : `${fields}\n${ruleTable(rules, flags)}`;
+}
+
+interface CreateFlags extends RbacFlags {
+  readonly verb?: readonly string[];
+  readonly resource?: readonly string[];
+  readonly resourceName?: readonly string[];
+  readonly nonResourceUrl?: readonly string[];
+}
+
+function create(kind: RbacKind<Role>): Command {
+  const command = withOutputFlag(withConnectionFlags(new Command("create")))
+    .description(`make a ${kind.noun}; kubectl's flags`)
+    .argument("<name>", `the ${kind.noun}'s name`)
+    .addOption(repeatedOption("--verb <verb>", "what may be done: get, list, create, ...; * is every verb; commas too"))
+    .addOption(repeatedOption("--resource <resource>", "with what: pods, pods/log, csr, deployments.apps; commas too"))
+    .addOption(repeatedOption("--resource-name <name>", "only with objects of this name"));
+  if (!kind.isNamespaced) {
+    command.addOption(repeatedOption("--non-resource-url <path>", "with a path that is no resource, such as /metrics"));
+  }
+  command.action(async (name: string, flags: CreateFlags) => {
+    checkRule(kind, flags);
+    await withServer(flags, async (connection) => {
+      const rules = await rulesOf(connection, flags);
+      const type = kind.resource(connection.names);
+      const object: Role = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name }, rules };
+      await createObject(connection, kind, { object, flags });
+    });
+  });
+  return withExamples(
+    command,
+    ["Read requests for certificates", `signet ${kind.word} create readers --verb get,list,watch --resource csr`],
+    [
+      "Issue tokens for one account",
+      `signet ${kind.word} create robot-tokens --verb create --resource serviceaccounts/token --resource-name robot`,
+    ],
+  );
+}
+
+function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
+  if (splitByCommas(flags.verb).length === 0)
+    throw new UsageError("--verb: say what may be done, as in --verb get,list");
+  const hasResources = splitByCommas(flags.resource).length > 0;
+  const hasPaths = splitByCommas(flags.nonResourceUrl).length > 0;
+  if (!hasResources && !hasPaths) {
+    const other = kind.isNamespaced ? "" : ", or --non-resource-url /metrics";
+    throw new UsageError(`--resource: say with what, as in --resource pods${other}`);
+  }
+  if (splitByCommas(flags.resourceName).length > 0 && !hasResources) {
+    throw new UsageError("--resource-name: give --resource too");
+  }
+}
+
+/** A rule for each API group, as kubectl makes them. */
+async function rulesOf(connection: ServerConnection, flags: CreateFlags): Promise<PolicyRule[]> {
+  const verbs = splitByCommas(flags.verb);
+  const resourceNames = splitByCommas(flags.resourceName);
+  const nonResourceURLs = splitByCommas(flags.nonResourceUrl);
+  const byGroup = new Map<string, string[]>();
+  const wanted = splitByCommas(flags.resource);
+  const served = wanted.every((one) => one === "*") ? [] : await servedResources(connection);
+  for (const one of wanted) {
+    const [type = "", ...subresource] = one.split("/");
+    const found = type === "*" ? { group: "*", resource: "*" } : findResource(served, type, connection);
+    if (found === undefined) {
+      throw new UsageError(
+        `--resource: the server has no resource ${JSON.stringify(type)}; kubectl api-resources lists them`,
+      );
+    }
+    const resources = byGroup.get(found.group) ?? [];
+    resources.push([found.resource, ...subresource].join("/"));
+    byGroup.set(found.group, resources);
+  }
+  return [
+    ...Array.from(byGroup, ([group, resources]) => ({
+      verbs,
+      apiGroups: [group],
+      resources,
+      ...(resourceNames.length > 0 && { resourceNames }),
+    })),
+    ...(nonResourceURLs.length > 0 ? [{ verbs, nonResourceURLs }] : []),
+  ];
+}

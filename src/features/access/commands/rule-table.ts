@@ -1,0 +1,28 @@
+import { tableOf } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+
+/** A rule of a role, or of what someone may do. */
+export interface ShownRule {
+  readonly verbs?: readonly string[] | null;
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+const columns: readonly Column<ShownRule>[] = [
+  { header: "RESOURCES", cell: resourcesOf },
+  { header: "NON-RESOURCE URLS", cell: ({ nonResourceURLs = [] }) => nonResourceURLs.join(",") },
+  { header: "NAMES", cell: ({ resourceNames = [] }) => resourceNames.join(",") },
+  { header: "VERBS", cell: ({ verbs }) => (verbs ?? []).join(",") },
+];
+
+/** Rules as kubectl shows them. */
+export const ruleTable = (rules: readonly ShownRule[], flags: OutputFlags): string => tableOf(rules, columns, flags);
+
+/** `pods,deployments.apps`. */
+function resourcesOf({ resources = [], apiGroups = [""] }: ShownRule): string {
+  const suffixes = apiGroups.map((group) => (group === "" ? "" : `.${group}`));
+  return resources.flatMap((resource) => suffixes.map((suffix) => `${resource}${suffix}`)).join(",");
+}

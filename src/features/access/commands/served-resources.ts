@@ -1,0 +1,82 @@
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+
+/** A resource that the server has. */
+export interface ServedResource {
+  readonly group: string;
+  /** The plural. */
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+  /** Every name that it can be asked by: plural, singular and short ones. */
+  readonly names: ReadonlySet<string>;
+}
+
+interface ResourceList {
+  readonly resources?: readonly {
+    readonly name?: string;
+    readonly singularName?: string;
+    readonly shortNames?: readonly string[];
+    readonly kind?: string;
+    readonly namespaced?: boolean;
+  }[];
+}
+
+interface GroupList {
+  readonly groups?: readonly {
+    readonly name?: string;
+    readonly preferredVersion?: { readonly groupVersion?: string };
+  }[];
+}
+
+/** Every resource that the server has, without subresources. Groups that cannot be read are left out. */
+export async function servedResources({ client }: Pick<ServerConnection, "client">): Promise<ServedResource[]> {
+  const { groups = [] } = await client.request<GroupList>("GET", "/apis");
+  const places = [
+    { group: "", path: "/api/v1" },
+    ...groups.flatMap(({ name = "", preferredVersion }) =>
+      preferredVersion?.groupVersion === undefined
+        ? []
+        : [{ group: name, path: `/apis/${preferredVersion.groupVersion}` }],
+    ),
+  ];
+  const lists = await Promise.all(
+    places.map(async ({ group, path }) => {
+      try {
+        const { resources = [] } = await client.request<ResourceList>("GET", path);
+        return resources.map((one) => ({ ...one, group }));
+      } catch (error) {
+        if (error instanceof ApiError) return [];
+        throw error;
+      }
+    }),
+  );
+  return lists.flat().flatMap(({ group, name = "", singularName = "", shortNames = [], kind = "", namespaced }) =>
+    name.includes("/")
+      ? []
+      : [
+          {
+            group,
+            resource: name,
+            isNamespaced: namespaced === true,
+            names: new Set([name, singularName, kind.toLowerCase(), ...shortNames].filter((one) => one !== "")),
+          },
+        ],
+  );
+}
+
+/**
+ * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Of several it takes the one
+ * of the server's own group names, else the first.
+ */
+export function findResource(
+  served: readonly ServedResource[],
+  wanted: string,
+  { names }: Pick<ServerConnection, "names">,
+): ServedResource | undefined {
+  const dot = wanted.indexOf(".");
+  const name = (dot < 0 ? wanted : wanted.slice(0, dot)).toLowerCase();
+  const group = dot < 0 ? undefined : wanted.slice(dot + 1);
+  const domain = names.group("certificates").slice("certificates".length);
+  const found = served.filter((one) => one.names.has(name) && (group === undefined || one.group === group));
+  return found.find((one) => one.group === "" || one.group.endsWith(domain)) ?? found[0];
+}

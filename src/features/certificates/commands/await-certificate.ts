@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { ResourceClient } from "../../../machinery/client/api-client.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { startProgress } from "../../../machinery/command-line/progress.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { certificateSigningRequestResource } from "../resources.ts";
+import { requestStateText } from "./certificate-request-report.ts";
+
+/** Between two watches, since a server may end each at once. */
+const pauseMilliseconds = 1000;
+
+/**
+ * Waits until a request has its certificate, for as long as `--timeout` says. Throws CommandFailure when the request is
+ * denied, failed or deleted, and when nothing was decided in time.
+ */
+export async function awaitCertificate(
+  { client, names, timeoutMilliseconds }: ServerConnection,
+  name: string,
+): Promise<CertificateSigningRequest> {
+  const requests = client.resource(certificateSigningRequestResource(names));
+  const deadline = timeoutMilliseconds === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMilliseconds);
+  const progress = startProgress();
+  progress.show(`waiting for the certificate of ${name}`);
+  let latest = await requests.get(name);
+  try {
+    while (!isOver(latest)) {
+      latest = await nextChange(requests, latest, deadline);
+    }
+    return issued(latest);
+  } catch (error) {
+    throw deadline.aborted ? stillPending(latest, timeoutMilliseconds) : error;
+  } finally {
+    progress.end();
+  }
+}
+
+/** The request as soon as it is over, or as it is after a watch has ended. */
+async function nextChange(
+  requests: ResourceClient<CertificateSigningRequest>,
+  { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
+  deadline: AbortSignal,
+): Promise<CertificateSigningRequest> {
+  try {
+    const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
+    for await (const { type, object } of requests.watch(selection, deadline)) {
+      if (type === "DELETED") throw refused(`certificate request ${name} was deleted; make it again`);
+      if (isOver(object)) return object;
+    }
+  } catch (error) {
+    // The server no longer has the changes since then: what is there now counts.
+    if (!(error instanceof ApiError && error.code === 410)) throw error;
+  }
+  await sleep(pauseMilliseconds, undefined, { signal: deadline });
+  return await requests.get(name);
+}
+
+const conditionOf = ({ status }: CertificateSigningRequest, wanted: string) =>
+  status.conditions?.find(({ type }) => type === wanted);
+
+const isOver = (request: CertificateSigningRequest): boolean =>
+  Boolean(request.status.certificate) ||
+  conditionOf(request, "Denied") !== undefined ||
+  conditionOf(request, "Failed") !== undefined;
+
+function issued(request: CertificateSigningRequest): CertificateSigningRequest {
+  const name = request.metadata.name ?? "";
+  const denied = conditionOf(request, "Denied");
+  if (denied !== undefined) {
+    throw refused(`certificate request ${name} was denied: ${denied.message || denied.reason || "no reason is given"}`);
+  }
+  const failed = conditionOf(request, "Failed");
+  if (failed !== undefined) {
+    const reason = failed.message || failed.reason || "no reason is given";
+    throw refused(`the signer failed certificate request ${name}: ${reason}; make a new request that meets its rules`);
+  }
+  return request;
+}
+
+const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
+
+function stillPending(request: CertificateSigningRequest, timeoutMilliseconds: number): CommandFailure {
+  const name = request.metadata.name ?? "";
+  const next =
+    conditionOf(request, "Approved") === undefined
+      ? `approve it with signet csr approve ${name}`
+      : "look whether the controller of its signer runs";
+  const state = `${requestStateText(request)} after ${timeoutMilliseconds / 1000}s`;
+  return new CommandFailure(`certificate request ${name} is ${state}: ${next}, or wait longer with --timeout`, {
+    exit: "pending",
+  });
+}

@@ -1,0 +1,39 @@
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+
+/** What `--subject` says in help. */
+export const subjectFilterHelp =
+  "only those whose subject or names contain this text, such as CN=web or web.example.com";
+
+/** Whether one of the names holds a text, whatever the case. Without a text every name is wanted. */
+const hold = (names: readonly string[], text: string | undefined): boolean =>
+  text === undefined || names.some((name) => name.toLowerCase().includes(text.toLowerCase()));
+
+/** Whether an issued certificate is for a subject or a name that holds a text. */
+export const isCertificateFor = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
+  hold(
+    [
+      spec.subject ?? "",
+      ...(spec.dnsNames ?? []),
+      ...(spec.ipAddresses ?? []),
+      ...(spec.emailAddresses ?? []),
+      ...(spec.uris ?? []),
+    ],
+    text,
+  );
+
+/** Whether a request asks for a subject or a name that holds a text. One that cannot be read does not. */
+export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
+  if (text === undefined) return true;
+  try {
+    const { subject, subjectAltNames } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    const { dnsNames, ipAddresses, emailAddresses, uris } = subjectAltNames;
+    return hold([formatDistinguishedName(subject), ...dnsNames, ...ipAddresses, ...emailAddresses, ...uris], text);
+  } catch (error) {
+    if (error instanceof PkiError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,14 @@
+import { table } from "./table.ts";
+
+/** A label and its value, or values. An undefined value is left out. */
+export type Field = readonly [label: string, value: string | readonly string[] | undefined];
+
+/** Labels and values in two columns, safe for a terminal: what `describe` shows. */
+export function fieldsText(fields: readonly Field[]): string {
+  const [first = ["", ""], ...rest] = fields.flatMap(([label, value]) =>
+    value === undefined ? [] : [[label, typeof value === "string" ? value : orNone(value)]],
+  );
+  return table(first, rest);
+}
+
+const orNone = (values: readonly string[]): string => (values.length === 0 ? "<none>" : values.join(", "));

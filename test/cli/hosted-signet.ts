@@ -1,0 +1,28 @@
+import { fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { HostedCommand, HostedOutcome } from "./command-host.ts";
+
+/** Runs command lines in one process of their own, without a terminal and one at a time. */
+export class HostedSignet {
+  readonly #host: ChildProcess = fork(join(import.meta.dirname, "command-host.ts"), {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+
+  /** Rejects when the process ended, as an error that nobody caught ends it. */
+  async run(words: readonly string[], environment: HostedCommand["environment"] = {}): Promise<HostedOutcome> {
+    const ended = new AbortController();
+    const answer = once(this.#host, "message", { signal: ended.signal });
+    const onExit = (): void => ended.abort(new Error(`the process ended during: signet ${words.join(" ")}`));
+    this.#host.once("exit", onExit);
+    this.#host.send({ words, environment } satisfies HostedCommand);
+    const [outcome] = (await answer) as [HostedOutcome]; // what command-host.ts sends
+    this.#host.off("exit", onExit);
+    return outcome;
+  }
+
+  stop(): void {
+    this.#host.kill();
+  }
+}

@@ -1,0 +1,294 @@
+import assert from "node:assert/strict";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { after, before, describe, it } from "node:test";
+import { exitCodes } from "../../src/machinery/command-line/exit-codes.ts";
+import type { ExitName } from "../../src/machinery/command-line/exit-codes.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { newAuthority } from "../features/certificates/certificate-loop-scene.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { HostedSignet } from "./hosted-signet.ts";
+import { runSignet } from "./run-signet.ts";
+import type { Outcome } from "./run-signet.ts";
+import { UnhelpfulServers } from "./unhelpful-servers.ts";
+
+/** A wrong use: what it is, the words, how it ends, and what the one line on standard error must say. A line each. */
+type WrongUse = readonly [what: string, words: readonly string[], exit: ExitName, says: RegExp];
+
+const words = (line: string): string[] => line.split(" ");
+const jwt = (claims: object): string =>
+  ["{}", JSON.stringify(claims), "signature"].map((part) => Buffer.from(part).toString("base64url")).join(".");
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+const day = 86_400_000;
+
+describe(
+  "a wrong use ends with one line that says what to do next, and the exit code for it",
+  { concurrency: 1 },
+  () => {
+    let server: TestServer;
+    let unhelpful: UnhelpfulServers;
+    let signet: HostedSignet;
+    const folder = mkdtempSync(join(tmpdir(), "signet-wrong-"));
+    const file = (name: string): string => join(folder, name);
+    const write = (name: string, text: string): string => {
+      writeFileSync(file(name), text, { mode: 0o600 });
+      return file(name);
+    };
+    let ca = "";
+    let admin = "";
+
+    interface Kubeconfig {
+      readonly url?: string;
+      readonly ca?: string;
+      readonly user?: object;
+    }
+    /** A kubeconfig of the server's administrator, changed. */
+    const kubeconfig = (name: string, { url = server.url, ca: trusted = ca, user }: Kubeconfig): string =>
+      write(
+        name,
+        JSON.stringify({
+          "current-context": "c",
+          contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+          clusters: [
+            {
+              name: "c",
+              cluster: { server: url, "certificate-authority-data": Buffer.from(trusted).toString("base64") },
+            },
+          ],
+          users: [{ name: "u", user: user ?? { token: server.adminToken } }],
+        }),
+      );
+
+    before(async () => {
+      server = await startTestServer();
+      unhelpful = new UnhelpfulServers(server);
+      signet = new HostedSignet();
+      ca = readFileSync(join(server.dataDirectory, "ca.crt"), "utf8");
+      admin = kubeconfig("admin", {});
+      mkdirSync(file("folder"));
+    });
+    after(async () => {
+      signet.stop();
+      unhelpful.close();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const check = ({ code, stdout, stderr }: Outcome, [what, , exit, says]: WrongUse): void => {
+      assert.equal(code, exitCodes[exit].code, `${what}: ${stderr}`);
+      assert.equal(stdout, "", what);
+      assert.match(stderr, /^(?:warning: [^\n]+\n)*signet: [^\n]+\n$/, what);
+      assert.doesNotMatch(stderr, /^ +at |\.[jt]s:\d+|node:internal|Error:|undefined|\[object/m, what);
+      assert.match(stderr, says, what);
+    };
+    const checkAll = async (uses: readonly WrongUse[]): Promise<void> => {
+      for (const use of uses) check(await signet.run(use[1]), use);
+    };
+    const asAdmin = (line: string, ...more: string[]): string[] => [...words(line), ...more, "--kubeconfig", admin];
+
+    it("in the words of the command line", async () => {
+      // prettier-ignore
+      await checkAll([
+        ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
+        ["an unknown subcommand", words("csr lst"), "usage", /Did you mean list\?\); see signet csr --help/],
+        ["an unknown flag", words("csr list --singer x"), "usage", /'--singer' \(Did you mean --signer\?\); see signet csr list --help/],
+        ["a flag without its value", words("csr list --signer"), "usage", /argument missing; see signet csr list --help/],
+        ["a missing argument", words("csr describe"), "usage", /missing required argument 'name'; see signet csr describe --help/],
+        ["too many arguments", words("csr list a b"), "usage", /too many arguments.*; see signet csr list --help/],
+        ["a missing required flag", words("csr create x"), "usage", /'--key-file <file>' not specified; see signet csr create --help/],
+        ["an unknown format", words("csr list -o xml"), "usage", /Allowed choices are json, yaml, wide, name/],
+        ["a duration with a wrong unit", words("token create x --duration 3w"), "usage", /--duration: "3w" is not a duration such as 90s, 10m, 24h or 30d/],
+        ["a negative duration", words("kubeconfig --user x --duration=-1h"), "usage", /--duration: "-1h" is not a duration/],
+        ["a duration of ages", words("bootstrap-token create --ttl 999999999d"), "usage", /--ttl: "999999999d" is not a duration/],
+        ["a timeout that is none", words("csr list --timeout soon"), "usage", /--timeout: "soon" is not a duration/],
+        ["an unknown kind of key", asAdmin("csr create x --key-type dsa --key-file", file("k")), "usage", /Allowed choices are ecdsa-p256/],
+        ["an address that is none", asAdmin("csr create x --ip web.example --key-file", file("k")), "usage", /--ip: "web.example" is not an IP address; --dns is for DNS names/],
+        ["neither user nor account", asAdmin("kubeconfig"), "usage", /name one of --user and --service-account/],
+        ["both user and account", asAdmin("kubeconfig --user a --service-account b"), "usage", /name one of --user and --service-account/],
+        ["a group without a user", asAdmin("kubeconfig --group g --service-account b"), "usage", /give --user/],
+        ["half of a bound object", asAdmin("token create x --bound-object-kind Pod"), "usage", /give --bound-object-kind and --bound-object-name together/],
+        ["a role without verbs", asAdmin("role create r --resource pods"), "usage", /--verb: say what may be done/],
+        ["a role without resources", asAdmin("role create r --verb get"), "usage", /--resource: say with what/],
+        ["a role for what there is not", asAdmin("role create r --verb get --resource unicorns"), "usage", /no resource "unicorns"; kubectl api-resources lists them/],
+        ["a binding without a role", asAdmin("rolebinding create b --user x"), "usage", /name one of --role and --clusterrole/],
+        ["a binding for nobody", asAdmin("rolebinding create b --role x"), "usage", /say who gets it: --user, --group or --serviceaccount/],
+        ["an account without a namespace", asAdmin("rolebinding create b --role x --serviceaccount robot"), "usage", /"robot" is not NAMESPACE:NAME/],
+        ["a question without a verb", asAdmin("auth can-i"), "usage", /as in signet auth can-i create csr/],
+        ["a question about two names", asAdmin("auth can-i get pods/a b"), "usage", /name one object/],
+        ["a group to act as, without a user", asAdmin("csr list --as-group g"), "usage", /--as-group: give --as too/],
+        ["an ID that is none", asAdmin("bootstrap-token delete x"), "usage", /not a bootstrap token: give its ID \(six lowercase letters and digits\) or ID\.SECRET/],
+        ["an empty name", asAdmin("csr get", ""), "usage", /an argument is empty; give a value/],
+        ["an empty token", asAdmin("csr list --token", ""), "usage", /--token is empty; give a value/],
+        ["a token of two lines", asAdmin("csr list --token", "a\nb"), "usage", /--token: no token has spaces, line breaks/],
+        ["a name that steers the terminal", asAdmin("csr describe", "\u001b[2J\u202e"), "refused", /\\u001b\[2J\\u\{202e\}/],
+      ]);
+    });
+
+    it("in files that are read and written", async () => {
+      const noPem = write("no.pem", "no PEM");
+      execFileSync("mkfifo", [file("pipe")]);
+      // prettier-ignore
+      await checkAll([
+        ["a missing file of CAs", asAdmin("trust create x --from-file", file("none")), "usage", /--from-file: cannot read \S+: there is no such file; name another/],
+        ["a folder in place of a file", asAdmin("trust create x --from-file", file("folder")), "usage", /folder is not a regular file/],
+        ["a device in place of a file", asAdmin("trust create x --from-file /dev/zero"), "usage", /not a regular file/],
+        ["a pipe in place of a file", asAdmin("trust create x --from-file", file("pipe")), "usage", /not a regular file/],
+        ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: /],
+        ["a key file that holds none", asAdmin("csr create x --key-file", noPem), "usage", /contains no PEM private key; name another file/],
+        ["a key file that is a folder", asAdmin("csr create x --key-file", file("folder")), "usage", /is not a file; name one/],
+        ["a key in a missing folder", asAdmin("csr create x --key-file", file("none/key")), "unwritable", /--key-file: cannot write \S+: the folder does not exist/],
+        ["a full device for the output", asAdmin("csr get x --output-file /dev/full"), "unwritable", /--output-file: \/dev\/full is a pipe, a device or a socket; name a file/],
+        ["a folder for the output", asAdmin("csr get x --output-file", file("folder")), "unwritable", /is a folder; name a file/],
+        ["a file as a folder", asAdmin("kubeconfig --user x --output-file", `${noPem}/x`), "unwritable", /no.pem is a file, not a folder; name another/],
+        ["a read-only place", asAdmin("kubeconfig --user x --output-file /proc/x"), "unwritable", /--output-file: cannot write \/proc\/x: /],
+        ["a file name of ages", asAdmin("csr get x --output-file", file("x".repeat(300))), "unwritable", /the name is too long; name a shorter one/],
+        ["- for standard output", asAdmin("csr get x --output-file -"), "usage", /- is not a file name; write .\/- /],
+      ]);
+    });
+
+    it("in kubeconfigs", async () => {
+      const of = (path: string): string[] => ["csr", "list", "--kubeconfig", path];
+      const key = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n";
+      const pair = {
+        "client-certificate-data": Buffer.from(ca).toString("base64"),
+        "client-key-data": Buffer.from(key).toString("base64"),
+      };
+      // prettier-ignore
+      await checkAll([
+        ["a missing one", of(file("none")), "usage", /cannot read kubeconfig \S+: there is no such file; name another with --kubeconfig/],
+        ["a folder", of(file("folder")), "usage", /is a folder; name a file/],
+        ["a device", of("/dev/zero"), "usage", /is a device, or larger than 16 MiB; name a kubeconfig/],
+        ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML; write it again, or name another/],
+        ["bytes", of(write("bytes", "\u0000\u0001\u0002")), "usage", /name another/],
+        ["a list", of(write("list", "- a")), "usage", /holds no clusters, users and contexts; name another file/],
+        ["an empty one", of(write("empty", "")), "usage", /has no current-context; choose one with --context/],
+        ["an unknown context", [...of(admin), "--context", "x"], "usage", /has no context "x"; it has c$/m],
+        ["a missing CA file", of(write("ca", JSON.stringify({ ...JSON.parse(readFileSync(admin, "utf8")), clusters: [{ name: "c", cluster: { server: server.url, "certificate-authority": "none.crt" } }], }))), "usage", /none\.crt, which cannot be read: there is no such file/],
+        ["http in place of https", of(kubeconfig("http", { url: server.url.replace("https", "http") })), "usage", /not a URL that begins with https:\/\//],
+        ["a login that only kubectl has", of(kubeconfig("exec", { user: { exec: { command: "aws" } } })), "usage", /logs in by exec, which signet cannot do; give --token/],
+        ["a certificate without a key", of(kubeconfig("nokey", { user: { "client-certificate-data": pair["client-certificate-data"] } })), "usage", /has no client-key; certificate and key go together/],
+        ["a broken key", of(kubeconfig("brokenkey", { user: pair })), "usage", /certificates or key cannot be used; get a new kubeconfig/],
+        ["no credentials", of(kubeconfig("nobody", { user: {} })), "unauthenticated", /\(403\): the kubeconfig has no credentials that signet can use; name another --context, or give --token/],
+      ]);
+    });
+
+    it("with servers that cannot be reached or trusted, say nothing, or talk nonsense", async () => {
+      const quick = (path: string): string[] => ["csr", "list", "--timeout", "100ms", "--kubeconfig", path];
+      const of = (path: string): string[] => ["auth", "whoami", "--kubeconfig", path];
+      const at = async (name: string, url: Promise<string>): Promise<string> => kubeconfig(name, { url: await url });
+      const half = '{"groups":[';
+      const past = await unhelpful.atTime(Date.now() - 800 * day);
+      const future = await unhelpful.atTime(Date.now() + 30 * day);
+      const answer = (body: string, status = 200) =>
+        unhelpful.answering((_, response) => void response.writeHead(status).end(body));
+      // prettier-ignore
+      await checkAll([
+        ["nothing listens", of(await at("gone", unhelpful.gone())), "unreachable", /nothing listens there; start it with signet serve/],
+        ["no such host", of(kubeconfig("nohost", { url: "https://nowhere.invalid:1" })), "unreachable", /there is no such host; check the server's URL/],
+        ["it accepts and says nothing", quick(await at("silent", unhelpful.silent())), "unreachable", /did not answer within 0\.1s.*wait longer with --timeout/],
+        ["it says nothing after TLS", quick(await at("mute", unhelpful.answering(() => {}))), "unreachable", /did not answer within 0\.1s/],
+        ["it sends half an answer and waits", quick(await at("half", unhelpful.answering((_, response) => void response.write(half)))), "unreachable", /did not answer within 0\.1s/],
+        ["it sends half an answer and goes", of(await at("cut", unhelpful.answering((_, response) => void response.write(half, () => response.destroy())))), "unreachable", /closed the connection before it had answered; try again/],
+        ["it ends in the middle", of(await at("short", answer(half))), "unreachable", /not JSON, or only a part of it came; check that the kubeconfig/],
+        ["it closes at once", of(await at("close", unhelpful.answering((request) => void request.socket.destroy()))), "unreachable", /closed the connection/],
+        ["it speaks no TLS", of(await at("plain", unhelpful.plain())), "unreachable", /does not speak TLS; check the server's URL/],
+        ["it is a web site", of(await at("page", answer("<html>hello</html>"))), "unreachable", /not JSON/],
+        ["it is a proxy's error page", of(await at("proxy", answer("<html>bad gateway</html>", 502))), "unreachable", /the answer \(502\) is not one of an API server/],
+        ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],
+        ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is no Signet server; check the kubeconfig/],
+        ["its CA is another", of(kubeconfig("ca2", { ca: encodePem("CERTIFICATE", newAuthority("x").certificate.der) })), "unreachable", /from a CA that the kubeconfig does not name; use the kubeconfig of this very server/],
+        ["its name is another", of(kubeconfig("name", { url: server.url.replace("127.0.0.1", "127.0.0.2") })), "unreachable", /certificate is for other names.*--tls-san|nothing listens/],
+        ["its certificate has ended", of(kubeconfig("past", past)), "unreachable", /has expired, or this machine's clock is wrong \(it says .*set the clock/],
+        ["its certificate is of the future", of(kubeconfig("future", future)), "unreachable", /not valid yet, or this machine's clock is wrong/],
+      ]);
+    });
+
+    it("with credentials that are not accepted", async () => {
+      const of = (path: string, ...more: string[]): string[] => ["auth", "whoami", "--kubeconfig", path, ...more];
+      const skewed = unhelpful.answering(
+        (_, response) => void response.writeHead(401, { date: new Date(Date.now() + day).toUTCString() }).end("{}"),
+      );
+      const late = kubeconfig("late", { url: await skewed });
+      const expired = jwt({ exp: seconds(Date.now() - day) });
+      const early = jwt({ nbf: seconds(Date.now() + day) });
+      // prettier-ignore
+      await checkAll([
+        ["an unknown token", of(admin, "--token", "nobody"), "unauthenticated", /does not accept the token, .*get a new one with signet token create/],
+        ["an expired token", of(admin, "--token", expired), "unauthenticated", /the token expired at \d{4}-\S+Z; get a new one with signet token create/],
+        ["a token of tomorrow", of(admin, "--token", early), "unauthenticated", /the token is not valid before \S+Z; check the clock/],
+        ["a clock that is wrong", of(late, "--token", "x"), "unauthenticated", /this machine's clock says \S+Z and the server's \S+Z; set the clock/],
+        ["a token of somebody else's kubeconfig", of(kubeconfig("old", { user: { token: expired } })), "unauthenticated", /the token expired/],
+      ]);
+    });
+
+    it("with what the server refuses or does not have", async () => {
+      await signet.run(asAdmin("csr create there --key-file", file("there.key")));
+      // prettier-ignore
+      await checkAll([
+        ["an unknown request", asAdmin("csr describe nothing"), "refused", /404 NotFound.*check the name, and the namespace/],
+        ["a name that exists", asAdmin("csr create there --key-file", file("there.key")), "refused", /409 AlreadyExists.*choose another name/],
+        ["a name that cannot be", asAdmin("role create .. --verb get --resource pods"), "refused", /422 Invalid/],
+        ["a request without a certificate", asAdmin("csr get there"), "refused", /it is Pending; approve it with signet csr approve/],
+        ["waiting for nobody", asAdmin("csr get there --wait --timeout 1ms"), "unreachable", /did not answer within 0\.001s/],
+        ["a certificate that is not recorded", asAdmin("certificates describe nothing"), "refused", /signet certificates list shows all/],
+        ["a bootstrap token that is gone", asAdmin("bootstrap-token delete abcdef"), "refused", /signet bootstrap-token list shows all/],
+        ["a token for nobody", asAdmin("token create nobody"), "refused", /"nobody" not found; check the name, and the namespace/],
+        ["what another may not do", asAdmin("csr list --as anna"), "refused", /User "anna" cannot list.*signet auth can-i --list/],
+        ["a role that gives more than anna has", asAdmin("clusterrole create root --verb * --resource * --as anna"), "refused", /403 Forbidden/],
+      ]);
+      check(await signet.run(asAdmin("csr create doomed --wait --timeout 300ms --key-file", file("there.key"))), [
+        "waiting for a request that nobody approves",
+        [],
+        "pending",
+        /doomed is Pending after 0\.3s: approve it with signet csr approve doomed, or wait longer with --timeout/,
+      ]);
+    });
+
+    it("with servers to be, and where they listen and keep their data", async () => {
+      const taken = createServer().listen(0, "127.0.0.1");
+      await once(taken, "listening");
+      const { port } = taken.address() as AddressInfo;
+      const serve = (...more: string[]): string[] => [
+        "serve",
+        "--data-dir",
+        file("data"),
+        "--secure-port",
+        "0",
+        ...more,
+      ];
+      const unwritable = write("no-folder", "");
+      // prettier-ignore
+      const uses: WrongUse[] = [
+        ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
+        ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
+        ["a port that is none", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
+        ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /unknown setting "secure-prot"/],
+        ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
+        ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],
+        ["a data directory of another server", ["serve", "--data-dir", server.dataDirectory], "usage", /is in use by the process \d+/],
+        ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read \S+: there is no such file; name another/],
+        ["controllers for nobody", ["controllers", "--kubeconfig", file("none")], "usage", /there is no such file; name another/],
+        ["an agent without a server", ["agent", "--data-dir", file("agent")], "usage", /name a server: --server, or --kubeconfig/],
+      ];
+      try {
+        for (const use of uses) check(await runSignet(use[1]), use);
+      } finally {
+        taken.close();
+      }
+    });
+
+    it("with standard output that is full", async () => {
+      const program = `"${process.execPath}" "${join(import.meta.dirname, "../../src/main.js")}"`;
+      const list = `${program} clusterrole list -o json --kubeconfig "${admin}"`;
+      const { stderr } = await promisify(execFile)("sh", ["-c", `${list} >/dev/full; echo $? >&2`]);
+      assert.equal(stderr, "signet: cannot write to standard output: no space is left on the disk; make room\n5\n");
+    });
+  },
+);

@@ -1,9 +1,9 @@
 /**
  * Measures gRPC clients against one real etcd: our own, and @grpc/grpc-js and @connectrpc/connect-node where they are
- * installed. Each runs in a process of its own, in turn, with the same messages; the last table has what each makes of a
- * call that fails. The results and what follows from them: docs/decisions/0003-etcd.md.
+ * installed. Each runs in a separate process, one after the other, with the same messages; the last table has what each
+ * makes of a call that fails. The results and what follows from them: docs/decisions/0003-etcd.md.
  *
- *   npm run bench:grpc -- [--rounds N] [--restarts N] [--libraries DIRECTORY]
+ * npm run bench:grpc -- [--rounds N] [--restarts N] [--libraries DIRECTORY]
  */
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -210,7 +210,7 @@ function printRestarts(restarts: readonly Restart[]): void {
     "first success after etcd was ready",
     "failed",
     "not sent",
-    "written all the same",
+    "written anyway",
   ];
   const rows: (string | number)[][] = [];
   for (const { name } of clients) {
@@ -234,7 +234,7 @@ function printRestarts(restarts: readonly Restart[]): void {
   console.log(
     "Each error of these restarts: how often it came, for how many calls that certainly were not sent, and how many",
   );
-  console.log("of its writes etcd has made all the same:\n");
+  console.log("of its writes, etcd made these anyway:\n");
   const errors = new Map<string, { came: number; notSent: number; written: number }>();
   for (const restart of restarts) {
     for (const [name, { failures }] of Object.entries(restart.writes)) {

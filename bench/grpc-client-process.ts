@@ -1,4 +1,4 @@
-/** One client in a process of its own, so that processor time and compiled code are its own: a child of grpc-bench.ts. */
+/** One client in a child process of grpc-bench.ts, so that CPU time and compiled code are separate. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { decodeRange, decodeSwap, decodeWatchAnswer } from "../src/machinery/storage/etcd/etcd-messages.ts";

@@ -5,7 +5,7 @@ import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import type { BenchClient, ErrorReport } from "./grpc-clients.ts";
 
-/** What is true of a failed call: the server never began, the server said no, or nobody can know. */
+/** What happened to a failed call: the server never started it, the server refused it, or it is unknown. */
 export type Truth = "not done" | "refused" | "unknown";
 
 export interface FaultResult extends ErrorReport {
@@ -84,7 +84,7 @@ const faults: readonly Fault[] = [
   },
 ];
 
-/** Calls a server that fails in every way, each time with a new client; first a port where nobody listens. */
+/** Calls a server that fails in every way, each time with a new client; first a closed port. */
 export async function callFaultyServer(
   open: (url: string) => BenchClient,
   report: (error: unknown) => ErrorReport,

@@ -34,7 +34,7 @@ export interface FailedWrite extends ErrorReport {
   /** Milliseconds since 1970, as the others. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Whether etcd has the key all the same. */
+  /** Whether etcd stored the key anyway. */
   readonly isWritten: boolean;
 }
 

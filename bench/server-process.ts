@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { endsWithParent } from "./ends-with-parent.ts";
 
-/** A server in a process of its own, on a port of its own. */
+/** A server in a separate process, on a free port. */
 export interface ServerProcess {
   readonly url: string;
   readonly caCertificates: Buffer;

@@ -1,8 +1,8 @@
 /**
- * Starts a server of its own, replays the recorded conversations against it and prints how far its answers agree.
+ * Starts a new server, replays the recorded conversations against it and prints how many answers match.
  *
- *   npm run conformance -- [--profile platform|kubernetes] [--only TEXT] [--show N] [--level status|body|exact]
- *                          [--parallel N] [--json FILE] [vector files]
+ * npm run conformance -- [--profile platform|kubernetes] [--only TEXT] [--show N] [--level status|body|exact]
+ * [--parallel N] [--json FILE] [vector files]
  *
  * The exit code is 1 when a score is below its floor in `floors.json`.
  */

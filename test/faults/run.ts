@@ -1,7 +1,8 @@
 /**
- * Faults of replicas and of etcd under load, each on processes of its own; prints what was lost and how long recovery took.
+ * Faults of replicas and of etcd under load, each with separate processes. Prints what was lost and how long recovery
+ * took.
  *
- *   npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
+ * npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
  */
 import { parseArgs } from "node:util";
 import { skipsEtcd } from "../machinery/storage/etcd-process.ts";

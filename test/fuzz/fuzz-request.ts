@@ -24,7 +24,7 @@ export interface FuzzAnswer {
   readonly headers: ReadonlyMap<string, string>;
   /** Of a watch, what came at once. */
   readonly body: Buffer;
-  /** Whether the body is one that goes on (a watch). */
+  /** Whether the body is an endless stream (a watch). */
   readonly isStream: boolean;
 }
 

@@ -42,7 +42,7 @@ export interface FuzzProgress {
 /** A fault that an input brought to light, once for each sort of fault. */
 export interface Find {
   readonly fault: string;
-  /** -1: no input of its own (what was read back, the server as a whole). */
+  /** -1: not caused by a single input (objects that were read back, the server as a whole). */
   readonly index: number;
   /** How often it was seen. */
   count: number;
@@ -61,7 +61,7 @@ export interface FuzzReport {
   readonly residentMebibytes: { readonly early: number; readonly peak: number; readonly afterwards: number };
   /** The main thread's time of the slowest input, in milliseconds. */
   readonly slowestMilliseconds: number;
-  /** What somebody else waited for a trivial answer meanwhile; 0 when time is not judged. */
+  /** How long another client waited for a trivial answer meanwhile; 0 when time is not checked. */
   readonly longestWaitMilliseconds: number;
 }
 

@@ -21,7 +21,7 @@ export const namespaces = ["fuzz-a", "fuzz-b"] as const;
 export const objectNames = ["robot", "node-1", "a", "b.example.com", "default", "view"] as const;
 
 const day = 86_400_000;
-/** A CA that the server is told to believe, for clients and for front proxies: its key is the fuzzer's. */
+/** A CA that the server trusts for clients and front proxies. The fuzzer has its key. */
 export function newFuzzAuthority(): CertificateAuthority {
   return createCertificateAuthority({
     subject: { commonName: "fuzz-ca" },

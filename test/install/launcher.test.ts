@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), "signet-launcher-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let count = 0;
 
-/** A folder of its own, named with what scripts stumble over. */
+/** A new folder with characters in its name that break careless scripts. */
 const newFolder = (): string => join(folder, `it's number ${++count}`);
 
 function writeProgram(file: string, script: string): void {

@@ -9,7 +9,7 @@ import { endsWithParent } from "../../bench/ends-with-parent.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The PATH of somebody who has no checkout: `node` is this machine's own. */
+/** The PATH of a user without a checkout: `node` is the machine's own. */
 const ownPath = (process.env["PATH"] ?? "")
   .split(delimiter)
   .filter((folder) => !folder.includes("node_modules"))

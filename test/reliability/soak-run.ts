@@ -145,7 +145,7 @@ interface Scene {
 const proxyOf = ({ url }: ServerProcess): Promise<CuttableProxy> => startCuttableProxy(portOf(url));
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** All delivered events, in revision order: whoever watched at that time must have received them. */
+/** All delivered events, in revision order: every watch of that time must have received them. */
 function everyEvent(told: readonly (readonly SeenEvent[])[]): SeenEvent[] {
   const byRevision = new Map(told.flatMap((events) => events.map((event) => [event.revision, event] as const)));
   return [...byRevision.values()].sort((one, other) => one.revision - other.revision);

@@ -39,7 +39,7 @@ describe("a server that is listened to", () => {
   });
   after(() => server.stop());
 
-  /** What is told of one request; those of the loops go on meanwhile. */
+  /** Returns the trace of one request. The controllers' requests continue meanwhile. */
   async function explained(target: string, sent: SentRequest = {}): Promise<TracedRequest> {
     const messages: TracedRequest[] = [];
     const collect = (message: unknown): void => void messages.push(message as TracedRequest);

@@ -190,7 +190,7 @@ const sharedTypesPage = (types: readonly ObjectSchema[]): string =>
 
 // ---- types --------------------------------------------------------------------------------------
 
-/** A type that is no group's own: it is on a page of its own. */
+/** A type that belongs to no group: it has a separate page. */
 const isShared = (schema: ObjectSchema): boolean => schema.package !== undefined;
 const typeName = ({ goType }: ObjectSchema): string => goType.slice(goType.indexOf(".") + 1);
 

@@ -92,7 +92,10 @@ export interface ConnectedAccess {
   readonly isAnonymousAllowed: boolean;
   /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
-  /** Tells programs that authenticate as this server does whom it believes. `areThereOthers`: replicas on the same store. */
+  /**
+   * Publishes the trusted CAs for programs that authenticate in the same way as this server. `areThereOthers`: replicas
+   * on the same store.
+   */
   delegatedAuthentication(client: ApiClient, areThereOthers: boolean): DelegatedAuthenticationPublisher;
 }
 

@@ -100,7 +100,7 @@ const findingsOf = ({ remaining, failures }: EmptyingProgress): readonly Finding
   },
 ];
 
-/** More would make a message that nobody reads to its end. */
+/** More would make the message too long to read. */
 const maximumShown = 20;
 
 function sentence(start: string, parts: readonly string[]): string {

@@ -24,7 +24,7 @@ export function bearerTokenWarnings(headers: Headers): string[] {
   return /^\s*bearer {2,}\S/i.test(firstHeaderValue(headers, "authorization")) ? [extraSpaceWarning] : [];
 }
 
-/** Authenticates by the bearer token, for the audiences of this API. A token that nobody knows is refused. */
+/** Authenticates by the bearer token, for the audiences of this API. A token that no verifier knows is refused. */
 export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]): Credential => ({
   name: "bearer token",
   headers: { names: ["authorization"], prefixes: [] },

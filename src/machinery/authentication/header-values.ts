@@ -3,8 +3,8 @@ import { headerText } from "../api/header-text.ts";
 import type { Headers } from "../api/http-message.ts";
 
 /**
- * Every value of a header that carries or claims an identity, in order of arrival, as text. `name` is in lower case. Throws a
- * 400 ApiError for a value that is no UTF-8 or has control characters in it: nobody's name is guessed.
+ * Every value of a header that carries or claims an identity, in order of arrival, as text. `name` is in lower case.
+ * Throws a 400 ApiError for a value that is not UTF-8 or contains control characters: names are never guessed.
  */
 export function headerValues(headers: Headers, name: string): readonly string[] {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined;

@@ -5,7 +5,7 @@ import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { commonAudiences, notApplicable, refused } from "./token-outcome.ts";
 import type { TokenOutcome } from "./token-outcome.ts";
 
-/** Checks a token for the audiences of who asks. Never throws. A promise only where somebody else must be asked. */
+/** Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. */
 export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;
 
 /** A verifier that has all it needs in memory. */

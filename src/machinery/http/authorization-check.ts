@@ -24,7 +24,10 @@ function selectorsOf(query: string): Pick<ResourceAttributes, "fieldSelector"> &
   return { fieldSelector, ...(name !== undefined && canStandInPath(name) && { name }) };
 }
 
-/** The terms by which objects will be selected. What cannot be read narrows nothing: whoever is allowed all the same gets the 400. */
+/**
+ * The requirements of the selectors. A selector that cannot be parsed does not narrow the request: a caller who is
+ * allowed anyway gets the 400.
+ */
 function readable(text: string): FieldSelector {
   try {
     return parseFieldSelector(text);

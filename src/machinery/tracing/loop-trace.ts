@@ -9,10 +9,10 @@ export interface TracedReconcile {
   readonly microseconds: number;
 }
 
-/** Has one TracedReconcile for each key that a loop looked at. */
+/** Publishes one TracedReconcile for each reconciled key. */
 export const loopChannel = channel("signet:loop");
 
-/** A reconcile function that also tells subscribers its outcome. While nobody listens it does nothing else. */
+/** Wraps a reconcile function to publish its outcome. Without a subscriber there is no extra work. */
 export function traced(
   controller: string,
   reconcile: (key: string) => Promise<string>,

@@ -38,14 +38,14 @@ export interface TracedRequest {
   readonly auditId: string;
   readonly method: string;
   readonly uri: string;
-  /** Who was authenticated; undefined when nobody was. */
+  /** The authenticated user; undefined when authentication failed. */
   readonly user: string | undefined;
   readonly status: number;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
 }
 
-/** Has one TracedRequest for each request. Nothing is measured or made while nobody subscribes. */
+/** Publishes one TracedRequest for each request. Without a subscriber nothing is measured or created. */
 export const requestChannel = channel("signet:request");
 
 /** A deletion of a whole collection has thousands: those after this many count as one. */
@@ -56,7 +56,7 @@ const maximumCharacters = 512;
 
 const running = new AsyncLocalStorage<RequestTrace>();
 
-/** The trace of the request that is being answered; undefined while nobody listens. */
+/** The trace of the current request; undefined without a subscriber. */
 export const currentTrace = (): RequestTrace | undefined =>
   requestChannel.hasSubscribers ? running.getStore() : undefined;
 
@@ -71,7 +71,7 @@ export class RequestTrace {
     return running.run(this, answer);
   }
 
-  /** Ends the step before and begins the next. A step that has begun already goes on. */
+  /** Ends the previous step and starts the next. A step that has already started continues. */
   begin(step: StepName): void {
     if (this.#isPublished || this.#steps.at(-1)?.step === step || this.#steps.length === maximumSteps) return;
     this.#steps.push({ step, startedAt: performance.now(), decided: "" });

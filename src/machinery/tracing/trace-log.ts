@@ -9,7 +9,7 @@ export interface TraceLog {
   debug(fields: object, message: string): void;
 }
 
-/** With the level `debug` a line for each request and for each look of a loop; otherwise nobody listens. */
+/** With the level `debug`, logs a line for each request and each reconcile. Otherwise it does not subscribe. */
 export function logTraces(log: TraceLog): void {
   if (!log.isLevelEnabled("debug")) return;
   requestChannel.subscribe((message) => {

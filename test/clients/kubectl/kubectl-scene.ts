@@ -24,7 +24,7 @@ export interface KubectlOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** One server, and kubectl with a kubeconfig, a home and a cache of its own. */
+/** One server, and kubectl with its own kubeconfig, home and cache. */
 export class KubectlScene {
   readonly names: Names;
   readonly #folder = mkdtempSync(join(tmpdir(), "signet-kubectl-"));

@@ -22,7 +22,7 @@ describe("the inventory of certificates", () => {
   after(() => server.stop());
   const records = () => server.client.resource(scene.references.issuedCertificates);
 
-  /** Does what a custom signer does: signs with a CA of its own, and writes the certificate. */
+  /** Acts as a custom signer: signs with its own CA, and writes the certificate. */
   async function signAsCustomSigner(name: string): Promise<void> {
     await scene.request({ name, signerName, commonName: name });
     await scene.approve(name);

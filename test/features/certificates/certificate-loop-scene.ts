@@ -94,7 +94,7 @@ export class CertificateScene {
     });
   }
 
-  /** Approves a request, where nobody has already. */
+  /** Approves a request unless it is already approved. */
   async approve(name: string): Promise<void> {
     const condition = { type: "Approved", status: "True", reason: "Test", message: "by the test" };
     await ignoring(

@@ -17,7 +17,7 @@ import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, conditionOf, newAuthority, until } from "./certificate-loop-scene.ts";
 
-/** What a write meets: it is refused, it is done and nobody hears of it, or the connection breaks before or after. */
+/** The fault of a write: it is refused, it succeeds without an answer, or the connection breaks before or after it. */
 type Fault = "conflict" | "unavailable" | "done-but-504" | "broken-before" | "broken-after";
 const faults: readonly Fault[] = ["conflict", "unavailable", "done-but-504", "broken-before", "broken-after"];
 

@@ -180,7 +180,7 @@ async function clientCertificate(server: TestServer, user: string): Promise<Pair
   };
 }
 
-/** Whom the server takes the holder of a certificate for, over a connection of its own. */
+/** The user that the server authenticates a certificate as, over a new connection. */
 async function whoIs(server: TestServer, clientCertificate: Pair): Promise<string | undefined> {
   const transport = httpsTransport({ server: server.url, caCertificates: server.caCertificates, clientCertificate });
   const client = new ApiClient(transport);

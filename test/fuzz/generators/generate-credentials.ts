@@ -49,7 +49,10 @@ function impersonationHeaders(context: GeneratorContext): Header[] {
 /** Header values go as octets: letters beyond them as UTF-8. */
 export const headerText = (text: string): string => Buffer.from(text.toWellFormed().slice(0, 8_000)).toString("latin1");
 
-/** A certificate of the CA that the server believes, as it is or with changes that are signed again. Undefined: the runtime cannot read it. */
+/**
+ * A certificate of the CA that the server trusts, unchanged or changed and signed again. Undefined: Node.js cannot
+ * parse it.
+ */
 export function generateCertificate({
   random,
   clientCertificate,

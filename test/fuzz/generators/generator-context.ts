@@ -10,7 +10,7 @@ export interface GeneratorContext {
   readonly names: Names;
   readonly kinds: ServedKinds;
   readonly vocabulary: Vocabulary;
-  /** The client certificate that the server would believe, in DER, and the key of the CA that signed it. */
+  /** A client certificate that the server trusts, in DER, and the key of its CA. */
   readonly clientCertificate: Buffer;
   readonly authorityKey: KeyObject;
 }

@@ -12,7 +12,7 @@ interface Endpoint {
 const chunkBytes = 1_000;
 
 /**
- * An HTTP/1.1 client that writes octets as it is told, wrong ones too, and reads one answer at a time. The connection is
+ * An HTTP/1.1 client that writes any given octets, also invalid ones, and reads one answer at a time. The connection is
  * kept while both sides agree where a message ends.
  */
 export class Http1Connection {
@@ -102,7 +102,7 @@ export class Http1Connection {
   }
 }
 
-/** Line feeds stay where they are: what comes after them is a header of its own, or malformed. */
+/** Line feeds stay where they are: what follows them is a separate header, or malformed. */
 function messageOf({ method, target, headers, body, framing }: FuzzRequest): Buffer {
   const lines = [
     `${method} ${target} HTTP/1.1`,

@@ -11,7 +11,7 @@ import type { FuzzTarget } from "./fuzz-target.ts";
 /** A server in this process whose chain is called without a connection: for speed, and for certificates of every sort. */
 export async function startInProcessTarget(options: {
   readonly profile: Profile;
-  /** PEM of the CA that it believes for clients and front proxies. */
+  /** PEM of the CA that it trusts for clients and front proxies. */
   readonly authority: string;
 }): Promise<FuzzTarget> {
   const scratch = mkdtempSync(join(tmpdir(), "signet-fuzz-"));

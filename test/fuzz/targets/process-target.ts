@@ -11,10 +11,10 @@ import { Http2Connection } from "./http2-connection.ts";
 /** Some inputs wait (for a revision to come): others go on meanwhile. */
 const lanes = 16;
 
-/** `signet serve --workers 1` in a process of its own, asked over TLS. */
+/** `signet serve --workers 1` in a separate process, over TLS. */
 export async function startProcessTarget(options: {
   readonly profile: Profile;
-  /** PEM of the CA that it believes for clients and front proxies. */
+  /** PEM of the CA that it trusts for clients and front proxies. */
   readonly authority: string;
 }): Promise<FuzzTarget> {
   const scratch = mkdtempSync(join(tmpdir(), "signet-fuzz-"));

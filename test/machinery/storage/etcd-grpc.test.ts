@@ -92,7 +92,7 @@ describe("a gRPC channel", () => {
   });
 });
 
-/** A server whose calls are answered by `onCall`, on a port of its own. */
+/** A server whose calls are answered by `onCall`, on a separate port. */
 async function listen(onCall: (stream: ServerHttp2Stream) => void): Promise<{
   connect(): Promise<GrpcChannel>;
   pings(): number;

@@ -6,7 +6,7 @@ import type { TracedRequest } from "../../../src/machinery/tracing/request-trace
 
 const answered = { auditId: "id", method: "GET", uri: "/", user: "jane", status: 200 };
 
-/** What a subscriber is told of one request. */
+/** The messages that a subscriber gets for one request. */
 function published(answer: (trace: RequestTrace) => void): TracedRequest {
   const messages: TracedRequest[] = [];
   const collect = (message: unknown): void => void messages.push(message as TracedRequest);

@@ -7,13 +7,16 @@ import type { FrontProxyHeaders } from "../credentials/front-proxy.ts";
 import { rbacBuilder } from "../policy/rbac-builder.ts";
 import type { Role } from "../rbac-types.ts";
 
-/** Where extension API servers look for whom to believe. Clients have this name built in: it is the same in both profiles. */
+/**
+ * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in
+ * both profiles.
+ */
 export const delegatedAuthenticationName = "extension-apiserver-authentication";
 
-/** Whom this server believes, for programs that authenticate as it does. */
+/** The CAs and proxy settings of this server, for programs that authenticate in the same way. */
 export interface DelegatedAuthentication {
   readonly clientAuthorities: readonly Certificate[];
-  /** Undefined: no front proxy is believed. */
+  /** Undefined: no front proxy is trusted. */
   readonly frontProxy:
     | {
         readonly authorities: readonly Certificate[];

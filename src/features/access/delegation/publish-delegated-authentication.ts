@@ -31,7 +31,7 @@ export interface PublishDelegatedAuthenticationOptions {
 export interface DelegatedAuthenticationPublisher {
   /** Makes the ConfigMap and its role what they should be. Where nothing is missing it only reads memory. */
   publish(): Promise<void>;
-  /** Publishes again whenever somebody changes the ConfigMap, and when a CA has changed. */
+  /** Publishes again when the ConfigMap or a CA has changed. */
   follow(onFailure: (error: unknown) => void): { stop(): void };
 }
 

@@ -80,8 +80,8 @@ const alphabet = /^[A-Za-z0-9_-]*$/;
 
 /**
  * Decodes base64url without padding (RFC 7515 section 2), in its one canonical spelling: white space, padding, other
- * characters and stray bits in the last character give undefined. Two spellings of one token would be two identities
- * to whoever keeps a list of revoked tokens.
+ * characters and stray bits in the last character give undefined. Two spellings of one token would be two identities to
+ * a program with a list of revoked tokens.
  */
 function decodeBase64url(text: string): Buffer | undefined {
   if (text.length % 4 === 1 || !alphabet.test(text)) return undefined;

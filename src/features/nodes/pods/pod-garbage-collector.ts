@@ -6,7 +6,7 @@ import type { Pod } from "./pod-schema.ts";
 /** A Node may come back, and a cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;
 
-/** Deletes Pods that are bound to a Node which is gone: nobody else would end them (upstream: `gcOrphaned`). */
+/** Deletes Pods that are bound to a deleted Node: no node agent is left to end them (upstream: `gcOrphaned`). */
 export const podGarbageCollector: Controller = {
   name: "podgc",
   start(context) {

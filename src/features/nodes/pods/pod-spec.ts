@@ -77,7 +77,7 @@ const podDNSConfig = struct(
   },
 );
 
-export const podSpec = struct("v1.PodSpec", "What a Pod runs, where, and as whom.", {
+export const podSpec = struct("v1.PodSpec", "What a Pod runs, on which node, and as which account.", {
   volumes: omitEmpty(1, unionList(volume, "name"), "What the containers can mount."),
   initContainers: omitEmpty(20, mapList(container, "name"), "Programs that run before the others, one after another."),
   containers: required(2, mapList(container, "name"), "The programs of the Pod, one at least."),
@@ -114,7 +114,7 @@ export const podSpec = struct("v1.PodSpec", "What a Pod runs, where, and as whom
   securityContext: pointer(
     14,
     podSecurityContext,
-    "As whom and with which rights all containers run, where they say nothing themselves.",
+    "The user and privileges of all containers that set none themselves.",
   ),
   imagePullSecrets: omitEmpty(
     15,

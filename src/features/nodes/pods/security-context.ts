@@ -35,7 +35,7 @@ const sysctl = struct("v1.Sysctl", "A kernel parameter.", {
   value: required(2, string, "The parameter's value."),
 });
 
-export const securityContext = struct("v1.SecurityContext", "As whom and with which rights a program runs.", {
+export const securityContext = struct("v1.SecurityContext", "The user and privileges of a program.", {
   capabilities: pointer(1, capabilities, "Capabilities that it gets or loses."),
   privileged: pointer(2, boolean, "Whether it is as powerful as root on the node."),
   seLinuxOptions: pointer(3, seLinuxOptions, "The SELinux label."),
@@ -52,7 +52,7 @@ export const securityContext = struct("v1.SecurityContext", "As whom and with wh
 
 export const podSecurityContext = struct(
   "v1.PodSecurityContext",
-  "As whom and with which rights all containers run, where they say nothing themselves.",
+  "The user and privileges of all containers that set none themselves.",
   {
     seLinuxOptions: pointer(1, seLinuxOptions, "The SELinux label."),
     windowsOptions: pointer(8, windowsSecurityContextOptions, "Settings of Windows."),

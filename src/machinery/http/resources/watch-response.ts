@@ -61,7 +61,7 @@ export function watchResponse<T extends ApiObject>(
   };
 }
 
-/** A message has a length of its own: protobuf goes without the four bytes that say it in a stream, as upstream's does. */
+/** A WebSocket message has its own length, so protobuf omits the four length bytes of a stream, like upstream. */
 const withoutLengths = (sink: ByteSink): ByteSink => ({
   write: (frame) => sink.write(frame.subarray(watchFrameLengthBytes)),
   bufferedBytes: () => sink.bufferedBytes(),

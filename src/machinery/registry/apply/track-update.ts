@@ -24,7 +24,10 @@ export interface FieldWrite {
   readonly subresource: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** What this endpoint does not write: nobody becomes its owner through it (upstream: GetResetFields). Default: none. */
+  /**
+   * Fields that this endpoint does not write: no manager becomes their owner through it (upstream: GetResetFields).
+   * Default: none.
+   */
   readonly resetFields?: FieldSet | undefined;
 }
 

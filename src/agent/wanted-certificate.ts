@@ -1,3 +1,4 @@
+import { signerNames } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
 import type { Certificate } from "../pki/certificate.ts";
@@ -26,7 +27,7 @@ const subjectOf = (nodeName: string) => ({
 
 export const wantedClientCertificate = (names: Names, nodeName: string): WantedCertificate => ({
   ...subjectOf(nodeName),
-  signerName: names.signers.apiserverClientNodeAgent,
+  signerName: signerNames.apiserverClientNodeAgent(names),
   subjectAltNames: noSubjectAltNames,
   usages: ["digital signature", "client auth"],
 });
@@ -36,7 +37,7 @@ export const wantedServingCertificate = (
   { nodeName, dnsNames, ipAddresses }: MachineNames & { readonly nodeName: string },
 ): WantedCertificate => ({
   ...subjectOf(nodeName),
-  signerName: names.signers.nodeAgentServing,
+  signerName: signerNames.nodeAgentServing(names),
   subjectAltNames: { ...noSubjectAltNames, dnsNames, ipAddresses },
   usages: ["digital signature", "server auth"],
 });

@@ -7,7 +7,7 @@ import type { ServerIdentity } from "../features/certificates/signers/server-ide
 import { coreControllers } from "../features/core/feature.ts";
 import { nodeControllers } from "../features/nodes/feature.ts";
 import type { Names } from "../machinery/api/names.ts";
-import type { ResourceType } from "../machinery/api/resource-type.ts";
+import type { ServedType } from "../machinery/registry/served-definitions.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
 import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
@@ -15,7 +15,7 @@ import type { RunningSigners } from "../features/certificates/signers/running-si
 export interface ControllerListOptions extends AccountControllersOptions {
   readonly settings: ControllerSettings;
   readonly names: Names;
-  readonly definitions: readonly ResourceType[];
+  readonly definitions: readonly ServedType[];
   readonly signers: RunningSigners;
   readonly policy: (() => ApprovalPolicy) | undefined;
   /** The names and CAs of the API server. Throws while they are not known. */

@@ -1,3 +1,4 @@
+import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { openProcessLog } from "../machinery/files/process-log.ts";
@@ -38,7 +39,7 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   // Install this before printing that the server is ready: the reader may stop it immediately.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  console.log(`signet ${signetVersion} (${config.names.profile} names) listens on ${serving.url}`);
+  console.log(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
   console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // The time since the start of the process, including the start of Node.js.
   console.log(`ready in ${Math.round(performance.now())} ms`);
@@ -82,3 +83,7 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
     limits: { ...limits, maximumReads: share(limits.maximumReads), maximumWrites: share(limits.maximumWrites) },
   };
 }
+
+/** Which names clients may use. */
+const shownNames = ({ profile, other }: Names): string =>
+  other === undefined ? `${profile} names` : `${profile} and ${other.profile} names`;

@@ -28,7 +28,12 @@ export const serveFlags = {
     type: "string",
     default: "platform",
     choices: ["platform", "kubernetes"],
-    help: "The names that the API uses: platform.io, or upstream's k8s.io and kubernetes.io. Cannot change for a data directory.",
+    help: "The names of reserved namespaces, signers and claims: platform.io's, or only upstream's everywhere with kubernetes. Cannot change for a data directory.",
+  },
+  "upstream-names": {
+    type: "boolean",
+    default: true,
+    help: "Also serve the API under upstream's group names (k8s.io), which kubectl and other clients know. Only for --profile platform.",
   },
   ...accessFlags,
   ...accountFlags,
@@ -107,7 +112,10 @@ interface RequestLimits {
 export function parseServerConfig(given: GivenFlags): ServerConfig {
   const values = resolveFlags(serveFlags, given);
   const dataDirectory = values["data-dir"];
-  const names = namesFor(values.profile);
+  if (values.profile === "kubernetes" && !values["upstream-names"]) {
+    throw new UsageError("--upstream-names=false is not for --profile kubernetes: it has upstream's names alone");
+  }
+  const names = namesFor(values.profile, { hasUpstreamNames: values["upstream-names"] });
   const access = accessSettings(values);
   checkImpersonationOnly(access.impersonationOnly, names);
   return {

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { SignerGrants } from "../features/access/policy/controller-policy.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import { signerNames } from "../features/certificates/resources.ts";
 import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
 import type { Names } from "../machinery/api/names.ts";
 
@@ -15,7 +16,7 @@ export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
     hasApproverRole: true,
     controllerVerbs: everyVerb,
   })),
-  { name: names.signers.legacyUnknown, hasApproverRole: true, controllerVerbs: ["sign"] },
+  { name: signerNames.legacyUnknown(names), hasApproverRole: true, controllerVerbs: ["sign"] },
 ];
 
 /** The permissions of the controllers for the signers of `--signer-config`. */

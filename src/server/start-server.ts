@@ -36,6 +36,10 @@ import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
+import { ownSignerName } from "../features/certificates/index.ts";
+import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
+import { servedReviews, upstreamFirst } from "./served-spellings.ts";
 import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
@@ -148,7 +152,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   });
   await stores.start();
 
-  const { resolver, rbac } = connectRbac(names, stores);
+  const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
+  const { resolver, rbac } = connectRbac(stores, spelling);
   const authorize = createAuthorization(
     authorizersOf({
       names,
@@ -157,6 +162,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       modes: config.access.authorizationModes,
       isDiscoveryPublic: config.accounts.isDiscoveryPublic,
     }),
+    spelling && ((attributes) => respelledAttributes(spelling, attributes)),
   );
   const accounts = connectAccounts({ settings: config.accounts, names, clock, stores });
   const { apiAudiences } = accounts.tokens;
@@ -168,26 +174,37 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     stores,
     authorize,
     resolver,
+    spellObjectName: ownSignerName,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
   const core = connectCore({ names, stores, authorize });
   const certificates = connectCertificates({ names, authorize });
-  const nodes = connectNodes({ names, clock, stores, authorize, apiAudiences });
+  const nodes = connectNodes({
+    names,
+    clock,
+    stores,
+    authorize,
+    apiAudiences,
+    certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
+  });
   const connected = { core, accounts, access, certificates, nodes };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({ log, ...connected, loopback });
-  const reviews = reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken));
+  const reviews = servedReviews(
+    names,
+    reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken)),
+  );
   const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());
-  const served = stores.definitions.flatMap((definition) => servedDefinitions(definition));
+  const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   let url = "";
   const { authenticate } = authentication;
   const { handler } = createApiServer({
-    definitions: [...served, ...reviews],
+    definitions: upstreamFirst(names, [...resources, ...reviews]),
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
       : authenticate,
@@ -203,7 +220,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       authorize,
       clock,
     }),
-    openApi: openApiSource({ names, version: signetVersion, resources: served, reviews }),
+    openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
     pathRoutes: accounts.pathRoutes(() => url),
     healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
     log,

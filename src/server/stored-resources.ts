@@ -3,6 +3,7 @@ import { accountsFeature } from "../features/accounts/feature.ts";
 import { certificatesFeature } from "../features/certificates/feature.ts";
 import { coreFeature } from "../features/core/feature.ts";
 import { nodesFeature } from "../features/nodes/feature.ts";
+import { servedInBothSpellings } from "./served-spellings.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Feature } from "../machinery/feature.ts";
 import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
@@ -12,7 +13,7 @@ const features: readonly Feature[] = [coreFeature, accountsFeature, accessFeatur
 /** Every stored kind, by group and name. Discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>
   features
-    .flatMap(({ kinds }) => kinds.map((define) => define(names)))
+    .flatMap(({ kinds }) => kinds.map((define) => servedInBothSpellings(names, define(names))))
     .sort((one, other) => compare(one.group, other.group) || compare(one.plural, other.plural));
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

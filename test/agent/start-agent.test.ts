@@ -18,6 +18,7 @@ import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 /** A server that lets machines bootstrap, a data directory, and agents in this process. */
 async function scene(context: TestContext, profile: Profile = "platform") {
@@ -76,7 +77,9 @@ async function scene(context: TestContext, profile: Profile = "platform") {
     async approveServing(): Promise<void> {
       const requests = client.resource(references.certificateSigningRequests);
       const pending = await eventually("a request for a serving certificate", async () => {
-        const { items } = await requests.list({ fieldSelector: `spec.signerName=${names.signers.nodeAgentServing}` });
+        const { items } = await requests.list({
+          fieldSelector: `spec.signerName=${signerNames.nodeAgentServing(names)}`,
+        });
         return items.find(({ status }) => status.conditions === undefined);
       });
       const condition = { type: "Approved", status: "True", reason: "Test", message: "" };

@@ -13,6 +13,7 @@ import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { runSignet } from "./run-signet.ts";
 import type { Outcome } from "./run-signet.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 describe("the commands for certificates", { concurrency: 4 }, () => {
   let server: TestServer;
@@ -54,7 +55,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
   it("decode a request, hold it against its signer's rules and warn of what is dangerous", async () => {
     await scene.request({
       name: "danger",
-      signerName: names.signers.nodeAgentServing,
+      signerName: signerNames.nodeAgentServing(names),
       commonName: "system:kube\u001b[2Jscheduler",
       organizations: ["ops"],
       names: { dnsNames: ["*.example.com"] },
@@ -86,7 +87,11 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
       body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
     });
     const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
-    const wish = { signerName: names.signers.nodeAgentServing, ...node, usages: ["digital signature", "server auth"] };
+    const wish = {
+      signerName: signerNames.nodeAgentServing(names),
+      ...node,
+      usages: ["digital signature", "server auth"],
+    };
     const requester = sceneOf(server, { name: "system:node:n1", groups: ["system:masters"] });
     await requester.request({
       ...wish,
@@ -114,7 +119,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
   });
 
   it("approve what is dangerous only when it is meant", async () => {
-    await scene.request({ name: "other", signerName: names.signers.apiserverClient, commonName: "somebody" });
+    await scene.request({ name: "other", signerName: signerNames.apiserverClient(names), commonName: "somebody" });
     const refused = await signet("csr", "approve", "other");
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /^warning: the subject "somebody" is not the requester "system:apiserver"$/m);
@@ -124,7 +129,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
   });
 
   it("list certificates by their end, and those that end soon", async () => {
-    const wish = { signerName: names.signers.apiserverClient, commonName: "alice" };
+    const wish = { signerName: signerNames.apiserverClient(names), commonName: "alice" };
     await scene.obtain({ ...wish, name: "late", expirationSeconds: 7 * 86_400 });
     await scene.obtain({ ...wish, name: "soon", expirationSeconds: 86_400 });
     const requestsOf = async (...more: string[]): Promise<string[]> => {
@@ -144,7 +149,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     assert.match(described, /CN=one +\S+Z +[0-9a-f]{64}\n +CN=two/);
     const [leaf] = await scene.obtain({
       name: "no-anchor",
-      signerName: names.signers.apiserverClient,
+      signerName: signerNames.apiserverClient(names),
       commonName: "alice",
     });
     assert.ok(leaf);

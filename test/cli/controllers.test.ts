@@ -13,6 +13,7 @@ import {
   until,
 } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 
@@ -44,7 +45,7 @@ describe("signet controllers", () => {
       `rules:
   - name: anything
     action: approve
-    match: { signers: [${names.signers.nodeAgentServing}] }
+    match: { signers: [${signerNames.nodeAgentServing(names)}] }
     require: { commonNames: ["**"], organizations: ["**"], dnsNames: ["**"], maximumLifetimeSeconds: 31536000 }
 `,
     );
@@ -67,7 +68,7 @@ describe("signet controllers", () => {
     try {
       const issued = await scene.obtain({
         name: "remote",
-        signerName: names.signers.apiserverClient,
+        signerName: signerNames.apiserverClient(names),
         commonName: "alice",
       });
       assert.equal(issued[0]?.issuer.commonName, "elsewhere");
@@ -77,7 +78,7 @@ describe("signet controllers", () => {
         ["n1.signet.example", "Approved"],
       ] as const) {
         await scene.request({
-          ...{ name, signerName: names.signers.nodeAgentServing, commonName: "system:node:n1" },
+          ...{ name, signerName: signerNames.nodeAgentServing(names), commonName: "system:node:n1" },
           ...{
             organizations: ["system:nodes"],
             usages: ["digital signature", "server auth"],

@@ -2,6 +2,7 @@ import type { Names } from "../../src/machinery/api/names.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 /** A request for a client certificate of the user `name`, as a client sends it. */
 export function certificateRequest({ name, names }: { readonly name: string; readonly names: Names }) {
@@ -16,7 +17,7 @@ export function certificateRequest({ name, names }: { readonly name: string; rea
     metadata: { name },
     spec: {
       request: Buffer.from(pem).toString("base64"),
-      signerName: names.signers.apiserverClient,
+      signerName: signerNames.apiserverClient(names),
       expirationSeconds: 86_400,
       usages: ["client auth"],
     },

@@ -129,7 +129,7 @@ export const serviceServing = {
     },
     before(
       "test/features/certificates/signer-contract.test.ts",
-      "  [\n    platformNames.signers.nodeAgentServing,",
+      "  [\n    signerNames.nodeAgentServing(platformNames),",
       `  [
     "platform.io/service-serving",
     {

@@ -14,6 +14,7 @@ import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { eventually } from "./eventually.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 const certificates = `/apis/${names.group("certificates")}/v1/certificatesigningrequests`;
 const rbac = `/apis/${names.group("rbac.authorization")}/v1`;
@@ -209,7 +210,8 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
       }
       return answer.status;
     };
-    const { apiserverClient, apiserverClientNodeAgent } = names.signers;
+    const apiserverClient = signerNames.apiserverClient(names);
+    const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
     const masters = { commonName: "me", organization: "system:masters" };
     for (const actor of everyActor()) {
       assert.equal(await requested(actor, { ...masters, signerName: apiserverClient }), 403);

@@ -27,7 +27,7 @@ export const messages = (faults: readonly FieldError[] = []): string[] =>
 
 /** A new object after a definition's defaults and preparation, as in the registry. */
 export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>, object: T): T {
-  const defaulted = definition.setDefaults?.(object, context) ?? object;
+  const defaulted = definition.setDefaults?.(object, { ...context, askedGroup: definition.group }) ?? object;
   return definition.prepareForCreate?.(defaulted, context) ?? defaulted;
 }
 

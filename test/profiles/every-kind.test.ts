@@ -12,7 +12,11 @@ import type { TestServer } from "../test-server.ts";
 import { ApiRequester } from "./api-request.ts";
 import { sampleFields } from "./sample-objects.ts";
 
-const profiles: readonly Profile[] = ["platform", "kubernetes"];
+const servers: readonly { readonly title: string; readonly profile: Profile; readonly hasUpstreamNames: boolean }[] = [
+  { title: "the default server", profile: "platform", hasUpstreamNames: true },
+  { title: "a server with the document's names alone", profile: "platform", hasUpstreamNames: false },
+  { title: "a server with upstream's names alone", profile: "kubernetes", hasUpstreamNames: true },
+];
 const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const table = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
@@ -24,13 +28,13 @@ interface OpenApiSchema {
   readonly "x-kubernetes-group-version-kind"?: readonly { readonly group: string; readonly kind: string }[];
 }
 
-for (const profile of profiles) {
-  describe(`every kind of profile ${profile}`, () => {
-    const names = namesFor(profile);
+for (const { title, profile, hasUpstreamNames } of servers) {
+  describe(`every kind of ${title}`, () => {
+    const names = namesFor(profile, { hasUpstreamNames });
     let server: TestServer;
     let api: ApiRequester;
     before(async () => {
-      server = await startTestServer({ profile });
+      server = await startTestServer({ profile, settings: hasUpstreamNames ? {} : { "upstream-names": false } });
       api = new ApiRequester(server);
     });
     after(async () => {
@@ -39,7 +43,7 @@ for (const profile of profiles) {
     });
 
     for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
-      describe(`${definition.kind} ${definition.version}`, () => testKind(definition));
+      describe(`${definition.kind} ${apiVersionOf(definition)}`, () => testKind(definition));
     }
 
     function testKind(definition: ResourceDefinition) {

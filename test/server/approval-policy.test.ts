@@ -13,6 +13,7 @@ import type { CertificateScene } from "../features/certificates/certificate-loop
 import { requestWithExtensions } from "../pki/request-with-extensions.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 const policy = `
 rules:
@@ -57,7 +58,7 @@ describe("the approval policy of a running server", () => {
       metadata: { name },
       spec: {
         request: Buffer.from(pem, "utf8").toString("base64"),
-        signerName: names.signers.apiserverClient,
+        signerName: signerNames.apiserverClient(names),
         usages: ["digital signature", "client auth"],
         expirationSeconds: 3600,
       },
@@ -114,7 +115,7 @@ describe("the approval policy of a running server", () => {
     const addresses = [{ type: "InternalDNS", address: "N2.example.com" }];
     await own.patch("n1.example.com", { status: { addresses } }, { subresource: "status" });
     const wish = {
-      signerName: names.signers.nodeAgentServing,
+      signerName: signerNames.nodeAgentServing(names),
       commonName: "system:node:n1.example.com",
       organizations: ["system:nodes"],
       usages: ["digital signature", "server auth"],

@@ -20,8 +20,11 @@ import {
 } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
-const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const apiserverClient = signerNames.apiserverClient(names);
+const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
 const files = ["ca", "apiserver-client-ca", "nodeagent-client-ca", "nodeagent-serving-ca"] as const;
 

@@ -10,6 +10,7 @@ import { runningSigners } from "../../src/features/certificates/signers/running-
 import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
 import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
 const settings = (value: unknown) => parseServerConfig({ commandLine: {}, file: { controllers: value } }).controllers;
 const enabled = (value: unknown): string[] => [...settings(value).enabled];
@@ -75,13 +76,13 @@ describe("--controllers", () => {
     const server = await startTestServer({ settings: { controllers: ["*", "-csrsigning"] } });
     try {
       const scene = new CertificateScene(server.client);
-      await scene.request({ name: "theirs", signerName: names.signers.apiserverClient, commonName: "alice" });
+      await scene.request({ name: "theirs", signerName: signerNames.apiserverClient(names), commonName: "alice" });
       await scene.approve("theirs");
       // The other controllers run: the joining machine's request is approved after the first one could have been
       // signed.
       await scene.request({
         name: "node",
-        signerName: names.signers.apiserverClientNodeAgent,
+        signerName: signerNames.apiserverClientNodeAgent(names),
         commonName: "system:node:n1",
         organizations: ["system:nodes"],
       });

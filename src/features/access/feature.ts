@@ -4,6 +4,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { Credential } from "../../machinery/authentication/credential.ts";
+import type { AccessSpelling, SpellObjectName } from "../../machinery/authorization/own-spelling.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
@@ -33,6 +34,7 @@ import { rbac } from "./rbac/rbac-authorizer.ts";
 import { roleBindings } from "./rbac/role-bindings.ts";
 import { roles } from "./rbac/roles.ts";
 import { compareRules } from "./rbac/rule-coverage.ts";
+import type { PolicyRule } from "./rbac-types.ts";
 import { RuleResolver } from "./rbac/rule-resolver.ts";
 import { localSubjectAccessReviews } from "./reviews/local-subject-access-reviews.ts";
 import { selfSubjectAccessReviews } from "./reviews/self-subject-access-reviews.ts";
@@ -51,10 +53,10 @@ export const accessFeature = {
 
 /** RBAC on the cached roles and bindings. Connect it first: other features depend on it. */
 export function connectRbac(
-  names: Names,
   stores: Stores,
+  spelling: AccessSpelling | undefined,
 ): { readonly resolver: RuleResolver; rbac: AuthorizerInMemory } {
-  const resolver = new RuleResolver(names, rbacObjects(stores));
+  const resolver = new RuleResolver(rbacObjects(stores), spelling);
   return { resolver, rbac: rbac(resolver) };
 }
 
@@ -66,6 +68,7 @@ export interface AccessConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
+  readonly spellObjectName: SpellObjectName;
   /**
    * CAs for client certificates in addition to the configured ones: the administrator's, and those of the client
    * signers.
@@ -101,7 +104,7 @@ export interface ConnectedAccess {
 
 /** Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
-  const { settings, names, clock, stores, authorize, resolver } = connection;
+  const { settings, names, clock, stores, authorize, resolver, spellObjectName } = connection;
   const roots = clientRoots(connection);
   const { authorityFile } = settings.frontProxy;
   const proxyAuthorities =
@@ -109,10 +112,11 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const escalation = {
     authorize,
     rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),
+    ownRules: (rules: readonly PolicyRule[]) => resolver.ownRules(rules),
     compareRules,
   };
   return {
-    reviews: accessReviews(names, { authorize, resolver }),
+    reviews: accessReviews(names, { authorize, resolver, spellObjectName }),
     admission: {
       roleEscalation: roleEscalation(names, escalation),
       bindingEscalation: bindingEscalation(names, {
@@ -149,13 +153,18 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
 /** The access reviews and SelfSubjectReview. */
 export const accessReviews = (
   names: Names,
-  { authorize, resolver }: { readonly authorize: Authorize; readonly resolver: Pick<RuleResolver, "rulesFor"> },
+  {
+    authorize,
+    resolver,
+    spellObjectName,
+  }: Pick<AccessConnection, "authorize" | "spellObjectName"> & { readonly resolver: Pick<RuleResolver, "rulesFor"> },
 ): ConnectedAccess["reviews"] => ({
   selfSubjectReviews: selfSubjectReviews(names),
   localSubjectAccessReviews: localSubjectAccessReviews(names, { authorize }),
   selfSubjectAccessReviews: selfSubjectAccessReviews(names, { authorize }),
   selfSubjectRulesReviews: selfSubjectRulesReviews(names, {
     rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
+    spellObjectName,
   }),
   subjectAccessReviews: subjectAccessReviews(names, { authorize }),
 });

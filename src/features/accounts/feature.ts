@@ -54,7 +54,7 @@ export function connectAccounts({ settings, names, clock, stores }: AccountsConn
   const { maximumTokenExpirationSeconds } = settings;
   stores.of(serviceAccountResource).answerSubresource(
     "token",
-    answerTokenRequest(names, {
+    answerTokenRequest({
       ...objects,
       apiAudiences: tokens.apiAudiences,
       issueToken: tokens.issueToken,

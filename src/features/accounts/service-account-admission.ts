@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
@@ -34,7 +35,7 @@ export interface ServiceAccountRuleOptions {
  */
 export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
   const { names, podReferences, findServiceAccount } = options;
-  const enforceAnnotation = names.key("enforce-mountable-secrets");
+  const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
 
   async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {
     const { namespace } = attributes;
@@ -70,7 +71,8 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
       };
       const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
       const admitted = getsToken ? withTokenVolume(placed, options) : placed;
-      if (isTrue(account.metadata.annotations?.[enforceAnnotation])) {
+      // Either spelling restricts.
+      if (enforceAnnotations.some((key) => isTrue(account.metadata.annotations?.[key]))) {
         checkSecrets(attributes, { pod: admitted, account, references: podReferences(admitted) });
       }
       return admitted;

@@ -1,3 +1,5 @@
+import { spellingIn } from "../../machinery/api/names.ts";
+import type { Names } from "../../machinery/api/names.ts";
 import type { Secret } from "../core/index.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
@@ -23,12 +25,17 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
       const secrets = informers.of(secretResource(names));
       const accounts = informers.of(serviceAccountResource(names));
       const tokenType = names.key("service-account-token");
-      const nameKey = names.key("service-account.name");
-      const uidKey = names.key("service-account.uid");
+      const isOfType = ({ type = "" }: Secret): boolean => names.ownKey(type) === tokenType;
+      const nameKey = (one: Names): string => one.key("service-account.name");
+      /** The annotations that name the account, in the spelling in which the secret has them. */
+      const keysOf = ({ metadata }: Secret): { readonly name: string; readonly uid: string } => {
+        const spelling = spellingIn(names, metadata.annotations, nameKey);
+        return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };
+      };
 
       const queue = controllerQueue(this.name, context, async (key) => {
         const secret = secrets.get(key);
-        if (secret?.type !== tokenType || secret.metadata.deletionTimestamp !== undefined) {
+        if (secret === undefined || !isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
           return "nothing to do: the secret is gone, being deleted, or not of this type";
         }
         const namespace = secret.metadata.namespace ?? "";
@@ -47,7 +54,8 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
 
       /** Reads the account from the server when it is not in the cache: it may have just been created. */
       async function findAccount(secret: Secret, namespace: string): Promise<ServiceAccount | undefined> {
-        const { [nameKey]: name = "", [uidKey]: uid } = secret.metadata.annotations ?? {};
+        const keys = keysOf(secret);
+        const { [keys.name]: name = "", [keys.uid]: uid } = secret.metadata.annotations ?? {};
         const account =
           accounts.get(`${namespace}/${name}`) ??
           (await client.resource(serviceAccountResource(names), namespace).find(name));
@@ -63,19 +71,20 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
           token: data["token"] ?? base64(issueToken(account, secret)),
         };
         const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
+        const uidKey = keysOf(secret).uid;
         if (isFilled && secret.metadata.annotations?.[uidKey] === account.metadata.uid) return undefined;
         const annotations = { ...secret.metadata.annotations, [uidKey]: account.metadata.uid ?? "" };
         return { ...secret, metadata: { ...secret.metadata, annotations }, data: { ...data, ...wanted } };
       }
 
-      const addSecret = ({ metadata, type }: Secret): void => {
-        if (type === tokenType) queue.add(`${metadata.namespace}/${metadata.name}`);
+      const addSecret = (secret: Secret): void => {
+        if (isOfType(secret)) queue.add(`${secret.metadata.namespace}/${secret.metadata.name}`);
       };
       secrets.addHandler({ onAdd: addSecret, onUpdate: addSecret });
       accounts.addHandler({
         onDelete: ({ metadata }) => {
           for (const secret of secrets.list()) {
-            const isOfAccount = secret.metadata.annotations?.[nameKey] === metadata.name;
+            const isOfAccount = secret.metadata.annotations?.[keysOf(secret).name] === metadata.name;
             if (isOfAccount && secret.metadata.namespace === metadata.namespace) addSecret(secret);
           }
         },

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../machinery/api/names.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -46,7 +47,7 @@ const serviceAccountSchema = object({
 export type ServiceAccount = Infer<typeof serviceAccountSchema>;
 
 export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount> {
-  const enforceMountableSecrets = names.key("enforce-mountable-secrets");
+  const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
   return defineResource({
     ...serviceAccountResource(names),
     singular: "serviceaccount",
@@ -57,12 +58,12 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
     validateName: validateDnsSubdomainName,
     prepareForCreate: keepNamesOfSecrets,
     prepareForUpdate: keepNamesOfSecrets,
-    warningsOnCreate: ({ metadata }) => deprecation(enforceMountableSecrets, metadata.annotations),
+    warningsOnCreate: ({ metadata }) => enforceAnnotations.flatMap((key) => deprecation(key, metadata.annotations)),
     // An update that keeps the annotation was already warned about.
     warningsOnUpdate: ({ metadata }, previous) =>
-      Object.hasOwn(previous.metadata.annotations ?? {}, enforceMountableSecrets)
-        ? []
-        : deprecation(enforceMountableSecrets, metadata.annotations),
+      enforceAnnotations
+        .filter((key) => !Object.hasOwn(previous.metadata.annotations ?? {}, key))
+        .flatMap((key) => deprecation(key, metadata.annotations)),
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [nameColumn(names), ageColumn(names)],
     subresources: { token: tokenSubresource(names) },

@@ -63,14 +63,14 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
   group: names.group("authentication"),
   version: "v1",
   kind: "TokenRequest",
+  otherVersions: names.other === undefined ? [] : [{ group: names.other.group("authentication"), version: "v1" }],
   schema: tokenRequestSchema,
 });
 
 /** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
-export function answerTokenRequest(names: Names, options: TokenRequestOptions): AnswerCreate {
-  const kind = { group: names.group("authentication"), resource: "TokenRequest" };
-
-  const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): ReviewAnswer => {
+export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
+  const create = (request: TokenRequest, { namespace, name, now, askedGroup }: ReviewContext): ReviewAnswer => {
+    const kind = { group: askedGroup, resource: "TokenRequest" };
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, name, nameFaults);
     const account = options.findServiceAccount(namespace, name);

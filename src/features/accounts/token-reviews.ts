@@ -77,12 +77,16 @@ export const tokenReviews = (
     singular: "tokenreview",
     scope: "Cluster",
     schema: tokenReviewSchema,
-    create: async (review) => {
+    create: async (review, { askedGroup }) => {
       const { token = "", audiences = [] } = review.spec;
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
       const found = await reviewToken(token, audiences);
       const status: TokenReview["status"] = found.isAuthenticated
-        ? { authenticated: true, user: shownUser(found.user), audiences: [...found.audiences] }
+        ? {
+            authenticated: true,
+            user: shownUser(found.user, names.spellingOf(askedGroup)),
+            audiences: [...found.audiences],
+          }
         : { user: {}, error: found.error };
       return { object: { ...review, status } };
     },

@@ -35,7 +35,7 @@ export function certificateControllers(given: CertificateControllersOptions): Co
   const { settings, names, isSigning, policy, signers, server } = given;
   return [
     csrApproving({
-      isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(policy(), identityOf(request)),
+      isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(names, policy(), identityOf(request)),
     }),
     ...(policy === undefined
       ? []

@@ -1,3 +1,4 @@
+export { ownSignerName } from "./signer-names.ts";
 export {
   certificateSigningRequestResource,
   clusterTrustBundleResource,

@@ -1,7 +1,7 @@
+import { isServedAs } from "../../machinery/registry/served-definitions.ts";
+import type { ServedType } from "../../machinery/registry/served-definitions.ts";
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { apiVersionOf } from "../../machinery/api/resource-type.ts";
-import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
@@ -57,15 +57,15 @@ export function connectCore({ names, stores, authorize }: CoreConnection): Conne
 
 /** The stored resource that an owner reference refers to. */
 function resourceOf(
-  types: readonly ResourceType[],
+  types: readonly ServedType[],
   { apiVersion, kind: kindName }: { readonly apiVersion: string; readonly kind: string },
 ) {
-  const type = types.find((one) => one.kind === kindName && apiVersion === apiVersionOf(one));
+  const type = types.find((one) => one.kind === kindName && isServedAs(one, apiVersion));
   return type && { group: type.group, resource: type.plural, isNamespaced: type.scope === "Namespaced" };
 }
 
 /** The controllers. `types` are all stored resources. */
-export const coreControllers = (types: readonly ResourceType[]): Controller[] => [
+export const coreControllers = (types: readonly ServedType[]): Controller[] => [
   namespaceTermination({ contents: types.filter(({ scope }) => scope === "Namespaced") }),
   // Like upstream, leave out events: there are many, and nothing depends on them.
   garbageCollector({ resources: types.filter(({ plural }) => plural !== "events") }),

@@ -1,6 +1,6 @@
+import { isServedAs } from "../../machinery/registry/served-definitions.ts";
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
-import { apiVersionOf } from "../../machinery/api/resource-type.ts";
-import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import type { ServedType } from "../../machinery/registry/served-definitions.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -15,7 +15,7 @@ const orphanFinalizer = "orphan";
  * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
  * garbage collector).
  */
-export function garbageCollector({ resources }: { readonly resources: readonly ResourceType[] }): Controller {
+export function garbageCollector({ resources }: { readonly resources: readonly ServedType[] }): Controller {
   return {
     name: "garbagecollector",
     start(context) {
@@ -56,7 +56,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly R
       type OwnerState = "alive" | "gone" | "awaits its dependents";
 
       async function stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
-        const resource = resources.find((type) => owner.kind === type.kind && owner.apiVersion === apiVersionOf(type));
+        const resource = resources.find((type) => owner.kind === type.kind && isServedAs(type, owner.apiVersion));
         // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
         if (resource === undefined) return "alive";
         const { namespace = "" } = object.metadata;

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../machinery/api/names.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { invalidValue } from "../../machinery/api/field-error.ts";
@@ -75,11 +76,13 @@ const namespaceSchema = object({
 export type Namespace = Infer<typeof namespaceSchema>;
 
 export function namespaces(names: Names): ResourceDefinition<Namespace> {
-  const nameLabel = names.key("metadata.name");
+  // Selectors name it in either spelling.
+  const nameLabels = spellingsOf(names, (one) => one.key("metadata.name"));
   const withNameLabel = (namespace: Namespace): Namespace => {
     const { name = "", labels } = namespace.metadata;
-    if (name === "" || (labels !== undefined && labels[nameLabel] === name)) return namespace;
-    return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
+    if (name === "" || nameLabels.every((label) => labels?.[label] === name)) return namespace;
+    const own = Object.fromEntries(nameLabels.map((label) => [label, name]));
+    return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, ...own } } };
   };
   return defineResource({
     ...namespaceResource(names),

@@ -1,3 +1,4 @@
+import { spellingIn } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
@@ -62,6 +63,7 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     validate,
     validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
     selectableFields: { type: ({ type }) => type ?? "" },
+    comparedAs: (_field, value) => names.ownKey(value),
     columns: [
       nameColumn(names),
       {
@@ -113,9 +115,10 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
 function validateSecretType(secret: Secret, names: Names): FieldError[] {
   const { type, data = {}, metadata } = secret;
   const missing = (key: string): FieldError[] => (Object.hasOwn(data, key) ? [] : [required(`data[${key}]`, "")]);
-  switch (type ?? "") {
+  switch (names.ownKey(type ?? "")) {
     case names.key("service-account-token"): {
-      const key = names.key("service-account.name");
+      const nameKey = (one: Names): string => one.key("service-account.name");
+      const key = nameKey(spellingIn(names, metadata.annotations, nameKey));
       const isNamed = (metadata.annotations?.[key] ?? "") !== "";
       return isNamed ? [] : [required(`metadata.annotations[${key}]`, "")];
     }

@@ -39,6 +39,8 @@ export interface NodesConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly apiAudiences: readonly string[];
+  /** Whether a signer certifies nodes. */
+  readonly certifiesNodes: (signerName: string) => boolean;
 }
 
 export interface ConnectedNodes {
@@ -46,13 +48,15 @@ export interface ConnectedNodes {
   readonly findBootstrapToken: (token: string) => UserInfo | undefined;
 }
 
-export function connectNodes({ names, clock, stores, authorize, apiAudiences }: NodesConnection): ConnectedNodes {
+export function connectNodes(connection: NodesConnection): ConnectedNodes {
+  const { names, clock, stores, authorize, apiAudiences, certifiesNodes } = connection;
   return {
     admission: {
       nodeRestriction: nodeRestriction({
         names,
         authorize,
         apiAudiences,
+        certifiesNodes,
         podReferences,
         findPod: (namespace, name) => stores.findCurrent(podResource, { namespace, name }),
         findNode: (name) => stores.findCurrent(nodeResource, { namespace: "", name }),

@@ -1,4 +1,4 @@
-import { namesFor } from "../api/names.ts";
+import { kubernetesNames, namesFor, platformNames } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import { UnreadableAnswer } from "./unreadable-answer.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -11,5 +11,8 @@ export async function namesOfServer(client: ApiClient): Promise<Names | undefine
   const { groups } = await client.request<{ groups?: unknown }>("GET", "/apis");
   if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
   const served = new Set((groups as readonly ({ name?: unknown } | null)[]).map((group) => group?.name));
-  return [namesFor("platform"), namesFor("kubernetes")].find((names) => served.has(names.group("authentication")));
+  const serves = (names: Names): boolean => served.has(names.group("authentication"));
+  const hasUpstreamNames = serves(kubernetesNames);
+  if (serves(platformNames)) return namesFor("platform", { hasUpstreamNames });
+  return hasUpstreamNames ? kubernetesNames : undefined;
 }

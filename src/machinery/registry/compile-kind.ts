@@ -6,7 +6,7 @@ import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/track-review.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
 import { storedAs } from "./resource-definition.ts";
-import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
+import type { GroupVersion, CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
@@ -65,9 +65,11 @@ export function compileKind<T extends ApiObject>(
 }
 
 /** A kind that is answered and never stored, with what follows from its definition. */
-export interface CompiledReview {
-  readonly group: string;
-  readonly version: string;
+export interface CompiledReview extends GroupVersion {
+  /** What admission knows it by. */
+  readonly storedAs: GroupVersion;
+  /** Other versions that the same path takes. */
+  readonly otherVersions: readonly GroupVersion[];
   readonly kind: string;
   readonly schema: CompiledSchema<ApiObject>;
   readonly tracked: TrackedReviews;
@@ -80,6 +82,8 @@ export const compileReview = (definition: ReviewDefinition | CreateSubresource):
   return {
     group,
     version,
+    storedAs: "storedAs" in definition ? storedAs(definition) : { group, version },
+    otherVersions: ("otherVersions" in definition ? definition.otherVersions : undefined) ?? [],
     kind,
     schema: new CompiledSchema(definition.schema),
     tracked: new TrackedReviews(),

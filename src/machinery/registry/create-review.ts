@@ -6,7 +6,7 @@ import type { AdmissionTarget, Caller } from "./admission.ts";
 import type { CompiledReview } from "./compile-kind.ts";
 import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
-import type { AnswerCreate, ReviewAnswer } from "./resource-definition.ts";
+import type { AnswerCreate, GroupVersion, ReviewAnswer } from "./resource-definition.ts";
 
 /** A kind that is only created, with who answers it. */
 export interface AnsweredReview extends CompiledReview {
@@ -15,6 +15,8 @@ export interface AnsweredReview extends CompiledReview {
 
 export interface CreateReviewRequest {
   readonly review: AnsweredReview;
+  /** The group and version of the body. */
+  readonly asked: GroupVersion;
   /** Of the path: for a subresource the resource that it belongs to. */
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;
@@ -36,19 +38,35 @@ export interface CreateReviewRequest {
  * admission and of the kind.
  */
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
-  const { review, resource, subresource, namespace, admission, caller, now } = request;
+  const { review, asked, resource, subresource, namespace, admission, caller, now } = request;
   const tracked = trackedReview(request);
   const name = request.name || (tracked.metadata.name ?? "");
   const { group, version, plural } = resource;
-  const target = { definition: { group, version, plural, kind: review.kind }, admission };
+  const storedAs = subresource === "" ? review.storedAs : { group, version };
+  const target = { definition: { group, version, plural, kind: review.kind, storedAs }, admission };
   const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
   const object = (await admit(target, { ...subject, object: tracked })) ?? tracked;
   const { isDryRun } = await validateAdmission(target, { ...subject, object });
-  return review.create(object, { user: caller.user, namespace, name: request.name, isDryRun, now });
+  return review.create(object, {
+    user: caller.user,
+    askedGroup: asked.group,
+    namespace,
+    name: request.name,
+    isDryRun,
+    now,
+  });
 }
 
-function trackedReview({ review, object, namespace, subresource, manager, now }: CreateReviewRequest): ApiObject {
-  const apiVersion = apiVersionOf(review);
+function trackedReview({
+  review,
+  asked,
+  object,
+  namespace,
+  subresource,
+  manager,
+  now,
+}: CreateReviewRequest): ApiObject {
+  const apiVersion = apiVersionOf(asked);
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const sent = withoutSystemFields({ ...object, kind: review.kind, apiVersion });
   const placed = inRequestNamespace(sent, { scope, namespace });

@@ -34,5 +34,8 @@ export function decodeObject<T extends ApiObject>(
 ): DecodedObject<T> {
   const { object, strictFaults } = decodeValue(compiled.schema, request);
   const typed = { ...object, kind: definition.kind, apiVersion: compiled.storedApiVersion };
-  return { object: definition.setDefaults?.(typed, { now: clock.now() }) ?? typed, strictFaults };
+  return {
+    object: definition.setDefaults?.(typed, { now: clock.now(), askedGroup: definition.group }) ?? typed,
+    strictFaults,
+  };
 }

@@ -67,12 +67,14 @@ function matcher<T extends ApiObject>(
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
   const selectable = definition.selectableFields ?? {};
+  const compared = (field: string, value: string): string => definition.comparedAs?.(field, value) ?? value;
+  const terms = fields.map((term) => ({ ...term, value: compared(term.field, term.value) }));
   return (stored) =>
     (labels.length === 0 || matchesLabels(labels, stored.labels)) &&
-    matchesFields(fields, (field) => {
+    matchesFields(terms, (field) => {
       const { object } = stored;
       if (field === "metadata.name") return object.metadata.name ?? "";
       if (field === "metadata.namespace") return object.metadata.namespace ?? "";
-      return selectable[field]?.(object) ?? "";
+      return compared(field, selectable[field]?.(object) ?? "");
     });
 }

@@ -73,6 +73,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Field selectors in addition to metadata.name and metadata.namespace. */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
+  /** The value of a selectable field as selectors compare it: both spellings of a name are equal. Default: as it is. */
+  comparedAs?(field: string, value: string): string;
   /**
    * Upstream's error message for an unsupported field selector of this kind. Default: `field label not supported: x`.
    */
@@ -105,12 +107,17 @@ interface ServedVersion<T extends ApiObject> extends GroupVersion {
   readonly deprecation?: Deprecation;
 }
 
-interface DefaultsContext {
+interface Now {
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-export interface HookContext extends DefaultsContext {
+export interface DefaultsContext extends Now {
+  /** The group that the request names. */
+  readonly askedGroup: string;
+}
+
+export interface HookContext extends Now {
   readonly user: UserInfo;
   readonly namespace: string;
   readonly isDryRun: boolean;
@@ -144,6 +151,8 @@ export interface CreateSubresource {
   readonly type: "create";
   readonly group: string;
   readonly version: string;
+  /** Where else the kind is known. The path is the same for all: the body says which of them is asked. */
+  readonly otherVersions?: readonly GroupVersion[];
   readonly kind: string;
   readonly schema: ObjectSchema<ApiObject>;
 }
@@ -155,6 +164,8 @@ export type AnswerCreate = (object: ApiObject, context: ReviewContext) => Promis
 export interface ReviewDefinition<T extends ApiObject = ApiObject> {
   readonly group: string;
   readonly version: string;
+  /** The group and version that admission knows it by, where this definition serves it under another. */
+  readonly storedAs?: GroupVersion;
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
@@ -166,6 +177,8 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
 }
 
 export interface ReviewContext extends HookContext {
+  /** The group that the request names. Errors and answers show it, and spell as it does. */
+  readonly askedGroup: string;
   /** For a create subresource: the name in the path. Otherwise empty. */
   readonly name: string;
 }
@@ -183,7 +196,7 @@ export interface Column<T extends ApiObject> {
   readonly description: string;
   /** 0: always shown. Larger: shown only in wide output. */
   readonly priority?: number;
-  cell(object: T, context: DefaultsContext): string | number | boolean | null;
+  cell(object: T, context: Now): string | number | boolean | null;
 }
 
 /** The group and version that a kind is stored as, whichever of its definitions this is. */

@@ -26,13 +26,13 @@ export interface GroupVersionKind {
 /** Names the schemas of an API and collects each of them once, together with the schemas that it refers to. */
 export class DefinitionCollector {
   readonly #openApi: 2 | 3;
-  readonly #domain: string;
+  readonly #names: Names;
   readonly #definitions = new Map<string, OpenApiSchema>();
 
-  /** Names start with the profile's domain in reverse order: `io.k8s`. */
+  /** Names start with the domain of their group in reverse order: `io.k8s`; those of types that all share, with the server's. */
   constructor({ openApi, names }: { readonly openApi: 2 | 3; readonly names: Names }) {
     this.#openApi = openApi;
-    this.#domain = names.group("authentication").split(".").slice(1).toReversed().join(".");
+    this.#names = names;
   }
 
   /** All definitions, sorted by name. */
@@ -50,14 +50,16 @@ export class DefinitionCollector {
 
   /** Adds a definition without a schema to the types that all groups share. */
   addShared(goType: string, definition: OpenApiSchema): OpenApiSchema {
-    const name = `${this.#domain}.apimachinery.pkg.apis.meta.${goType}`;
+    const name = `${domainOf(this.#names)}.apimachinery.pkg.apis.meta.${goType}`;
     this.#definitions.set(name, definition);
     return this.#reference(name);
   }
 
   #add(schema: ObjectSchema, group: string): string {
-    const packageName = schema.package ?? `api.${group === "" ? "core" : group.split(".")[0]}`;
-    const name = `${this.#domain}.${packageName}.${schema.goType}`;
+    const name =
+      schema.package === undefined
+        ? `${domainOf(this.#names.spellingOf(group))}.api.${group === "" ? "core" : group.split(".")[0]}.${schema.goType}`
+        : `${domainOf(this.#names)}.${schema.package}.${schema.goType}`;
     if (!this.#definitions.has(name)) this.#definitions.set(name, this.#object(schema, group));
     return name;
   }
@@ -103,6 +105,8 @@ export class DefinitionCollector {
     return scalarTypes[schema.type];
   }
 }
+
+const domainOf = (names: Names): string => names.group("authentication").split(".").slice(1).toReversed().join(".");
 
 function listExtensions(schema: ArraySchema): OpenApiSchema {
   return {

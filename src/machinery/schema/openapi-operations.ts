@@ -145,14 +145,14 @@ const remove: Action = {
 const collectionActions = [list, create, deleteCollection];
 const itemActions = [get, update, patch, remove];
 
-/** All operations of a resource and its subresources. */
-export function operationsOf(resource: DescribedResource): Operation[] {
+/** All operations of a resource and its subresources. `groupWord` is what their ids call the group. */
+export function operationsOf(resource: DescribedResource, groupWord = wordOfGroup(resource.group)): Operation[] {
   const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
   const base = `${root}/${resource.version}`;
   const isNamespaced = resource.scope === "Namespaced";
   const collection = `${base}${isNamespaced ? "/namespaces/{namespace}" : ""}/${resource.plural}`;
   const item = `${collection}/{name}`;
-  const idPrefix = `${idOfGroup(resource.group)}${capitalized(resource.version)}`;
+  const idPrefix = `${groupWord}${capitalized(resource.version)}`;
   const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
   const body: Body = { schema: resource.schema, kind: kindOf(resource) };
   const serves = ({ verb }: Action): boolean => resource.verbs === undefined || resource.verbs.includes(verb);
@@ -224,8 +224,11 @@ const kindOf = ({ group, version, kind }: GroupVersionKind): GroupVersionKind =>
 const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /** `rbac.authorization.k8s.io` is `RbacAuthorization`. */
-const idOfGroup = (group: string): string =>
+export const wordOfGroup = (group: string): string =>
   group === "" ? "Core" : group.split(".").slice(0, -2).map(capitalized).join("");
+
+/** `rbac.authorization.k8s.io` is `RbacAuthorizationK8sIo`. */
+export const wholeWordOfGroup = (group: string): string => group.split(".").map(capitalized).join("");
 
 /** The query and path parameters by name. */
 export const parameterTypes: Readonly<Record<string, { readonly type: string; readonly description: string }>> = {

@@ -2,7 +2,7 @@ import type { Names } from "../api/names.ts";
 import { deleteOptionsSchema, statusSchema } from "./meta-schemas.ts";
 import { DefinitionCollector } from "./openapi-definitions.ts";
 import type { GroupVersionKind, OpenApiSchema } from "./openapi-definitions.ts";
-import { operationsOf, parameterTypes } from "./openapi-operations.ts";
+import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./openapi-operations.ts";
 import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
 import { protobufMediaType } from "./protobuf-envelope.ts";
 
@@ -77,21 +77,37 @@ export function openApiV3(
 ): OpenApiV3 {
   const collector = new DefinitionCollector({ openApi: 3, names: api.names });
   const described = describedResources(api).filter((one) => one.group === group && one.version === version);
-  const paths = pathsOf(described.flatMap(operationsOf), {
-    pathItem: (path) => ({ parameters: pathParameters(path).map(parameterV3) }),
-    operation: (operation) => operationV3(operation, collector),
-  });
+  const paths = pathsOf(
+    described.flatMap((resource) => operationsOf(resource)),
+    {
+      pathItem: (path) => ({ parameters: pathParameters(path).map(parameterV3) }),
+      operation: (operation) => operationV3(operation, collector),
+    },
+  );
   return { openapi: "3.0.0", info: infoOf(api), paths, components: { schemas: collector.definitions() } };
 }
 
 /** The OpenAPI v2 document of the whole API. */
 export function openApiV2(api: ApiDescription): OpenApiV2 {
   const collector = new DefinitionCollector({ openApi: 2, names: api.names });
-  const paths = pathsOf(describedResources(api).flatMap(operationsOf), {
+  const paths = pathsOf(uniqueOperations(describedResources(api)), {
     pathItem: (path): PathItemV2 => ({ parameters: pathParameters(path).map(parameterV2) }),
     operation: (operation) => operationV2(operation, collector),
   });
   return { swagger: "2.0", info: infoOf(api), paths, definitions: collector.definitions() };
+}
+
+/** In one document, only the first of two groups that begin with the same word is called by that word alone. */
+function uniqueOperations(resources: readonly DescribedResource[]): Operation[] {
+  const groupOfWord = new Map<string, string>();
+  for (const { group } of resources) {
+    const word = wordOfGroup(group);
+    if (!groupOfWord.has(word)) groupOfWord.set(word, group);
+  }
+  return resources.flatMap((resource) => {
+    const word = wordOfGroup(resource.group);
+    return operationsOf(resource, groupOfWord.get(word) === resource.group ? word : wholeWordOfGroup(resource.group));
+  });
 }
 
 const describedResources = ({ resources, reviews }: ApiDescription): readonly DescribedResource[] => [

@@ -1,3 +1,4 @@
+import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { atomicList, mapOf, namedStringList, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
@@ -22,12 +23,20 @@ export const userInfoSchema = object({
   },
 });
 
-/** Converts a user for a JSON answer. Empty parts are left out. */
-export const shownUser = ({ username, uid, groups, extra }: UserInfo): Infer<typeof userInfoSchema> => ({
-  ...(Object.keys(extra).length > 0 && {
-    extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])),
-  }),
+/** Converts a user for a JSON answer, with the keys of its extra in one spelling. Empty parts are left out. */
+export const shownUser = ({ username, uid, groups, extra }: UserInfo, names: Names): Infer<typeof userInfoSchema> => ({
+  ...(Object.keys(extra).length > 0 && { extra: shownExtra(extra, names) }),
   ...(groups.length > 0 && { groups: [...groups] }),
   ...(uid !== undefined && uid !== "" && { uid }),
   ...(username !== "" && { username }),
 });
+
+/** Keys that become equal share their values. */
+function shownExtra(extra: UserInfo["extra"], names: Names): Record<string, string[]> {
+  const shown = new Map<string, string[]>();
+  for (const [key, values] of Object.entries(extra)) {
+    const own = names.ownKey(key);
+    shown.set(own, [...(shown.get(own) ?? []), ...values]);
+  }
+  return Object.fromEntries(shown);
+}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { bothProfiles, cells, describeKubectl } from "./kubectl-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 describeKubectl("kubectl get", bothProfiles, (kubectl) => {
   before(async () => {
@@ -190,7 +191,7 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
   it("shows the trust bundles of the signers", async () => {
     const rows = await kubectl.table("get clustertrustbundles");
     assert.deepEqual(rows[0], ["NAME", "SIGNERNAME"]);
-    const { apiserverClient } = kubectl.names.signers;
+    const apiserverClient = signerNames.apiserverClient(kubectl.names);
     assert.ok(
       rows.some(([name, signer]) => name?.startsWith(apiserverClient.replace("/", ":")) && signer === apiserverClient),
     );

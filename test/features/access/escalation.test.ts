@@ -19,6 +19,7 @@ function guards(objects: TestRbac) {
     authorize: objects.authorizer(),
     rulesFor: (who: UserInfo, namespace: string) => resolver.rulesFor(who, namespace),
     rulesOfRole: resolver.rulesOfRole.bind(resolver),
+    ownRules: (rules: readonly PolicyRule[]) => resolver.ownRules(rules),
     compareRules,
   };
   const rules = [roleEscalation(platformNames, options), bindingEscalation(platformNames, options)];

@@ -124,7 +124,7 @@ for (const names of [platformNames, kubernetesNames]) {
     }
     const authorize = createAuthorization([
       rbac(
-        new RuleResolver(names, {
+        new RuleResolver({
           generation: () => 1,
           listClusterRoleBindings: () => policy.clusterRoleBindings,
           listRoleBindings: () => [],

@@ -1,5 +1,4 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ClusterRole, PolicyRule, Role, RoleBinding, Subject } from "../../../src/features/access/rbac-types.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
@@ -99,7 +98,7 @@ export class TestRbac implements RbacObjects {
   }
 
   resolver(): RuleResolver {
-    return new RuleResolver(platformNames, this);
+    return new RuleResolver(this);
   }
 
   authorizer() {

@@ -198,6 +198,7 @@ describe("an access review", () => {
 
 describe("a rules review", () => {
   const review = selfSubjectRulesReviews(platformNames, {
+    spellObjectName: (_names, name) => name,
     rulesFor: () => ({
       rules: [
         { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },

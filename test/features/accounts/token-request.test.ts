@@ -14,7 +14,7 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
   const issued: Parameters<TokenRequestOptions["issueToken"]>[] = [];
-  const create = answerTokenRequest(platformNames, {
+  const create = answerTokenRequest({
     apiAudiences: [apiAudience],
     isExpirationExtended: false,
     findServiceAccount: (namespace, name) => objects.findServiceAccount(namespace, name),

@@ -12,8 +12,11 @@ import { decideApproval } from "../../../src/features/certificates/policy/decide
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
-const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const apiserverClient = signerNames.apiserverClient(names);
+const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 const privateKey = generatePrivateKey("ECDSA P-256");
 const server = {
   dnsNames: ["api.example.com", "*.cluster.example.com", "Host-1"],

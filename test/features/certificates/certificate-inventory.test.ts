@@ -9,6 +9,7 @@ import { runControllers } from "../../../src/machinery/loops/run-controllers.ts"
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const signerName = "example.com/custom";
 
@@ -51,8 +52,8 @@ describe("the inventory of certificates", () => {
   });
 
   it("can be selected by signer and user, and shows when a certificate ends", async () => {
-    await scene.obtain({ name: "own", signerName: names.signers.apiserverClient, commonName: "own" });
-    const own = await records().list({ fieldSelector: `spec.signerName=${names.signers.apiserverClient}` });
+    await scene.obtain({ name: "own", signerName: signerNames.apiserverClient(names), commonName: "own" });
+    const own = await records().list({ fieldSelector: `spec.signerName=${signerNames.apiserverClient(names)}` });
     assert.deepEqual([...new Set(own.items.map(({ spec }) => spec.requestName))], ["own"]);
     const nobodys = await records().list({ fieldSelector: "spec.username=nobody" });
     assert.deepEqual(nobodys.items, []);

@@ -33,6 +33,7 @@ import {
   until,
 } from "./certificate-loop-scene.ts";
 import type { Wish } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const example = (name: string): string => readFileSync(resolve(import.meta.dirname, "../../../examples", name), "utf8");
 
@@ -329,7 +330,7 @@ describe("a signer of --signer-config", () => {
     await scene.request(serving);
     await scene.approve("web");
     // The server's own signers go on.
-    await scene.obtain({ name: "alice", signerName: scene.names.signers.apiserverClient, commonName: "alice" });
+    await scene.obtain({ name: "alice", signerName: signerNames.apiserverClient(scene.names), commonName: "alice" });
     assert.deepEqual(readdirSync(elsewhere), []);
     await server?.stop();
 

@@ -7,8 +7,11 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateFolder, CertificateScene, conditionOf, sceneOf } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
-const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const apiserverClient = signerNames.apiserverClient(names);
+const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
 const rbac = names.group("rbac.authorization");
 

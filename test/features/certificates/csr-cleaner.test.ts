@@ -6,6 +6,7 @@ import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { newAuthority } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const created = Math.floor(Date.now() / 1000) * 1000;
 const minute = 60_000;
@@ -16,7 +17,7 @@ const request = (types: readonly string[], certificate?: string): CertificateSig
   apiVersion: `${names.group("certificates")}/v1`,
   kind: "CertificateSigningRequest",
   metadata: { name: "r", creationTimestamp: timestamp(created) },
-  spec: { signerName: names.signers.apiserverClient, request: "" },
+  spec: { signerName: signerNames.apiserverClient(names), request: "" },
   status: {
     conditions: types.map((type) => ({ type, status: "True", lastUpdateTime: timestamp(created + 10 * minute) })),
     ...(certificate !== undefined && { certificate: Buffer.from(certificate).toString("base64") }),

@@ -16,6 +16,7 @@ import { rootSigningAuthority } from "../../../src/features/certificates/authori
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, conditionOf, newAuthority, until } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 /** The fault of a write: it is refused, it succeeds without an answer, or the connection breaks before or after it. */
 type Fault = "conflict" | "unavailable" | "done-but-504" | "broken-before" | "broken-after";
@@ -114,7 +115,7 @@ describe("csrsigning, whatever fails", () => {
   }
 
   async function approved(name: string): Promise<void> {
-    await scene.request({ name, signerName: names.signers.apiserverClient, commonName: "alice" });
+    await scene.request({ name, signerName: signerNames.apiserverClient(names), commonName: "alice" });
     await scene.approve(name);
   }
 
@@ -234,7 +235,7 @@ describe("csrsigning, whatever fails", () => {
     const [own] = await recordsOf("own");
     assert.ok(own);
     await loop.stop();
-    await scene.request({ name: "robbed", signerName: names.signers.apiserverClient, commonName: "alice" });
+    await scene.request({ name: "robbed", signerName: signerNames.apiserverClient(names), commonName: "alice" });
     const { uid = "" } = (await scene.requests.get("robbed")).metadata;
     const planted = { ...own, metadata: { name: signedRecordName(uid) }, spec: { ...own.spec, requestUid: uid } };
     await records().create(planted);

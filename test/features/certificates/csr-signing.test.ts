@@ -23,8 +23,11 @@ import {
   sceneOf,
   until,
 } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
-const { apiserverClient, apiserverClientNodeAgent, nodeAgentServing } = names.signers;
+const apiserverClient = signerNames.apiserverClient(names);
+const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
 
 describe("csr-signing", () => {

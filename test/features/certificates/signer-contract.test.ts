@@ -20,6 +20,7 @@ import { configuredSignerRules } from "../../../src/features/certificates/signer
 import { parseSignerConfiguration } from "../../../src/features/certificates/signers/parse-signer-configuration.ts";
 import { wellKnownSigners } from "../../../src/features/certificates/signers/well-known-signers.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 /** The signers of the example file, as `--signer-config` reads them. */
 const exampleFile = resolve(import.meta.dirname, "../../../examples/signers.yaml");
@@ -72,7 +73,7 @@ const acceptableRequests = new Map<string, AcceptableRequest>([
     },
   ],
   [
-    platformNames.signers.apiserverClient,
+    signerNames.apiserverClient(platformNames),
     {
       subject: { commonName: "Zoë & Co, 日本", organizations: ["dev", "ops"], countries: ["DE"] },
       subjectAltNames: {
@@ -85,7 +86,7 @@ const acceptableRequests = new Map<string, AcceptableRequest>([
     },
   ],
   [
-    platformNames.signers.apiserverClientNodeAgent,
+    signerNames.apiserverClientNodeAgent(platformNames),
     {
       subject: { commonName: "system:node:n1", organizations: ["system:nodes"] },
       subjectAltNames: noSubjectAltNames,
@@ -94,7 +95,7 @@ const acceptableRequests = new Map<string, AcceptableRequest>([
     },
   ],
   [
-    platformNames.signers.nodeAgentServing,
+    signerNames.nodeAgentServing(platformNames),
     {
       subject: { commonName: "system:node:n1", organizations: ["system:nodes"] },
       subjectAltNames: {

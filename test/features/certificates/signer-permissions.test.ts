@@ -7,6 +7,7 @@ import { certificateSigning } from "../../../src/features/certificates/requests/
 import { certificateSubjectRestriction } from "../../../src/features/certificates/requests/certificate-subject-restriction.ts";
 import { clusterTrustBundleAttest } from "../../../src/features/certificates/bundles/cluster-trust-bundle-attest.ts";
 import { allowing, apiObject, certificates, names, refusalOf } from "../admission-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const request = (status: object = {}, signerName = "example.com/signer") => apiObject({ spec: { signerName }, status });
 const on = (subresource: string) =>
@@ -56,7 +57,7 @@ describe("signing", () => {
 describe("a client certificate's organization", () => {
   const fixture = (file: string) =>
     readFileSync(join(import.meta.dirname, "../../conformance/fixtures", file)).toString("base64");
-  const create = (file: string, signerName: string = names.signers.apiserverClient) =>
+  const create = (file: string, signerName: string = signerNames.apiserverClient(names)) =>
     refusalOf(certificateSubjectRestriction({ names }), {
       group: certificates,
       resource: "certificatesigningrequests",

@@ -9,8 +9,8 @@ const source = resolve(import.meta.dirname, "../../../src");
 const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
 const textOf = (file: string): string => readFileSync(join(source, file), "utf8");
 
-/** The names of both profiles stand in one table, which also clients without the signers read. */
-const nameTable = "machinery/api/names.ts";
+/** The names in both spellings stand in one table, which also clients without the signers read. */
+const nameTable = "features/certificates/signer-names.ts";
 const records = [
   "features/certificates/signers/apiserver-client.ts",
   "features/certificates/signers/apiserver-client-node-agent.ts",
@@ -34,7 +34,7 @@ describe("the records of the signers", () => {
   it("are the only place in the certificates, the server and the roles that looks up a signer's name", () => {
     const found = files
       .filter((file) => /^(features\/(certificates|access|accounts|core)|server|cli)\//.test(file))
-      .filter((file) => /signers\.(apiserverClient|nodeAgentServing)/.test(textOf(file)));
+      .filter((file) => /signerNames\.(apiserverClient|nodeAgentServing)/.test(textOf(file)));
     // The column of a request's signer quotes upstream's description, which names them.
     const columns = "features/certificates/requests/certificate-signing-requests.ts";
     assert.deepEqual(found.sort(), [columns, ...records].sort());

@@ -9,6 +9,7 @@ import { apiserverClientNodeAgent } from "../../../src/features/certificates/sig
 import { apiserverClient } from "../../../src/features/certificates/signers/apiserver-client.ts";
 import { nodeClientSubresources } from "../../../src/features/certificates/signers/is-node-client.ts";
 import { nodeAgentServing } from "../../../src/features/certificates/signers/node-agent-serving.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const privateKey = generatePrivateKey("ECDSA P-256");
 const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };
@@ -91,7 +92,7 @@ describe("nodeagent-serving", () => {
 });
 
 describe("nodeClientSubresources", () => {
-  const signerName = platformNames.signers.apiserverClientNodeAgent;
+  const signerName = signerNames.apiserverClientNodeAgent(platformNames);
   const question = { signerName, username: "bootstrap", usages: client, request: requestOf(node) };
 
   it("knows a node that renews from a node that joins", () => {
@@ -104,7 +105,7 @@ describe("nodeClientSubresources", () => {
   });
 
   it("leaves everything else alone", () => {
-    const servingSigner = { ...question, signerName: platformNames.signers.nodeAgentServing };
+    const servingSigner = { ...question, signerName: signerNames.nodeAgentServing(platformNames) };
     assert.deepEqual(nodeClientSubresources(platformNames, servingSigner), []);
     assert.deepEqual(nodeClientSubresources(platformNames, { ...question, usages: serving }), []);
     assert.deepEqual(

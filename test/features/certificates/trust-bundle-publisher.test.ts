@@ -14,6 +14,7 @@ import { RetiredAuthorities } from "../../../src/features/certificates/authoriti
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateFolder, CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const day = 86_400_000;
 const noneRetired: ReadonlyMap<string, number> = new Map();
@@ -52,7 +53,7 @@ describe("the published anchors of a signer", () => {
 describe("the trust bundle publisher", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
-  const signerName = names.signers.nodeAgentServing;
+  const signerName = signerNames.nodeAgentServing(names);
 
   const bundleWith = (server: TestServer, ...subjects: readonly string[]): Promise<ClusterTrustBundle> => {
     const { client, references } = new CertificateScene(server.client);
@@ -167,7 +168,7 @@ async function clientCertificate(server: TestServer, user: string): Promise<Pair
     metadata: { name: user },
     spec: {
       request: Buffer.from(pem).toString("base64"),
-      signerName: names.signers.apiserverClient,
+      signerName: signerNames.apiserverClient(names),
       usages: ["client auth"],
     },
     status: {},

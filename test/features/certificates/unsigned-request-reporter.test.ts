@@ -14,9 +14,11 @@ import { encodePem } from "../../../src/pki/pem.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const authority = rootSigningAuthority(newAuthority("signer"));
-const { apiserverClient, nodeAgentServing } = names.signers;
+const apiserverClient = signerNames.apiserverClient(names);
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 
 /** One of the server's own signers has a CA, and one of the configured ones. */
 const signers = runningSigners({
@@ -48,7 +50,7 @@ describe("why a request has no signer", () => {
         /there is no signer "platform\.io\/nonsense": create a request for one of platform\.io\//,
       ],
       ["other.platform.io/x", /there is no signer/],
-      [kubernetesNames.signers.apiserverClient, /create a request for platform\.io\/apiserver-client$/],
+      [signerNames.apiserverClient(kubernetesNames), /create a request for platform\.io\/apiserver-client$/],
       ["example.com/configured-1", /set another CA for it in --signer-config/],
     ];
     for (const [signerName, message] of wanted) {

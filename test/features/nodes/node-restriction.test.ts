@@ -3,9 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { nodeRestriction } from "../../../src/features/nodes/restriction/node-restriction.ts";
+import { findWellKnownSigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
 import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
 import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
 import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "../admission-scene.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const mountedToken = (audience?: string) => ({
   name: "token",
@@ -24,6 +26,7 @@ const rule = nodeRestriction({
   names,
   authorize: allowing("request-serviceaccounts-token-audience granted a"),
   apiAudiences: ["api"],
+  certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
   podReferences,
   findPod: (_namespace, name) => pods.get(name),
   findNode: (name) => (name === "n1" ? apiObject({ metadata: { name, uid: "nu" } }) : undefined),
@@ -180,6 +183,6 @@ describe("a node's lease and certificates", () => {
       object: apiObject({ spec: { signerName, request } }),
     });
     await allows(create("example.com/signer"));
-    await refuses(create(names.signers.nodeAgentServing), /can only create a node CSR with CN=system:node:n1$/);
+    await refuses(create(signerNames.nodeAgentServing(names)), /can only create a node CSR with CN=system:node:n1$/);
   });
 });

@@ -4,6 +4,7 @@ import { mutateToken } from "../mutations/mutate-token.ts";
 import { certificatePems, namespaces, objectNames, requestPems } from "../vocabulary.ts";
 import { anyOf, inPercent } from "./generator-context.ts";
 import type { GeneratorContext } from "./generator-context.ts";
+import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 /** Texts that fields of these names hold in real objects. */
 const plausible: ReadonlyMap<string, readonly string[]> = new Map(
@@ -59,7 +60,7 @@ export function generateText(field: string, context: GeneratorContext): string {
     case "token":
       return generateToken(context);
     case "signerName":
-      return random.pick(["example.com/signer", ...Object.values(names.signers)]);
+      return random.pick(["example.com/signer", ...Object.values(signerNames).map((nameIn) => nameIn(names))]);
     case "trustBundle":
       return generatePem(certificatePems, context);
     default:

@@ -63,7 +63,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     await storeAt("/profiles").open();
     await assert.rejects(
       storeAt("/profiles", "kubernetes").open(),
-      /belongs to the naming profile "platform" and can't be opened with "kubernetes"/,
+      /has the names of the profile platform, not kubernetes: start with --profile platform, or with another --/,
     );
   });
 

@@ -97,7 +97,7 @@ describe("a directory of the LMDB store", () => {
       await new LmdbStore({ directory, profile: "platform" }).close();
       assert.throws(
         () => new LmdbStore({ directory, profile: "kubernetes" }),
-        /belongs to the naming profile "platform" and can't be opened with "kubernetes"/,
+        /has the names of the profile platform, not kubernetes: start with --profile platform, or with another --/,
       );
       await new LmdbStore({ directory, profile: "platform" }).close();
     }),

@@ -14,6 +14,8 @@ export interface EscalationOptions {
     user: UserInfo,
     namespace: string,
   ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
+  /** The rules of a role in the server's own spelling, as `rulesFor` and `compareRules` have them. */
+  ownRules(rules: readonly PolicyRule[]): readonly PolicyRule[];
   /** The part of `wanted` that `held` does not cover, and whether the comparison was too large to finish. */
   compareRules(
     held: readonly PolicyRule[],

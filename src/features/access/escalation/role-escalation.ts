@@ -32,7 +32,7 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       const refusal =
         (needsEverything ? escalationError(options, attributes, fullAuthority) : undefined) ??
-        escalationError(options, attributes, asRole(object).rules ?? []);
+        escalationError(options, attributes, options.ownRules(asRole(object).rules ?? []));
       if (refusal !== undefined) throw refusal;
     },
   };

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
 import {
@@ -39,8 +40,11 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
   const coordination = names.group("coordination");
   const rbacGroup = names.group("rbac.authorization");
   const aggregateTo = (role: string): Record<string, string> => ({
-    [names.subdomainKey("rbac.authorization", `aggregate-to-${role}`)]: "true",
+    [`${rbacGroup}/aggregate-to-${role}`]: "true",
   });
+  /** Roles with the label in either spelling are part of the aggregated one. */
+  const aggregatedBy = (role: string): readonly Record<string, string>[] =>
+    spellingsOf(names, (one) => ({ [`${one.group("rbac.authorization")}/aggregate-to-${role}`]: "true" }));
   const csr = "certificatesigningrequests";
   const certificateRole = (suffix: string): string => `system:certificates.${groupDomainOf(certificates)}:${suffix}`;
   const approver = ({ name }: SignerGrants): ClusterRole =>
@@ -65,9 +69,9 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
       rule(["create"], [authorization], ["subjectaccessreviews"]),
     ]),
     clusterRole("system:cluster-trust-bundle-discovery", [rule(read, [certificates], ["clustertrustbundles"])]),
-    aggregatedRole("admin", [aggregateTo("admin")]),
-    aggregatedRole("edit", [aggregateTo("edit")], aggregateTo("admin")),
-    aggregatedRole("view", [aggregateTo("view")], aggregateTo("edit")),
+    aggregatedRole("admin", aggregatedBy("admin")),
+    aggregatedRole("edit", aggregatedBy("edit"), aggregateTo("admin")),
+    aggregatedRole("view", aggregatedBy("view"), aggregateTo("edit")),
     clusterRole(
       "system:aggregate-to-admin",
       [

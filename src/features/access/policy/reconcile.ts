@@ -1,3 +1,5 @@
+import { isSameRole } from "../rbac/binding.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
@@ -6,7 +8,9 @@ import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
 /** An object that the server restores, unless the object's annotation forbids it. */
 const isKept = (names: Names, { metadata }: ApiObject): boolean =>
-  metadata.annotations?.[names.subdomainKey("rbac.authorization", "autoupdate")] !== "false";
+  spellingsOf(names, (one) => one.subdomainKey("rbac.authorization", "autoupdate")).every(
+    (key) => metadata.annotations?.[key] !== "false",
+  );
 
 /**
  * Adds the missing rules of the wanted role to the existing one. Undefined when nothing is missing or the annotation
@@ -40,18 +44,18 @@ export function reconcileBinding(
   names: Names,
 ): { readonly action: "update" | "replace"; readonly binding: RoleBinding } | undefined {
   if (!isKept(names, existing)) return undefined;
-  if (!isDeepStrictEqual(existing.roleRef, wanted.roleRef)) return { action: "replace", binding: wanted };
+  if (!isSameRole(names, existing.roleRef, wanted.roleRef)) return { action: "replace", binding: wanted };
   const subjects = existing.subjects ?? [];
-  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((other) => isSameSubject(one, other)));
+  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((other) => isSameSubject(names, one, other)));
   const binding = { ...existing, metadata: withMissingKeys(existing, wanted), subjects: [...subjects, ...missing] };
   return isDeepStrictEqual(binding, { ...existing, subjects }) ? undefined : { action: "update", binding };
 }
 
-const isSameSubject = (one: Subject, other: Subject): boolean =>
+const isSameSubject = (names: Names, one: Subject, other: Subject): boolean =>
   one.kind === other.kind &&
   one.name === other.name &&
   (one.namespace ?? "") === (other.namespace ?? "") &&
-  (one.apiGroup ?? "") === (other.apiGroup ?? "");
+  names.ownGroup(one.apiGroup ?? "") === names.ownGroup(other.apiGroup ?? "");
 
 function withMissingKeys(existing: ApiObject, wanted: ApiObject): ApiObject["metadata"] {
   const merged = (key: "labels" | "annotations"): Record<string, string> => ({

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
 import { validateRbacName } from "./roles.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -5,7 +6,7 @@ import { invalidValue, notSupported, required } from "../../../machinery/api/fie
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { Column } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, DefaultsContext } from "../../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
@@ -75,11 +76,11 @@ interface BindingKind {
 
 /** What the definitions of both kinds of binding have in common: defaults, validation and columns. */
 export function bindingDefinition(names: Names, { isNamespaced, bindingName, roleDescription }: BindingKind) {
-  const group = names.group("rbac.authorization");
-  const rules = { group, isNamespaced };
+  const rules = { names, isNamespaced };
   return {
     validateName: validateRbacName,
-    setDefaults: <T extends Binding>(binding: T): T => withDefaultGroups(binding, group),
+    setDefaults: <T extends Binding>(binding: T, { askedGroup }: DefaultsContext): T =>
+      withDefaultGroups(binding, askedGroup),
     validate: (binding: Binding) => validateBinding(binding, rules),
     validateUpdate: (next: Binding, previous: Binding) => validateBindingUpdate(next, previous, rules),
     allowsCreateOnUpdate: true,
@@ -105,16 +106,25 @@ function withDefaultGroups<T extends Binding>(binding: T, group: string): T {
 }
 
 interface BindingRules {
-  readonly group: string;
+  readonly names: Names;
   readonly isNamespaced: boolean;
 }
+
+/** The group of roles, users and user groups, in each spelling. */
+const groupsOf = ({ names }: BindingRules): readonly string[] =>
+  spellingsOf(names, (one) => one.group("rbac.authorization"));
+
+/** Whether two references are to the same role, in whichever spelling. */
+export const isSameRole = (names: Names, one: Binding["roleRef"], other: Binding["roleRef"]): boolean =>
+  names.ownGroup(one.apiGroup) === names.ownGroup(other.apiGroup) && one.kind === other.kind && one.name === other.name;
 
 /** Returns every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
 function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = binding.roleRef;
+  const groups = groupsOf(rules);
   const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return [
-    ...(apiGroup === rules.group ? [] : [notSupported("roleRef.apiGroup", apiGroup, [rules.group])]),
+    ...(groups.includes(apiGroup) ? [] : [notSupported("roleRef.apiGroup", apiGroup, groups)]),
     ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
     ...(name === ""
       ? [required("roleRef.name", "")]
@@ -126,17 +136,15 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
 /** The role of a binding must not change: otherwise a user who may edit subjects could grant any role. */
 function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = next.roleRef;
-  const old = previous.roleRef;
-  const isSameRole = apiGroup === old.apiGroup && kind === old.kind && name === old.name;
   return [
     ...validateBinding(next, rules),
-    ...(isSameRole
+    ...(isSameRole(rules.names, next.roleRef, previous.roleRef)
       ? []
       : [invalidValue("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")]),
   ];
 }
 
-function validateSubject(one: Subject, field: string, { group, isNamespaced }: BindingRules): FieldError[] {
+function validateSubject(one: Subject, field: string, rules: BindingRules): FieldError[] {
   const { kind, name, apiGroup = "", namespace = "" } = one;
   const faults = name === "" ? [required(`${field}.name`, "")] : [];
   switch (kind) {
@@ -145,11 +153,13 @@ function validateSubject(one: Subject, field: string, { group, isNamespaced }: B
         ...faults,
         ...(name === "" ? [] : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, name, fault))),
         ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, apiGroup, [""])]),
-        ...(isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
+        ...(rules.isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
       ];
     case "User":
-    case "Group":
-      return apiGroup === group ? faults : [...faults, notSupported(`${field}.apiGroup`, apiGroup, [group])];
+    case "Group": {
+      const groups = groupsOf(rules);
+      return groups.includes(apiGroup) ? faults : [...faults, notSupported(`${field}.apiGroup`, apiGroup, groups)];
+    }
     default:
       return [...faults, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];
   }

@@ -1,9 +1,10 @@
-import type { Names } from "../../../machinery/api/names.ts";
 import type { PolicyRule, RoleRef } from "../rbac-types.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { AccessSpelling } from "../../../machinery/authorization/own-spelling.ts";
 import { BindingIndex, roleKeyOf } from "./binding-index.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
+import { respelledRules } from "./respelled-rules.ts";
 
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
@@ -11,15 +12,20 @@ export interface ResolvedRules {
   readonly errors: readonly string[];
 }
 
-/** Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). */
+/**
+ * Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). They have every name in the server's own spelling,
+ * whichever spelling the role has.
+ */
 export class RuleResolver {
-  readonly #names: Names;
   readonly #objects: RbacObjects;
+  /** Undefined: every name has one spelling. */
+  readonly #spelling: AccessSpelling | undefined;
   readonly #index: BindingIndex;
+  readonly #respelled = new WeakMap<readonly PolicyRule[], readonly PolicyRule[]>();
 
-  constructor(names: Names, objects: RbacObjects) {
-    this.#names = names;
+  constructor(objects: RbacObjects, spelling?: AccessSpelling) {
     this.#objects = objects;
+    this.#spelling = spelling;
     this.#index = new BindingIndex(objects);
   }
 
@@ -35,7 +41,15 @@ export class RuleResolver {
       roleRef.kind === "ClusterRole"
         ? this.#objects.getClusterRole(roleRef.name)
         : this.#objects.getRole(bindingNamespace, roleRef.name);
-    return role === undefined ? undefined : (role.rules ?? []);
+    return role === undefined ? undefined : this.ownRules(role.rules ?? []);
+  }
+
+  /** The rules of a role in the server's own spelling. Those of a stored role are worked on once. */
+  ownRules(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+    if (this.#spelling === undefined) return rules;
+    let own = this.#respelled.get(rules);
+    if (own === undefined) this.#respelled.set(rules, (own = respelledRules(rules, this.#spelling)));
+    return own;
   }
 
   /** Every rule of a user in a namespace. Each role counts once. */
@@ -54,7 +68,7 @@ export class RuleResolver {
     return { rules: rules.flat(), errors: [...errors] };
   }
 
-  missingRole({ kind, name }: RoleRef): string {
-    return `${kind.toLowerCase()}.${this.#names.group("rbac.authorization")} ${JSON.stringify(name)} not found`;
+  missingRole({ apiGroup, kind, name }: RoleRef): string {
+    return `${kind.toLowerCase()}.${apiGroup} ${JSON.stringify(name)} not found`;
   }
 }

@@ -48,16 +48,15 @@ export function localSubjectAccessReviews(
   names: Names,
   { authorize }: { readonly authorize: Authorize },
 ): ReviewDefinition<LocalSubjectAccessReview> {
-  const group = names.group("authorization");
   return defineReview({
-    group,
+    group: names.group("authorization"),
     version: "v1",
     kind: "LocalSubjectAccessReview",
     plural: "localsubjectaccessreviews",
     singular: "localsubjectaccessreview",
     scope: "Namespaced",
     schema: localSubjectAccessReviewSchema,
-    create: async (review, { namespace }) => {
+    create: async (review, { namespace, askedGroup }) => {
       const { namespace: ownNamespace = namespace, ...metadata } = review.metadata;
       const { spec } = review;
       const faults = firstFaults(() => [
@@ -65,7 +64,7 @@ export function localSubjectAccessReviews(
         ...validateEmptyMetadata(metadata, "must be empty except for namespace"),
         ...validateLocality(spec, ownNamespace),
       ]);
-      if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
       if (ownNamespace !== namespace) {
         throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
       }

@@ -40,23 +40,22 @@ export function selfSubjectAccessReviews(
   names: Names,
   { authorize }: { readonly authorize: Authorize },
 ): ReviewDefinition<SelfSubjectAccessReview> {
-  const group = names.group("authorization");
   return defineReview({
-    group,
+    group: names.group("authorization"),
     version: "v1",
     kind: "SelfSubjectAccessReview",
     plural: "selfsubjectaccessreviews",
     singular: "selfsubjectaccessreview",
     scope: "Cluster",
     schema: selfSubjectAccessReviewSchema,
-    create: async (review, { user }) => {
+    create: async (review, { user, askedGroup }) => {
       const { metadata, spec } = review;
       const faults = firstFaults(() => [
         ...validateAccessRequest(spec),
         ...validateEmptyMetadata(metadata, "must be empty"),
       ]);
       // Upstream's error for an access review names no kind.
-      if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
     },
   });

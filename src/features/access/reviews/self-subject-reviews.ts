@@ -42,12 +42,12 @@ export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectRe
     scope: "Cluster",
     schema: selfSubjectReviewSchema,
     dropsMetadata: true,
-    create: async ({ apiVersion, kind }, { user, now }) => ({
+    create: async ({ apiVersion, kind }, { user, now, askedGroup }) => ({
       object: {
         apiVersion,
         kind,
         metadata: { creationTimestamp: timestamp(now) },
-        status: { userInfo: shownUser(user) },
+        status: { userInfo: shownUser(user, names.spellingOf(askedGroup)) },
       },
     }),
   });

@@ -1,3 +1,6 @@
+import { accessSpelling } from "../../../machinery/authorization/own-spelling.ts";
+import type { SpellObjectName } from "../../../machinery/authorization/own-spelling.ts";
+import { respelledRules } from "../rbac/respelled-rules.ts";
 import { badRequest } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { PolicyRule } from "../rbac-types.ts";
@@ -97,6 +100,7 @@ const selfSubjectRulesReviewSchema = object({
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 
 export interface RulesReviewOptions {
+  readonly spellObjectName: SpellObjectName;
   /** A user's rules in a namespace, including cluster-wide ones. */
   rulesFor(
     user: UserInfo,
@@ -106,7 +110,7 @@ export interface RulesReviewOptions {
 
 export const selfSubjectRulesReviews = (
   names: Names,
-  { rulesFor }: RulesReviewOptions,
+  { rulesFor, spellObjectName }: RulesReviewOptions,
 ): ReviewDefinition<SelfSubjectRulesReview> =>
   defineReview({
     group: names.group("authorization"),
@@ -116,10 +120,11 @@ export const selfSubjectRulesReviews = (
     singular: "selfsubjectrulesreview",
     scope: "Cluster",
     schema: selfSubjectRulesReviewSchema,
-    create: async ({ apiVersion, kind, spec }, { user }) => {
+    create: async ({ apiVersion, kind, spec }, { user, askedGroup }) => {
       const namespace = spec.namespace ?? "";
       if (namespace === "") throw badRequest("no namespace on request");
-      const { rules, errors } = rulesFor(user, namespace);
+      const { rules: ownRules, errors } = rulesFor(user, namespace);
+      const rules = respelledRules(ownRules, accessSpelling(names.spellingOf(askedGroup), spellObjectName));
       const status: SelfSubjectRulesReview["status"] = {
         resourceRules: rules.filter(({ resources }) => (resources ?? []).length > 0).map(shownResourceRule),
         nonResourceRules: rules.flatMap(({ verbs: allowed, nonResourceURLs = [] }) =>

@@ -41,22 +41,21 @@ export function subjectAccessReviews(
   names: Names,
   { authorize }: { readonly authorize: Authorize },
 ): ReviewDefinition<SubjectAccessReview> {
-  const group = names.group("authorization");
   return defineReview({
-    group,
+    group: names.group("authorization"),
     version: "v1",
     kind: "SubjectAccessReview",
     plural: "subjectaccessreviews",
     singular: "subjectaccessreview",
     scope: "Cluster",
     schema: subjectAccessReviewSchema,
-    create: async (review) => {
+    create: async (review, { askedGroup }) => {
       const { metadata, spec } = review;
       const faults = firstFaults(() => [
         ...validateAccessReviewSpec(spec),
         ...validateEmptyMetadata(metadata, "must be empty"),
       ]);
-      if (faults.length > 0) throw invalid({ group, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
       return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
     },
   });

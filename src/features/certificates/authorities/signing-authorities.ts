@@ -5,13 +5,14 @@ import type { CertificateSettings } from "../settings.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
+import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
 import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 
-/** Returns the CA of a signer from the current files. Undefined for a signer without a CA. */
+/** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
 /**
@@ -31,7 +32,7 @@ export function openAuthorities(
       return [nameIn(names), files === undefined ? (common ?? (() => other)) : openSigningAuthority(files)];
     }),
   );
-  return (signerName) => bySigner.get(signerName)?.();
+  return (signerName) => bySigner.get(ownSignerName(names, signerName))?.();
 }
 
 /** The names of the signers whose certificates authenticate at the API server. */
@@ -80,7 +81,7 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
       const authority = authorities(signerName);
       // A client may use a certificate of a new CA immediately.
       const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
-      if (!isKnown && clientSignerNames.includes(signerName)) look();
+      if (!isKnown && clientSignerNames.includes(ownSignerName(names, signerName))) look();
       return authority;
     },
     clientAuthorities: () =>

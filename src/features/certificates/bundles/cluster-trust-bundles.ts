@@ -1,3 +1,4 @@
+import { ownSignerName } from "../signer-names.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 import { invalidValue, tooLong } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -82,6 +83,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     ],
     allowsUnconditionalUpdate: false,
     selectableFields: { "spec.signerName": ({ spec }) => spec.signerName ?? "" },
+    comparedAs: (_field, value) => ownSignerName(names, value),
     columns: [
       nameColumn(names),
       {

@@ -1,3 +1,4 @@
+import { ownSignerName } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -89,6 +90,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
       "spec.username": ({ spec }) => spec.username ?? "",
       "spec.requestUid": ({ spec }) => spec.requestUid ?? "",
     },
+    comparedAs: (field, value) => (field === "spec.signerName" ? ownSignerName(names, value) : value),
     columns: [
       nameColumn(names),
       { name: "Signer", type: "string", description: "The signer.", cell: ({ spec }) => spec.signerName },

@@ -60,7 +60,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
         const policy = options.policy();
-        if (!isDecidedByPolicy(policy, identityOf(request))) return { type: "undecided" };
+        if (!isDecidedByPolicy(names, policy, identityOf(request))) return { type: "undecided" };
         const input = approvalInputOf(request, options.lifetimeOf(request.spec.signerName));
         if (input === undefined) return { type: "undecided" };
         const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));

@@ -1,3 +1,4 @@
+import { ownSignerName } from "../signer-names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
@@ -38,7 +39,7 @@ export function decideApproval(
   input: ApprovalInput,
   { names, serverNames, findNode }: ApprovalContext,
 ): ApprovalDecision {
-  const rule = policy.rules.find(({ match }) => isAbout(match, input));
+  const rule = policy.rules.find(({ match }) => isAbout(names, match, input));
   if (rule === undefined) return { type: "undecided" };
   if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
   const node = (): RequesterNode => {
@@ -76,12 +77,13 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
 }
 
 /** Whether a rule of the policy matches a request. Then only the policy decides on it. */
-export const isDecidedByPolicy = (policy: ApprovalPolicy, request: RequestIdentity): boolean =>
-  policy.rules.some(({ match }) => isAbout(match, request));
+export const isDecidedByPolicy = (names: Names, policy: ApprovalPolicy, request: RequestIdentity): boolean =>
+  policy.rules.some(({ match }) => isAbout(names, match, request));
 
-function isAbout(match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
+function isAbout(names: Names, match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
+  const own = ownSignerName(names, signerName);
   return (
-    match.signers.includes(signerName) &&
+    match.signers.some((signer) => ownSignerName(names, signer) === own) &&
     (match.users === undefined || matchesAny(match.users, username)) &&
     (match.groups === undefined || groups.some((group) => matchesAny(match.groups ?? [], group)))
   );

@@ -1,3 +1,4 @@
+import { ownSignerName, signerNames } from "../signer-names.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -25,7 +26,7 @@ export function validateCertificateSigningRequest({ spec }: CertificateSigningRe
   return [
     ...(requestFault === undefined ? [] : [invalidValue("spec.request", request, requestFault)]),
     ...validateUsages(usages),
-    ...(signerName === names.signers.legacyUnknown
+    ...(ownSignerName(names, signerName) === signerNames.legacyUnknown(names)
       ? [invalidValue("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
       : validateSignerName(signerName, "spec.signerName")),
     ...(expirationSeconds !== undefined && expirationSeconds < minimumExpirationSeconds

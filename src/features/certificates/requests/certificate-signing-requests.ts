@@ -1,3 +1,4 @@
+import { ownSignerName, signerNames } from "../signer-names.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -58,6 +59,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
       },
     },
     selectableFields: { "spec.signerName": ({ spec }) => spec.signerName },
+    comparedAs: (_field, value) => ownSignerName(names, value),
     columns: [
       nameColumn(names),
       ageColumn(names),
@@ -66,9 +68,9 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
         type: "string",
         description:
           "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n" +
-          ` 1. If it's a kubelet client certificate, it is assigned\n    "${names.signers.apiserverClientNodeAgent}".\n` +
-          ` 2. If it's a kubelet serving certificate, it is assigned\n    "${names.signers.nodeAgentServing}".\n` +
-          ` 3. Otherwise, it is assigned "${names.signers.legacyUnknown}".\n` +
+          ` 1. If it's a kubelet client certificate, it is assigned\n    "${signerNames.apiserverClientNodeAgent(names)}".\n` +
+          ` 2. If it's a kubelet serving certificate, it is assigned\n    "${signerNames.nodeAgentServing(names)}".\n` +
+          ` 3. Otherwise, it is assigned "${signerNames.legacyUnknown(names)}".\n` +
           "Distribution of trust for signers happens out of band. You can select on this field using `spec.signerName`.",
         cell: ({ spec }) => (spec.signerName === "" ? "<none>" : spec.signerName),
       },

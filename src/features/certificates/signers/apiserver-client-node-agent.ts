@@ -1,10 +1,11 @@
+import { signerNames } from "../signer-names.ts";
 import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
 /** Client certificates with which node agents authenticate. They contain only the node's name. */
 export const apiserverClientNodeAgent = {
   shortName: "nodeagent-client",
-  nameIn: ({ signers }) => signers.apiserverClientNodeAgent,
+  nameIn: signerNames.apiserverClientNodeAgent,
   certifies: "node",
   isClientAuthenticating: true,
   holdsNodeNames: false,

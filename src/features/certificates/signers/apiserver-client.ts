@@ -1,3 +1,4 @@
+import { signerNames } from "../signer-names.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
 const allowedUsages = new Set(["digital signature", "key encipherment", "client auth"]);
@@ -5,7 +6,7 @@ const allowedUsages = new Set(["digital signature", "key encipherment", "client 
 /** Client certificates for the API server. The approver decides which user may be named. */
 export const apiserverClient = {
   shortName: "apiserver-client",
-  nameIn: ({ signers }) => signers.apiserverClient,
+  nameIn: signerNames.apiserverClient,
   certifies: "user",
   isClientAuthenticating: true,
   holdsNodeNames: false,

@@ -1,4 +1,4 @@
-import { kubernetesNames, platformNames } from "../../../machinery/api/names.ts";
+import { kubernetesNames, platformNames, spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { RunningSigners } from "./running-signers.ts";
 import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
@@ -41,7 +41,8 @@ export function missingSigner(
     return { mayRunElsewhere: false, message };
   }
   const domain = signerName.split("/", 1)[0] ?? "";
-  if (domain === names.domain || domain.endsWith(`.${names.domain}`)) {
+  const ownDomains = spellingsOf(names, (one) => one.domain);
+  if (ownDomains.some((own) => domain === own || domain.endsWith(`.${own}`))) {
     const known = wellKnownSigners.map((signer) => signer.nameIn(names)).join(", ");
     return { mayRunElsewhere: false, message: `there is no signer ${quoted}: create a request for one of ${known}` };
   }

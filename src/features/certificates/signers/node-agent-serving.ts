@@ -1,10 +1,11 @@
+import { signerNames } from "../signer-names.ts";
 import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
 /** Serving certificates of node agents. The approver checks that the names are the node's own. */
 export const nodeAgentServing = {
   shortName: "nodeagent-serving",
-  nameIn: ({ signers }) => signers.nodeAgentServing,
+  nameIn: signerNames.nodeAgentServing,
   certifies: "node",
   isClientAuthenticating: false,
   holdsNodeNames: true,

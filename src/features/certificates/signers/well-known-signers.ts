@@ -1,3 +1,4 @@
+import { ownSignerName } from "../signer-names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { apiserverClientNodeAgent } from "./apiserver-client-node-agent.ts";
 import { apiserverClient } from "./apiserver-client.ts";
@@ -12,9 +13,9 @@ export type SignerShortName = (typeof records)[number]["shortName"];
 /** The server's own signers. */
 export const wellKnownSigners: readonly (WellKnownSigner & { readonly shortName: SignerShortName })[] = records;
 
-/** The server's own signer with this name, if there is one. */
+/** The server's own signer with this name, in either spelling, if there is one. */
 export const findWellKnownSigner = (names: Names, signerName: string): (typeof wellKnownSigners)[number] | undefined =>
-  wellKnownSigners.find((signer) => signer.nameIn(names) === signerName);
+  wellKnownSigners.find((signer) => signer.nameIn(names) === ownSignerName(names, signerName));
 
 /** A value for each of the server's own signers, by short name. */
 export const bySigner = <T>(valueOf: (shortName: SignerShortName) => T): Readonly<Record<SignerShortName, T>> =>

@@ -39,8 +39,9 @@ export const bootstrapTokenCleaner: Controller = {
       await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
       return "removed the token: it has expired";
     });
-    const add = ({ metadata, type }: Secret): void => {
-      if (type === tokenType && metadata.namespace === namespace) queue.add(`${namespace}/${metadata.name}`);
+    const add = ({ metadata, type = "" }: Secret): void => {
+      if (names.ownKey(type) === tokenType && metadata.namespace === namespace)
+        queue.add(`${namespace}/${metadata.name}`);
     };
     secrets.addHandler({ onAdd: add, onUpdate: add });
     return { queue };

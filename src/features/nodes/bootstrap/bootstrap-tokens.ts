@@ -38,7 +38,8 @@ export function bootstrapTokens({
     const [, id, secretPart] = tokenFormat.exec(token) ?? [];
     if (id === undefined || secretPart === undefined) return undefined;
     const secret = findSecret(names.namespaces.system, `bootstrap-token-${id}`);
-    if (secret === undefined || secret.type !== type || secret.deletionTimestamp !== undefined) return undefined;
+    if (secret === undefined || names.ownKey(secret.type) !== type || secret.deletionTimestamp !== undefined)
+      return undefined;
 
     const value = (key: string): string =>
       Object.hasOwn(secret.data, key) ? Buffer.from(secret.data[key] ?? "", "base64").toString("utf8") : "";

@@ -56,6 +56,8 @@ function validateUpdate(next: Node, previous: Node): FieldError[] {
 function nodeColumns(names: Names): Column<Node>[] {
   const rolePrefix = names.subdomainKey("node-role", "");
   const roleLabel = names.key("role");
+  const roleOf = (key: string, value: string): string =>
+    key.startsWith(rolePrefix) ? key.slice(rolePrefix.length) : key === roleLabel ? value : "";
   return [
     nameColumn(names),
     { name: "Status", type: "string", description: "The status of the node", cell: stateOf },
@@ -64,9 +66,7 @@ function nodeColumns(names: Names): Column<Node>[] {
       type: "string",
       description: "The roles of the node",
       cell: ({ metadata: { labels = {} } }) => {
-        const roles = Object.entries(labels).flatMap(([key, value]) =>
-          key.startsWith(rolePrefix) ? [key.slice(rolePrefix.length)] : key === roleLabel ? [value] : [],
-        );
+        const roles = Object.entries(labels).map(([key, value]) => roleOf(names.ownKey(key), value));
         const named = [...new Set(roles)].filter((role) => role !== "").sort();
         return named.length === 0 ? "<none>" : named.join(",");
       },

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/api/reference.ts";
@@ -51,4 +52,8 @@ export const asPod = (object: ApiObject): PodObject => object as PodObject;
 
 /** Whether a Pod is the mirror of a static Pod of its node. */
 export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
-  Object.hasOwn(metadata.annotations ?? {}, names.key("config.mirror"));
+  mirrorAnnotations(names).some((key) => Object.hasOwn(metadata.annotations ?? {}, key));
+
+/** What marks such a Pod, in each spelling. */
+export const mirrorAnnotations = (names: Names): readonly string[] =>
+  spellingsOf(names, (one) => one.key("config.mirror"));

@@ -4,20 +4,17 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 
-/** What is asked of a new Pod only (upstream: `ValidatePodCreate`). */
-export function validateNewPod(pod: Pod, mirrorAnnotation: string): FieldError[] {
+/** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
+export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError[] {
   const { ephemeralContainers = [], nodeName = "" } = pod.spec;
-  const value = annotationOf(pod, mirrorAnnotation);
   return [
-    ...(value === undefined || nodeName !== ""
-      ? []
-      : [
-          invalidValue(
-            `metadata.annotations[${mirrorAnnotation}]`,
-            value,
-            "must set spec.nodeName if mirror pod annotation is set",
-          ),
-        ]),
+    ...mirrors.flatMap((annotation) => {
+      const value = annotationOf(pod, annotation);
+      const detail = "must set spec.nodeName if mirror pod annotation is set";
+      return value === undefined || nodeName !== ""
+        ? []
+        : [invalidValue(`metadata.annotations[${annotation}]`, value, detail)];
+    }),
     ...validatePod(pod),
     ...(ephemeralContainers.length === 0
       ? []

@@ -1,4 +1,6 @@
 import { podResource } from "../resources.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { mirrorAnnotations } from "./pod-object.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
@@ -10,7 +12,9 @@ import type { Container, Pod } from "./pod-schema.ts";
 import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./pod-validation.ts";
 
 export function pods(names: Names): ResourceDefinition<Pod> {
-  const mirrorAnnotation = names.key("config.mirror");
+  const annotations = mirrorAnnotations(names);
+  const validateMirror = (next: Pod, previous: Pod): FieldError[] =>
+    annotations.flatMap((annotation) => validateMirrorAnnotation(next, previous, annotation));
   return defineResource({
     ...podResource(names),
     singular: "pod",
@@ -22,19 +26,16 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     setDefaults,
     prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
     prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
-    validate: (pod) => validateNewPod(pod, mirrorAnnotation),
+    validate: (pod) => validateNewPod(pod, annotations),
     warningsOnCreate: ({ spec }) => ((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
-    validateUpdate: (next, previous) => [
-      ...validatePodUpdate(next, previous),
-      ...validateMirrorAnnotation(next, previous, mirrorAnnotation),
-    ],
+    validateUpdate: (next, previous) => [...validatePodUpdate(next, previous), ...validateMirror(next, previous)],
     prepareForDelete,
     resetFields: [["status"]],
     subresources: {
       status: {
         type: "update",
         prepareForUpdate: (next, previous) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
-        validateUpdate: (next, previous) => validateMirrorAnnotation(next, previous, mirrorAnnotation),
+        validateUpdate: validateMirror,
         resetFields: [["spec"]],
       },
     },

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { PodContainer, PodObject, PodVolume, ProjectedSource } from "./pod-object.ts";
 
@@ -15,13 +16,17 @@ const expirationSeconds = 3607;
  */
 export function withTokenVolume(pod: PodObject, { names, generateName }: TokenVolumeOptions): PodObject {
   const { namePrefix, mountPath } = names.tokenVolume;
+  const [namePrefixes, mountPaths] = [
+    spellingsOf(names, ({ tokenVolume: one }) => one.namePrefix),
+    spellingsOf(names, ({ tokenVolume: one }) => one.mountPath),
+  ];
   const { volumes = [], containers, initContainers } = pod.spec;
-  const existing = volumes.find(({ name }) => name.startsWith(namePrefix))?.name;
+  const existing = volumes.find(({ name }) => namePrefixes.some((prefix) => name.startsWith(prefix)))?.name;
   const name = existing ?? generateName(namePrefix);
   let isMounted = false;
   const mounted = (container: PodContainer): PodContainer => {
     const { volumeMounts = [] } = container;
-    if (volumeMounts.some((mount) => mount.mountPath === mountPath)) return container;
+    if (volumeMounts.some((mount) => mountPaths.includes(mount.mountPath ?? ""))) return container;
     isMounted = true;
     return { ...container, volumeMounts: [...volumeMounts, { name, readOnly: true, mountPath }] };
   };

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -14,7 +15,7 @@ export function forbiddenNodeLabels(
   const before = new Map(Object.entries(previous));
   const after = new Map(Object.entries(next));
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
-  return changed.filter((key) => isForbidden(key, names)).sort();
+  return changed.filter((key) => spellingsOf(names, (one) => isForbidden(key, one)).includes(true)).sort();
 }
 
 function isForbidden(key: string, names: Names): boolean {

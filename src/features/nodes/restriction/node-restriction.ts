@@ -20,6 +20,8 @@ export interface NodeRestrictionOptions {
   /** The audiences of tokens that are requested without audiences. */
   readonly apiAudiences: readonly string[];
   readonly podReferences: PodReferences;
+  /** Whether a signer, by its name in either spelling, certifies nodes: a node asks it for no other node's certificate. */
+  certifiesNodes(signerName: string): boolean;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
 }
@@ -45,7 +47,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
     serviceaccounts: (attributes) => checkToken(attributes, options),
     [`leases.${names.group("coordination")}`]: (attributes) => checkLease(attributes, names),
     [`certificatesigningrequests.${names.group("certificates")}`]: (attributes) =>
-      checkSigningRequest(attributes, names),
+      checkSigningRequest(attributes, options),
   };
   return {
     name: "NodeRestriction",
@@ -200,11 +202,11 @@ function checkLease(attributes: NodeAttributes, names: Names): void {
   throw admissionForbidden(attributes, "can only access node lease with the same name as the requesting node");
 }
 
-function checkSigningRequest(attributes: NodeAttributes, { signers }: Names): void {
+function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: NodeRestrictionOptions): void {
   const { operation, subresource, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
   const { signerName, request = "" } = (object as SigningRequestObject).spec;
-  if (signerName !== signers.nodeAgentServing && signerName !== signers.apiserverClientNodeAgent) return;
+  if (!certifiesNodes(signerName)) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
   throw admissionForbidden(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);
 }

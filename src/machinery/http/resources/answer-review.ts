@@ -1,7 +1,9 @@
+import { apiVersionOf } from "../../api/resource-type.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { createReview } from "../../registry/create-review.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
+import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
@@ -23,20 +25,22 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
   const { schema } = review;
+  const object = decodeBody(body, {
+    expected: review,
+    schema,
+    fieldValidation,
+    warnings,
+    decode: (sent) => decodeValue(schema, sent),
+  });
   const answer = await createReview({
     review,
+    asked: askedVersion(review, object.apiVersion),
     resource: { group: info.group, version: info.version, plural: info.resource },
     subresource: info.subresource,
     namespace: info.namespace,
     name: info.name,
     admission,
-    object: decodeBody(body, {
-      expected: review,
-      schema,
-      fieldValidation,
-      warnings,
-      decode: (sent) => decodeValue(schema, sent),
-    }),
+    object,
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
     now: clock.now(),
@@ -44,3 +48,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   return representObject(schema, answer.object, { request, status: 201, mediaType });
 }
+
+/** A review's path says its version; at the path of a subresource the body does. */
+const askedVersion = (review: AnsweredReview, apiVersion: string): GroupVersion =>
+  review.otherVersions.find((other) => apiVersionOf(other) === apiVersion) ?? review;

@@ -16,6 +16,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
+import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { Warnings } from "../warnings.ts";
 
 /** The kind that a body must have. */
@@ -23,6 +24,8 @@ interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
+  /** Other versions that the path takes. */
+  readonly otherVersions?: readonly GroupVersion[];
 }
 
 export interface RequestBody {
@@ -65,7 +68,8 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
     throw refuse(`converting (${from}) to (${to}): unknown conversion`);
   }
   const apiVersion = apiVersionOf(expected);
-  if (sent.apiVersion !== apiVersion) {
+  const isOther = expected.otherVersions?.some((other) => apiVersionOf(other) === sent.apiVersion) ?? false;
+  if (sent.apiVersion !== apiVersion && !isOther) {
     throw badRequest(
       `the API version in the data (${sent.apiVersion}) does not match the expected API version (${apiVersion})`,
     );

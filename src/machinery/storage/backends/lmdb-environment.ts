@@ -98,10 +98,10 @@ function checkFormat(
     return undefined;
   });
   if (stored === undefined) return;
-  const found = profileOf(stored);
+  const found = String(profileOf(stored));
   if (found !== profile) {
     throw new Error(
-      `the store belongs to the naming profile ${JSON.stringify(found)} and can't be opened with ${JSON.stringify(profile)}`,
+      `the store has the names of the profile ${found}, not ${profile}: start with --profile ${found}, or with another --data-dir`,
     );
   }
 }

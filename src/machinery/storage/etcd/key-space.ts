@@ -73,7 +73,7 @@ export class KeySpace {
   belongsToAnother(etcdKey: string): UnusablePrefix {
     const found = etcdKey.slice(this.#prefix.length + 1).split(/[./]/, 1)[0] ?? "";
     return new UnusablePrefix(
-      `etcd's prefix ${this.#prefix} belongs to the naming profile ${JSON.stringify(found)} and can't be opened with ${JSON.stringify(this.#profile)}`,
+      `etcd's prefix ${this.#prefix} has the names of the profile ${found}, not ${this.#profile}: start with --profile ${found}, or with another --etcd-prefix`,
     );
   }
 }

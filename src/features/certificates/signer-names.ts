@@ -1,0 +1,35 @@
+import type { Names } from "../../machinery/api/names.ts";
+
+/** How the server's own signers are called, in the `spec.signerName` of requests and bundles. */
+export const signerNames = {
+  apiserverClient: (names: Names) =>
+    inDomain(names, { platform: "apiserver-client", kubernetes: "kube-apiserver-client" }),
+  apiserverClientNodeAgent: (names: Names) =>
+    inDomain(names, { platform: "apiserver-client-nodeagent", kubernetes: "kube-apiserver-client-kubelet" }),
+  nodeAgentServing: (names: Names) => inDomain(names, { platform: "nodeagent-serving", kubernetes: "kubelet-serving" }),
+  /** The legacy signer. New requests must not name it. */
+  legacyUnknown: (names: Names) => inDomain(names, { platform: "legacy-unknown", kubernetes: "legacy-unknown" }),
+} as const;
+
+const inDomain = ({ domain, profile }: Names, words: Readonly<Record<Names["profile"], string>>): string =>
+  `${domain}/${words[profile]}`;
+
+/** In a permission: every signer of the domain. */
+const everySigner = ({ domain }: Names): string => `${domain}/*`;
+
+const known = new WeakMap<Names, ReadonlyMap<string, string>>();
+
+/**
+ * A signer's name in the spelling of `names`, whichever of the two it has. Whatever decides about a signer (permission,
+ * approval, restriction, CA, selector) compares these names. Names of other signers stay as they are.
+ */
+export function ownSignerName(names: Names, signerName: string): string {
+  const { other } = names;
+  if (other === undefined || !signerName.includes("/")) return signerName;
+  let own = known.get(names);
+  if (own === undefined) {
+    own = new Map([...Object.values(signerNames), everySigner].map((nameIn) => [nameIn(other), nameIn(names)]));
+    known.set(names, own);
+  }
+  return own.get(signerName) ?? signerName;
+}

@@ -1,0 +1,44 @@
+import type { AuthorizationAttributes } from "../api/attributes.ts";
+import type { Names } from "../api/names.ts";
+
+/** A name of an object that is no API object, such as a signer's, in the spelling of some names. Others stay as they are. */
+export type SpellObjectName = (names: Names, name: string) => string;
+
+/** The virtual resource whose subresources are keys: who may impersonate an extra key. */
+const userExtras = "userextras";
+
+/**
+ * The names in rules and in requests that are compared with rules, all in one spelling. Every comparison takes both sides
+ * through here: a rule that names a group or signer in one spelling grants what it would grant in the other.
+ */
+export interface AccessSpelling {
+  group(group: string): string;
+  /** As a rule has it: with the subresource after a slash. */
+  resource(resource: string): string;
+  objectName(name: string): string;
+}
+
+export const accessSpelling = (names: Names, spellObjectName: SpellObjectName): AccessSpelling => ({
+  group: (group) => names.ownGroup(group),
+  resource: (resource) =>
+    resource.startsWith(`${userExtras}/`)
+      ? `${userExtras}/${names.ownKey(resource.slice(userExtras.length + 1))}`
+      : resource,
+  objectName: (name) => spellObjectName(names, name),
+});
+
+/** The attributes as authorizers compare them. The same object where nothing differs. */
+export function respelledAttributes(
+  spelling: AccessSpelling,
+  attributes: AuthorizationAttributes,
+): AuthorizationAttributes {
+  if (attributes.kind === "path") return attributes;
+  const group = spelling.group(attributes.group);
+  const name = spelling.objectName(attributes.name);
+  const subresource =
+    attributes.resource === userExtras
+      ? spelling.resource(`${userExtras}/${attributes.subresource}`).slice(userExtras.length + 1)
+      : attributes.subresource;
+  const isSame = group === attributes.group && name === attributes.name && subresource === attributes.subresource;
+  return isSame ? attributes : { ...attributes, group, name, subresource };
+}

@@ -1,0 +1,29 @@
+import type { Names } from "../machinery/api/names.ts";
+import type { ResourceDefinition, ReviewDefinition } from "../machinery/registry/resource-definition.ts";
+
+/** A kind that is also served under the other spelling of its groups, where the server has one. */
+export function servedInBothSpellings(names: Names, definition: ResourceDefinition): ResourceDefinition {
+  const { other } = names;
+  if (other === undefined) return definition;
+  const { group, version, deprecation, alsoServedAs = [] } = definition;
+  const own = [{ group, version, ...(deprecation !== undefined && { deprecation }) }, ...alsoServedAs];
+  const respelled = own
+    .map((served) => ({ ...served, group: other.ownGroup(served.group) }))
+    .filter((served, index) => served.group !== own[index]?.group);
+  return respelled.length === 0 ? definition : { ...definition, alsoServedAs: [...alsoServedAs, ...respelled] };
+}
+
+/** The reviews in each spelling of their group. */
+export const servedReviews = ({ other }: Names, reviews: readonly ReviewDefinition[]): readonly ReviewDefinition[] =>
+  other === undefined
+    ? reviews
+    : reviews.flatMap((review) => {
+        const { group, version } = review;
+        return [review, { ...review, group: other.ownGroup(group), storedAs: { group, version } }];
+      });
+
+/** In the order of discovery: clients take the first group that knows a name, and most of them know upstream's. */
+export function upstreamFirst<T extends { readonly group: string }>(names: Names, definitions: readonly T[]): T[] {
+  const isUpstream = ({ group }: T): boolean => names.spellingOf(group) === names.other;
+  return [...definitions.filter(isUpstream), ...definitions.filter((definition) => !isUpstream(definition))];
+}

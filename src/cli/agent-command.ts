@@ -79,8 +79,7 @@ export const agent = (run: (settings: AgentSettings) => Promise<void>): Command 
     ["Introduce this machine by a bootstrap token", "signet agent --kubeconfig bootstrap.kubeconfig"],
     [
       "Also keep a file with the CAs of a signer, and reload a program when it changes",
-      "signet agent --kubeconfig bootstrap.kubeconfig --trust-bundle signer=example.com/services:/etc/cas.pem " +
-        '--on-change "systemctl reload nginx"',
+      'signet agent --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"',
     ],
   );
 

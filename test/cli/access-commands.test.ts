@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createPrivateKey } from "node:crypto";
+import { parse } from "yaml";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { HostedSignet } from "./hosted-signet.ts";
+
+describe("the commands for permissions, and waiting", { concurrency: 1 }, () => {
+  let server: TestServer;
+  let host: HostedSignet;
+  const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
+  before(async () => {
+    server = await startTestServer();
+    host = new HostedSignet();
+  });
+  after(async () => {
+    host.stop();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const signet = (line: string) => host.run([...line.split(" "), "--kubeconfig", server.kubeconfigFile]);
+  const succeed = async (line: string): Promise<string> => {
+    const { code, stdout, stderr } = await signet(line);
+    assert.equal(code, 0, `${line}: ${stderr}`);
+    return stdout;
+  };
+
+  it("give permissions that hold, show them, and take them back", async () => {
+    const before = await signet("auth can-i list csr --as anna --as-group dev");
+    assert.deepEqual([before.code, before.stdout], [1, "no\n"]);
+    await succeed("clusterrole create readers --verb get,list --resource csr,pods --non-resource-url /metrics");
+    const role = parse(await succeed("clusterrole describe readers -o yaml")) as { rules: unknown };
+    assert.deepEqual(role.rules, [
+      { verbs: ["get", "list"], apiGroups: ["certificates.platform.io"], resources: ["certificatesigningrequests"] },
+      { verbs: ["get", "list"], apiGroups: [""], resources: ["pods"] },
+      { verbs: ["get", "list"], nonResourceURLs: ["/metrics"] },
+    ]);
+    await succeed("clusterrolebinding create dev --clusterrole readers --group dev --serviceaccount team:robot");
+    assert.equal(await succeed("auth can-i list csr --as anna --as-group dev"), "yes\n");
+    assert.equal(await succeed("auth can-i get /metrics --as system:serviceaccount:team:robot"), "yes\n");
+    assert.equal((await signet("auth can-i delete csr/x --as anna --as-group dev -q")).stdout, "");
+    assert.match(
+      await succeed("auth can-i --list --as anna --as-group dev"),
+      /^certificatesigningrequests\.certificates\.platform\.io .*get,list$/m,
+    );
+    for (const subject of ["dev", "Group:dev", "ServiceAccount:team:robot", "system:serviceaccount:team:robot"]) {
+      const names = await succeed(`clusterrolebinding list --subject ${subject} -o name`);
+      assert.equal(names, "clusterrolebinding.rbac.authorization.platform.io/dev\n", subject);
+    }
+    assert.match(await succeed("clusterrolebinding describe dev"), /^Role: +ClusterRole\/readers$/m);
+    assert.equal(await succeed("clusterrolebinding list --subject User:dev -o name"), "");
+    await succeed("clusterrolebinding delete dev");
+    assert.equal((await signet("auth can-i list csr --as anna --as-group dev")).code, 1);
+  });
+
+  it("work in a namespace, and across all", async () => {
+    await succeed("role create tokens --verb create --resource serviceaccounts/token --resource-name robot");
+    await succeed("rolebinding create tokens --role tokens --user anna");
+    assert.match(await succeed("role describe tokens"), /^serviceaccounts\/token +robot +create$/m);
+    const question = "auth can-i create serviceaccounts/robot --subresource token --as anna";
+    assert.equal(await succeed(question), "yes\n");
+    assert.equal((await signet(`${question} -A`)).code, 1);
+    assert.match(
+      await succeed("rolebinding list -A --subject anna"),
+      /^NAMESPACE +NAME +ROLE +SUBJECTS\ndefault +tokens +Role\/tokens +User:anna$/m,
+    );
+  });
+
+  it("say who acts, and as whom", async () => {
+    const review = JSON.parse(await succeed("auth whoami --as anna --as-group a --as-group b -o json")) as {
+      status: { userInfo: { username: string; groups: string[] } };
+    };
+    const { username, groups } = review.status.userInfo;
+    assert.deepEqual([username, groups], ["anna", ["a", "b", "system:authenticated"]]);
+  });
+
+  it("wait for a certificate that somebody else approves, and say that it was denied", async () => {
+    const key = join(folder, "key");
+    const waiting = new HostedSignet();
+    try {
+      const wait = (name: string) =>
+        waiting.run(["csr", "create", name, "--wait", "--key-file", key, "--kubeconfig", server.kubeconfigFile]);
+      const approved = wait("approved");
+      while ((await signet("csr describe approved")).code !== 0);
+      await succeed("csr approve approved --yes");
+      assert.equal((await approved).stdout, "certificate request approved created, and its certificate is issued\n");
+      assert.match(await succeed("csr get approved --wait"), /^-----BEGIN CERTIFICATE-----/);
+      const denied = wait("denied");
+      while ((await signet("csr describe denied")).code !== 0);
+      await succeed("csr deny denied --message no");
+      const { code, stderr } = await denied;
+      assert.deepEqual([code, stderr], [1, "signet: certificate request denied was denied: no\n"]);
+      assert.match(
+        await succeed("csr list --subject cn=APPROVED -o name"),
+        /^certificatesigningrequest\.\S+\/approved\n$/,
+      );
+      assert.match(
+        await succeed("certificates list --subject approved -o wide"),
+        /^\S+ .* CN=approved +admin .* approved +[0-9a-f]+$/m,
+      );
+    } finally {
+      waiting.stop();
+    }
+  });
+
+  it("write private keys in kubeconfigs as SEC 1", async () => {
+    const config = parse(await succeed("kubeconfig --user anna --duration 1d")) as {
+      users: { user: Record<string, string> }[];
+    };
+    const pem = Buffer.from(config.users[0]?.user["client-key-data"] ?? "", "base64").toString();
+    assert.match(pem, /^-----BEGIN EC PRIVATE KEY-----/);
+    assert.equal(createPrivateKey(pem).asymmetricKeyType, "ec");
+  });
+});

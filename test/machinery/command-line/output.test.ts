@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { parse } from "yaml";
+import { print, printList, tableOf } from "../../../src/machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../src/machinery/command-line/output.ts";
+import { printable } from "../../../src/machinery/command-line/printable.ts";
+import { startProgress } from "../../../src/machinery/command-line/progress.ts";
+import { table } from "../../../src/machinery/command-line/table.ts";
+
+/** A line that clears the screen, turns around, hides a letter, and is a tag that nobody sees. */
+const hostile = "a\u001b[2J\u202eb\u200bc\u{e0041}\u009bd\u3164";
+const steering = /(?!\n)[\p{Cc}\u200b\u202e\u3164\u{e0041}]/u;
+
+/** What is printed while a function runs. */
+function printed(context: TestContext, run: () => void): string {
+  let text = "";
+  const write = context.mock.method(process.stdout, "write", (chunk: string) => {
+    text += chunk;
+    return true;
+  });
+  run();
+  write.mock.restore();
+  return text;
+}
+
+describe("output on a terminal", () => {
+  it("shows escaped what would steer the terminal or hide text", () => {
+    assert.equal(printable(hostile), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}d\\u{3164}");
+    assert.equal(printable("plain Ünïcode 漢字 😀"), "plain Ünïcode 漢字 😀");
+    assert.doesNotMatch(table(["NAME"], [[hostile]]), steering);
+  });
+
+  it("keeps the value in JSON and YAML, with the same characters escaped", (context) => {
+    const value = { name: hostile, [hostile]: "key", lines: "one\ntwo\n", time: "2026-01-01T00:00:00Z" };
+    const json = printed(context, () => print(value, { output: "json" }, { text: () => "" }));
+    const yaml = printed(context, () => print(value, { output: "yaml" }, { text: () => "" }));
+    assert.deepEqual([JSON.parse(json), parse(yaml)], [value, value]);
+    for (const text of [json, yaml]) assert.doesNotMatch(text, steering);
+    assert.match(yaml, /time: "2026-01-01T00:00:00Z"/);
+  });
+
+  it("cuts a table to the width of the terminal, but no name, and nothing without a terminal", () => {
+    const rows = [["a-name-that-is-needed-whole", "x".repeat(60), "short"]];
+    const header = ["NAME", "SUBJECT", "STATE"];
+    const lines = table(header, rows, { width: 60 }).split("\n");
+    assert.ok(
+      lines.every((line) => line.length <= 60),
+      lines.join("\n"),
+    );
+    assert.match(lines[1] ?? "", /^a-name-that-is-needed-whole   x+…   short$/);
+    assert.match(table(header, rows), /x{60}   short$/);
+    assert.match(table(header, rows, { width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
+  });
+
+  it("aligns letters that take two columns, and none", () => {
+    const [first = "", second = ""] = table(["漢字", "E"], [["e\u0301", "x"]]).split("\n");
+    assert.equal(first, "漢字   E");
+    assert.equal(second, "e\u0301      x");
+  });
+
+  it("has more columns in the wide form, and a name for each object", (context) => {
+    const columns = [
+      { header: "NAME", cell: (item: { name: string }) => item.name },
+      { header: "MORE", cell: () => "more", isWide: true as const },
+    ];
+    assert.equal(tableOf([{ name: "n" }], columns, {}), "NAME\nn");
+    assert.equal(tableOf([{ name: "n" }], columns, { output: "wide" }), "NAME   MORE\nn      more");
+    const type = { group: "example.com", version: "v1", kind: "Thing", plural: "things", scope: "Cluster" as const };
+    const list = {
+      apiVersion: "v1",
+      kind: "List",
+      metadata: {},
+      items: [{ apiVersion: "", kind: "", metadata: { name: "n" } }],
+    };
+    const show = (flags: OutputFlags) => printed(context, () => printList(list, flags, { type, columns: [] }));
+    assert.equal(show({ output: "name" }), "thing.example.com/n\n");
+  });
+});
+
+it("progress is shown on a terminal only", () => {
+  let shown = "";
+  const stream = (isTTY: boolean): NodeJS.WriteStream =>
+    ({
+      isTTY,
+      columns: 8,
+      cursorTo: () => true,
+      clearLine: () => true,
+      write: (text: string) => (shown += text) !== "",
+    }) as unknown as NodeJS.WriteStream; // the members that are used
+  startProgress(stream(true)).show("a long sentence");
+  assert.equal(shown, "a long ");
+  shown = "";
+  startProgress(stream(false)).show("text");
+  assert.equal(shown, "");
+});

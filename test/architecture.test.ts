@@ -15,6 +15,7 @@ const faces = (file: string): string[] => features.map((feature) => `features/${
 const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
   "machinery/files": [],
+  "machinery/service-manager": ["machinery/command-line"],
   "machinery/schema": ["machinery/api"],
   "machinery/storage": ["machinery/api", "machinery/schema/protobuf-wire"],
   "machinery/tracing": ["machinery/api"],

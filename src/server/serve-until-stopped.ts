@@ -1,7 +1,10 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
 import type { Logger } from "pino";
+import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { passedSocket } from "../machinery/service-manager/passed-socket.ts";
+import { serviceManager } from "../machinery/service-manager/service-manager.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { keepHeapSmall } from "./small-heap.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
@@ -27,9 +30,17 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   const log = openProcessLog(config.logLevel);
   logTraces(log);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(config), log);
+  const manager = serviceManager(log);
+  const socket = passedSocket();
+  if (socket !== undefined && config.workers > 1) {
+    throw new UsageError("--workers: workers open the port themselves: disable the unit's socket, or use one worker");
+  }
   let serving: Serving;
   try {
-    serving = config.workers === 1 ? await startServer(config, { log }) : await startWorkers(config, log);
+    serving =
+      config.workers === 1
+        ? await startServer(config, { log, ...(socket !== undefined && { passedSocket: socket }) })
+        : await startWorkers(config, log);
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
     if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
@@ -43,9 +54,11 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // The time since the start of the process, including the start of Node.js.
   console.log(`ready in ${Math.round(performance.now())} ms`);
+  manager.ready();
 
   const signal = await stopSignal;
   log.info({ signal }, "stopping");
+  manager.stopping();
   // A second signal stops the process immediately.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
   await serving.stop({ graceMilliseconds });

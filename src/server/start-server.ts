@@ -76,6 +76,8 @@ export interface StartOptions {
   readonly isStoreShared?: boolean;
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
+  /** The descriptor of a listening socket that replaces the address and port of the settings. */
+  readonly passedSocket?: number;
 }
 
 /** A running server. */
@@ -260,7 +262,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   openStreams = () => listener.openStreams();
   certificate.onRenewed((renewed) => listener.setCertificate(renewed));
   const { host, advertisedHost } = config.listener;
-  const port = await listener.listen({ host, port: config.listener.port, isPortShared });
+  const { passedSocket } = given;
+  const port = await listener.listen(
+    passedSocket === undefined ? { host, port: config.listener.port, isPortShared } : { fileDescriptor: passedSocket },
+  );
   url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
   const { caCertificates } = certificate;

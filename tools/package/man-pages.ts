@@ -12,7 +12,8 @@ export function writeManPages(folder: string): void {
   for (const [file, text] of manPages()) writeFileSync(join(folder, file), text);
 }
 
-function manPages(): Map<string, string> {
+/** The text of each page by its file. */
+export function manPages(): Map<string, string> {
   const leaves = leafCommands();
   return new Map([
     ["signet.1", overview(leaves)],

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
@@ -71,6 +71,11 @@ interface ListenerLog {
 /** After its connection was closed, an idle session gets this long to close its side. */
 const closingSeconds = 5;
 
+/** A socket that a service manager has opened and passed on. */
+interface PassedSocket {
+  readonly fileDescriptor: number;
+}
+
 interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -83,7 +88,7 @@ interface ListenAddress {
 
 export interface Listener {
   /** Resolves with the actual port (0 chooses a free one). Rejects when it cannot be bound. */
-  listen(address: ListenAddress): Promise<number>;
+  listen(address: ListenAddress | PassedSocket): Promise<number>;
   /** New connections use this certificate. Open connections keep theirs. */
   setCertificate(certificate: ServingCertificate): void;
   /**
@@ -236,10 +241,10 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   });
 
   return {
-    listen: ({ host, port, isPortShared = false }) =>
+    listen: (address) =>
       new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen({ host, port, backlog: 1024, reusePort: isPortShared }, () => {
+        server.listen(listenOptions(address), () => {
           server.off("error", reject);
           // No file descriptor is left for this connection. The next connection may get one.
           server.on("error", notAccepted);
@@ -265,6 +270,11 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     },
   };
 }
+
+const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | { readonly fd: number } =>
+  "fileDescriptor" in address
+    ? { fd: address.fileDescriptor }
+    : { host: address.host, port: address.port, backlog: 1024, reusePort: address.isPortShared === true };
 
 const secureContextOf = ({ cert, key }: ServingCertificate): SecureContextOptions => ({
   cert,

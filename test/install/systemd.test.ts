@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, it } from "node:test";
+import { endsWithParent } from "../../bench/ends-with-parent.ts";
+
+const root = join(import.meta.dirname, "../..");
+const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
+
+describe(
+  "signet serve, started by systemd",
+  { skip: !(has("python3") && has("systemd-notify")) && "no systemd" },
+  () => {
+    it("serves the socket that it was passed, says when it is ready and when it stops, and hands neither on", async (context) => {
+      const folder = mkdtempSync(join(tmpdir(), "signet-systemd-"));
+      context.after(() => rmSync(folder, { recursive: true, force: true }));
+      const [program = "", ...words] = [
+        ...endsWithParent,
+        ...["python3", join(import.meta.dirname, "service-manager.py")],
+        ...[
+          process.execPath,
+          join(root, "src/main.js"),
+          "serve",
+          "--data-dir",
+          join(folder, "data"),
+          "--secure-port",
+          "1",
+        ],
+      ];
+      const manager = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"] });
+      const lines = createInterface({ input: manager.stdout })[Symbol.asyncIterator]();
+      const next = async (pattern: RegExp): Promise<RegExpExecArray> => {
+        for (;;) {
+          const { value, done } = await lines.next();
+          if (done === true) throw new Error(`the server ended before it said ${pattern}`);
+          const match = pattern.exec(value);
+          if (match !== null) return match;
+        }
+      };
+      const port = (await next(/^port (\d+)$/))[1];
+      const url = (await next(/listens on (\S+)/))[1];
+      assert.equal(url, `https://127.0.0.1:${port}`);
+      await next(/^READY=1$/);
+      const kubeconfig = readFileSync(join(folder, "data/admin.kubeconfig"), "utf8");
+      assert.match(kubeconfig, new RegExp(`server: ${url}`));
+      manager.stdin.write("stop\n");
+      await next(/^STOPPING=1$/);
+      await next(/^exit 0$/);
+      await once(manager, "close");
+    });
+
+    it("refuses a passed socket with several workers, in one line", () => {
+      const start = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$1" serve --workers 2 --data-dir "$2"`;
+      const { status, stderr } = spawnSync(
+        "sh",
+        ["-c", start, process.execPath, join(root, "src/main.js"), "/nowhere"],
+        {
+          encoding: "utf8",
+        },
+      );
+      assert.equal(status, 2);
+      assert.match(stderr, /^signet: [^\n]*--workers[^\n]*\n$/);
+    });
+  },
+);
+
+describe("the systemd units", { skip: !has("systemd-analyze") && "systemd is not installed" }, () => {
+  it("are what systemd takes, and leave little within reach", (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-units-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    // The program need not be installed here.
+    const units = readdirSync(join(root, "packaging/systemd")).map((name) => {
+      const file = join(folder, name);
+      const unit = readFileSync(join(root, "packaging/systemd", name), "utf8");
+      writeFileSync(file, unit.replaceAll("/usr/bin/signet", "/bin/true").replaceAll(/^Documentation=.*\n/gm, ""));
+      return file;
+    });
+    assert.equal(units.length, 3);
+    const { status, stderr } = spawnSync("systemd-analyze", ["verify", ...units], { encoding: "utf8" });
+    assert.deepEqual([status, stderr], [0, ""]);
+    for (const unit of units.filter((name) => name.endsWith(".service"))) {
+      // Of 100, 0 is the best; services without any hardening have 96.
+      const { stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {
+        encoding: "utf8",
+      });
+      assert.match(stdout, /exposure level[^\n]*: 1\.\d OK/);
+    }
+  });
+});

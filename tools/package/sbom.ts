@@ -1,0 +1,30 @@
+/** Prints a bill of materials (CycloneDX, JSON) of what an install has: npm run sbom. The same commit prints the same bytes. */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+function output(program: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} ${args.join(" ")} failed`, { cause: stderr });
+  return stdout;
+}
+
+interface BillOfMaterials {
+  serialNumber: string;
+  readonly metadata: { timestamp: string; readonly component: { name: string } };
+}
+
+const flags = ["--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev", "--package-lock-only"];
+const bill = JSON.parse(output("npm", "sbom", ...flags)) as BillOfMaterials; // npm's own format
+// npm takes the folder's name, the time and a random number.
+bill.metadata.component.name = "signet";
+bill.metadata.timestamp = new Date(Number(output("git", "log", "-1", "--format=%ct")) * 1000).toISOString();
+const hash = createHash("sha256")
+  .update(readFileSync(join(root, "package-lock.json")))
+  .digest("hex");
+const [, a = "", b = "", c = "", d = ""] = /^(.{8})(.{4}).(.{3}).(.{15})/.exec(hash) ?? [];
+bill.serialNumber = `urn:uuid:${a}-${b}-5${c}-8${d.slice(0, 3)}-${d.slice(3)}`;
+console.log(JSON.stringify(bill, null, 2));

@@ -1,8 +1,14 @@
 /** One client in a child process of grpc-bench.ts, so that CPU time and compiled code are separate. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { decodeRange, decodeSwap, decodeWatchAnswer } from "../src/machinery/storage/etcd/etcd-messages.ts";
-import { encodeRange, encodeSwap, encodeWatchCreate } from "../src/machinery/storage/etcd/etcd-messages.ts";
+import {
+  decodeRange,
+  decodeSwap,
+  decodeWatchAnswer,
+  encodeRange,
+  encodeSwap,
+  encodeWatchCreate,
+} from "../src/machinery/storage/etcd/etcd-messages.ts";
 import type { RangeAnswer, SwapMessage, WatchMessage } from "../src/machinery/storage/etcd/etcd-messages.ts";
 import { clientKinds, loadFrom } from "./grpc-clients.ts";
 import { callFaultyServer } from "./grpc-faults.ts";

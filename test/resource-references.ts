@@ -6,7 +6,7 @@ import {
   eventResource,
   leaseResource,
 } from "../src/features/core/index.ts";
-import { serviceAccountResource } from "../src/features/accounts/index.ts";
+import { serviceAccountResource } from "../src/features/accounts/resources.ts";
 import {
   roleResource,
   clusterRoleResource,
@@ -17,7 +17,7 @@ import {
   certificateSigningRequestResource,
   clusterTrustBundleResource,
   issuedCertificateResource,
-} from "../src/features/certificates/index.ts";
+} from "../src/features/certificates/resources.ts";
 import { podResource, nodeResource } from "../src/features/nodes/index.ts";
 
 /** The resources that tests use, under the names of one profile. */

@@ -1,9 +1,8 @@
 import { lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { writePrivateFile, replaceLink } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { replaceLink } from "../machinery/files/atomic-link.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";

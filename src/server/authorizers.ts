@@ -1,8 +1,7 @@
 import type { AuthorizationMode } from "../features/access/settings.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
-import { alwaysAllow } from "../machinery/authorization/always-allow.ts";
+import { alwaysAllow, publicPaths } from "../machinery/authorization/authorizer.ts";
 import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
-import { publicPaths } from "../machinery/authorization/public-paths.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 

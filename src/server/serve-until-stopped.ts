@@ -1,12 +1,12 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
+import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { passedSocket } from "../machinery/service-manager/passed-socket.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
-import { keepHeapSmall } from "./small-heap.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { startServer } from "./start-server.ts";
@@ -100,3 +100,10 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
 /** Which names clients may use. */
 const shownNames = ({ profile, other }: Names): string =>
   other === undefined ? `${profile} names` : `${profile} and ${other.profile} names`;
+
+/**
+ * Makes V8 run a full garbage collection when the heap has grown by an eighth. By default it waits until the heap has
+ * doubled or more. Then garbage of requests (each closed HTTP/2 stream stays until a full collection) would be most of
+ * the memory of a busy server. Measured: one third less resident memory, and no more CPU time.
+ */
+const keepHeapSmall = (): void => setFlagsFromString("--heap-growing-percent=12");

@@ -37,26 +37,24 @@ import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import type { HealthCheck } from "../machinery/http/health-routes.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
-import { ownSignerName } from "../features/certificates/index.ts";
+import { ownSignerName } from "../features/certificates/signer-names.ts";
 import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
 import { servedReviews, upstreamFirst } from "./served-spellings.ts";
 import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
 import { authorizersOf } from "./authorizers.ts";
-import { connectAccess } from "../features/access/feature.ts";
+import { connectAccess, connectRbac, clientAuthorityFiles } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
-import { connectRbac } from "../features/access/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
 import { authenticateOnFreshCache } from "./authenticate-on-fresh-cache.ts";
-import { clientAuthorityFiles } from "../features/access/feature.ts";
 
 export interface StartOptions {
   readonly log: Logger;

@@ -41,8 +41,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 
@@ -50,8 +49,7 @@ const widgetSchema = object({
   goType: "v1.Widget",
   description: "A part of a machine.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     size: { number: 2, schema: int32, description: "How large it is, in millimetres." },
   },
 });

@@ -1,4 +1,4 @@
-import { describedReviews } from "../../src/server/described-reviews.ts";
+import { describedReviews } from "../../src/server/review-definitions.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";

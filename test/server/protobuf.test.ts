@@ -1,4 +1,4 @@
-import { describedReviews } from "../../src/server/described-reviews.ts";
+import { describedReviews } from "../../src/server/review-definitions.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";

@@ -4,7 +4,7 @@ import type { Names } from "../../src/machinery/api/names.ts";
 import { verbsOf, verbsOfSubresource } from "../../src/machinery/http/served-resources.ts";
 import type { Definition } from "../../src/machinery/http/served-resources.ts";
 import type { ObjectSchema, Schema } from "../../src/machinery/schema/schema.ts";
-import { describedReviews } from "../../src/server/described-reviews.ts";
+import { describedReviews } from "../../src/server/review-definitions.ts";
 import { storedResources } from "../../src/server/stored-resources.ts";
 import { cell, code, page, table } from "./markdown.ts";
 

@@ -3,10 +3,9 @@ import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/att
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/api/reference.ts";
-import { asPod, isMirrorPod } from "../nodes/index.ts";
+import { asPod, isMirrorPod, withTokenVolume } from "../nodes/index.ts";
 import type { PodObject, PodReferences } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
-import { withTokenVolume } from "../nodes/index.ts";
 
 interface ServiceAccountObject {
   readonly metadata: ApiObject["metadata"];

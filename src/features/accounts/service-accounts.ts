@@ -2,14 +2,12 @@ import { spellingsOf } from "../../machinery/api/names.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, mapList, object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
-import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 import { localObjectReference, objectReference } from "../../machinery/schema/object-references.ts";
 import { tokenSubresource } from "./token-request.ts";
 
@@ -18,8 +16,7 @@ const serviceAccountSchema = object({
   description:
     "An identity in a namespace: a name that systems know, a principal that can be authenticated and authorized, and a set of secrets.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     secrets: {
       number: 2,
       schema: mapList(objectReference, "name"),

@@ -1,6 +1,6 @@
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
-import type { GeneratedAlgorithm } from "./tokens/tokens.ts";
+import type { GeneratedAlgorithm } from "./tokens/token-key.ts";
 
 export const accountFlags = {
   "service-account-issuer": {

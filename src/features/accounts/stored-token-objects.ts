@@ -3,7 +3,7 @@ import { secretResource } from "../core/index.ts";
 import { nodeResource, podResource } from "../nodes/index.ts";
 import { serviceAccountResource } from "./resources.ts";
 import type { ObjectMeta } from "../../machinery/api/object-meta.ts";
-import type { FoundObject, TokenObjects } from "./tokens/tokens.ts";
+import type { FoundObject, TokenObjects } from "./tokens/token-objects.ts";
 
 const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
   uid,

@@ -1,5 +1,4 @@
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, int64, object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 
@@ -21,8 +20,7 @@ export const tokenRequestSchema = object({
   goType: "v1.TokenRequest",
   description: "Requests a token for a service account.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

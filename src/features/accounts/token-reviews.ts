@@ -3,8 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import { defineReview } from "../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../machinery/schema/user-info-schema.ts";
@@ -13,8 +12,7 @@ const tokenReviewSchema = object({
   goType: "v1.TokenReview",
   description: "Checks a token and returns its user.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

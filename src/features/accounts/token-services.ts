@@ -4,18 +4,15 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { AccountSettings } from "./settings.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
-import {
-  createSecretTokenIssuer,
-  createSecretTokenVerifier,
-  createServiceAccountTokenVerifier,
-  createTokenIssuer,
-  discoveryDocuments,
-  distinctKeys,
-  generateSigningKeyPem,
-  parseSigningKey,
-  parseVerificationKeys,
-} from "./tokens/tokens.ts";
-import type { DiscoveryDocuments, GeneratedAlgorithm, IssueToken, SigningKey, TokenObjects } from "./tokens/tokens.ts";
+import { createSecretTokenIssuer, createSecretTokenVerifier } from "./tokens/secret-tokens.ts";
+import { createServiceAccountTokenVerifier } from "./tokens/service-account-tokens.ts";
+import { createTokenIssuer } from "./tokens/token-issuer.ts";
+import { discoveryDocuments } from "./tokens/discovery-documents.ts";
+import { distinctKeys, generateSigningKeyPem, parseSigningKey, parseVerificationKeys } from "./tokens/token-key.ts";
+import type { DiscoveryDocuments } from "./tokens/discovery-documents.ts";
+import type { GeneratedAlgorithm, SigningKey } from "./tokens/token-key.ts";
+import type { IssueToken } from "./tokens/token-issuer.ts";
+import type { TokenObjects } from "./tokens/token-objects.ts";
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings-files.ts";
 

@@ -4,14 +4,12 @@ import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { boolean, bytes, mapOf, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
-import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 
 const maximumBytes = 1024 * 1024;
 
@@ -19,8 +17,7 @@ const configMapSchema = object({
   goType: "v1.ConfigMap",
   description: "Configuration that other objects and programs read.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     immutable: {
       number: 4,
       schema: boolean,

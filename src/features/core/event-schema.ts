@@ -1,5 +1,4 @@
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, microTime, object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { objectReference } from "../../machinery/schema/object-references.ts";
@@ -26,8 +25,7 @@ export const eventSchema = object({
   goType: "v1.Event",
   description: "Something that happened to an object, for people to read. Events are deleted after one hour.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     involvedObject: {
       number: 2,
       schema: objectReference,

@@ -4,21 +4,18 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
-import { onlyNameAndNamespaceSelectable } from "../../machinery/registry/field-selectors.ts";
 
 const leaseSchema = object({
   goType: "v1.Lease",
   description: "A claim that its holder renews. Used for leader election and node heartbeats.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

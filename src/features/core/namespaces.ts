@@ -11,8 +11,7 @@ import { defineResource } from "../../machinery/registry/resource-definition.ts"
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { conditionFields } from "../../machinery/schema/condition-schema.ts";
 import { struct } from "../../machinery/schema/struct.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -30,8 +29,7 @@ const namespaceSchema = object({
   goType: "v1.Namespace",
   description: "A scope for names: the objects of different namespaces may have the same name.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

@@ -7,8 +7,7 @@ import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/n
 import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { boolean, bytes, mapOf, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -19,8 +18,7 @@ const secretSchema = object({
   goType: "v1.Secret",
   description: "Confidential data, such as a password, a token or a key.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     immutable: {
       number: 5,
       schema: boolean,

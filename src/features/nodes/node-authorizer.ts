@@ -1,11 +1,10 @@
-import type { ResourceAttributes } from "../../machinery/api/attributes.ts";
+import type { ResourceAttributes, Decision } from "../../machinery/api/attributes.ts";
 import { requiredFieldValue } from "../../machinery/api/field-selector.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { memberNodeNameOf } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import { ruleAllows } from "../access/index.ts";
 import type { PolicyRule } from "../access/index.ts";
-import type { Decision } from "../../machinery/api/attributes.ts";
 
 /** The objects that the Pods of each node refer to, cached in memory. */
 export interface NodeObjects {

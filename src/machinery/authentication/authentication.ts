@@ -1,9 +1,9 @@
 import { unauthorized } from "../api/api-error.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
+import { anonymousUsername, unauthenticatedGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
-import { anonymousUser } from "./anonymous.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { refused } from "./credential.ts";
 import type { Credential, CredentialOutcome } from "./credential.ts";
@@ -60,3 +60,6 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
 /** What the trace of a request says of a credential: never the credential itself. */
 const explanation = ({ name }: Credential, answer: CredentialOutcome): string =>
   answer.outcome === "refused" ? `${name} refused: ${answer.message}` : name;
+
+/** Who asks without any credential. */
+const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };

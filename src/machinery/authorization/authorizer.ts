@@ -6,3 +6,15 @@ export type Authorizer = (attributes: AuthorizationAttributes) => MaybePromise<D
 
 /** An authorizer that has all it needs in memory. */
 export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decision;
+
+/** Lets everyone do everything: for development only. */
+export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reason: "" });
+
+/** Lets everyone read certain paths, callers without credentials included. For everything else it has no opinion. */
+export function publicPaths(paths: readonly string[]): AuthorizerInMemory {
+  const allowed = new Set(paths);
+  return (attributes) =>
+    attributes.kind === "path" && attributes.verb === "get" && allowed.has(attributes.path)
+      ? { decision: "allow", reason: "a public path" }
+      : { decision: "noOpinion", reason: "" };
+}

@@ -1,4 +1,14 @@
-import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { UnusableFile } from "./unusable-file.ts";
@@ -90,3 +100,11 @@ export const writePrivateFile = (file: string, contents: string | Uint8Array): v
 
 export const writePublicFile = (file: string, contents: string | Uint8Array): void =>
   writeFileAtomically(file, contents, { mode: 0o644 });
+
+/** Changes the target of a symbolic link. A reader, or a crash at any point, finds either the old or the new target. */
+export function replaceLink(link: string, target: string): void {
+  const temporary = `${link}.${randomBytes(6).toString("hex")}.new`;
+  symlinkSync(target, temporary);
+  renameSync(temporary, link);
+  flushFolder(dirname(link));
+}

@@ -7,7 +7,7 @@ import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-va
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./admission.ts";
-import { trackUpdate } from "./apply/field-manager.ts";
+import { trackUpdate } from "./apply/track-update.ts";
 import { fieldWrite } from "./field-write.ts";
 import { generateName } from "./generate-name.ts";
 import { inRequestNamespace } from "./object-namespace.ts";

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import type { FieldWrite } from "./apply/field-manager.ts";
+import type { FieldWrite } from "./apply/track-update.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 /** The parts of a write that field management needs. */

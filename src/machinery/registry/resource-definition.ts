@@ -216,3 +216,7 @@ export function goTypeName({ group, kind }: { readonly group: string; readonly k
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;
 export const defineReview = <T extends ApiObject>(definition: ReviewDefinition<T>): ReviewDefinition<T> => definition;
+
+/** Upstream's error for an unsupported field selector, for kinds without their own selectable fields. */
+export const onlyNameAndNamespaceSelectable = (label: string): string =>
+  `${JSON.stringify(label)} is not a known field selector: only "metadata.name", "metadata.namespace"`;

@@ -6,7 +6,7 @@ import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
-import { trackUpdate } from "./apply/field-manager.ts";
+import { trackUpdate } from "./apply/track-update.ts";
 import { createTracked } from "./create-object.ts";
 import { fieldWrite } from "./field-write.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";

@@ -1,6 +1,6 @@
 import type { ApiList, ListMeta } from "../api/object-meta.ts";
 import type { Status } from "../api/status.ts";
-import { metaPackage } from "./object-meta-schema.ts";
+import { metaPackage, objectMeta } from "./object-meta-schema.ts";
 import { atomicList, boolean, int32, int64, named, object, string } from "./schema.ts";
 import type { Field, ObjectSchema } from "./schema.ts";
 
@@ -13,6 +13,12 @@ export const typeMetaFields = {
     description: "The group and version of this representation of the object.",
   },
   kind: { number: 0, schema: string, presence: "always", description: "The kind of the object." },
+} as const satisfies Record<string, Field>;
+
+/** The fields that every kind of object begins with. */
+export const objectFields = {
+  ...typeMetaFields,
+  metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
 } as const satisfies Record<string, Field>;
 
 /** Metadata of lists (upstream: `metav1.ListMeta`). */

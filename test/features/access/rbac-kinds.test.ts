@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { clusterRoleBindings } from "../../../src/features/access/rbac/cluster-role-bindings.ts";
-import { clusterRoles } from "../../../src/features/access/rbac/cluster-roles.ts";
-import type { ClusterRole } from "../../../src/features/access/rbac/cluster-roles.ts";
-import { roleBindings } from "../../../src/features/access/rbac/role-bindings.ts";
+import { clusterRoleBindings, roleBindings } from "../../../src/features/access/rbac/role-bindings.ts";
+import { clusterRoles, roles } from "../../../src/features/access/rbac/roles.ts";
+import type { ClusterRole, Role } from "../../../src/features/access/rbac/roles.ts";
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
-import { roles } from "../../../src/features/access/rbac/roles.ts";
-import type { Role } from "../../../src/features/access/rbac/roles.ts";
 import { cells, faultsOfChange, faultsOfNew, names, prepared } from "../resource-scene.ts";
 
 const group = "rbac.authorization.platform.io";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { publicPaths } from "../../../src/machinery/authorization/public-paths.ts";
+import { publicPaths } from "../../../src/machinery/authorization/authorizer.ts";
 
 const nobody = { username: "system:anonymous", groups: [], extra: {} };
 

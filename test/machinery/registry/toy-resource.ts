@@ -10,8 +10,7 @@ import { ResourceRegistry } from "../../../src/machinery/registry/resource-regis
 import type { StoredObject } from "../../../src/machinery/registry/stored-object.ts";
 import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
 import { invalidValue } from "../../../src/machinery/api/field-error.ts";
-import { typeMetaFields } from "../../../src/machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../src/machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../src/machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../src/machinery/schema/schema.ts";
 import type { Infer } from "../../../src/machinery/schema/schema.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
@@ -21,8 +20,7 @@ const toySchema = object({
   goType: "v1.Toy",
   description: "A toy.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     color: { number: 2, schema: string, description: "Its color." },
     state: { number: 3, schema: string, description: "Whether it is broken." },
   },

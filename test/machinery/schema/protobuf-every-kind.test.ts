@@ -1,4 +1,4 @@
-import { describedReviews } from "../../../src/server/described-reviews.ts";
+import { describedReviews } from "../../../src/server/review-definitions.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";

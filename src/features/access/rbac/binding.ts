@@ -1,5 +1,5 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
-import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
+import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
@@ -7,8 +7,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Column, DefaultsContext } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
@@ -51,8 +50,7 @@ export interface Binding extends ApiObject {
 }
 
 export const bindingFields = {
-  ...typeMetaFields,
-  metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+  ...objectFields,
   subjects: {
     number: 2,
     schema: atomicList(subject),

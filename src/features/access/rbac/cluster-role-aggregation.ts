@@ -1,4 +1,4 @@
-import type { ClusterRole } from "./cluster-roles.ts";
+import type { ClusterRole } from "./roles.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterRoleResource } from "../resources.ts";

@@ -1,4 +1,11 @@
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
+import { prefixEnd } from "../../../machinery/storage/store.ts";
+import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
 /** Cached roles and bindings. */
 export interface RbacObjects {
@@ -10,4 +17,29 @@ export interface RbacObjects {
   listRoleBindings(namespace: string): readonly RoleBinding[];
   getClusterRole(name: string): ClusterRole | undefined;
   getRole(namespace: string, name: string): Role | undefined;
+}
+
+/** Roles and bindings for the authorizer, from the caches. Call after the registries have started. */
+export function rbacObjects(stores: Stores): RbacObjects {
+  const clusterRoles = stores.of(clusterRoleResource);
+  const roles = stores.of(roleResource);
+  const clusterRoleBindings = stores.of(clusterRoleBindingResource);
+  const roleBindings = stores.of(roleBindingResource);
+  let generation = 0;
+  const onChange = (): void => void generation++;
+  const follower = { onLoaded: onChange, onEvent: onChange };
+  followRegistry(clusterRoleBindings, follower);
+  followRegistry(roleBindings, follower);
+  return {
+    generation: () => generation,
+    getClusterRole: (name) => clusterRoles.peek({ namespace: "", name })?.object,
+    getRole: (namespace, name) => roles.peek({ namespace, name })?.object,
+    listClusterRoleBindings: () => objectsBelow(clusterRoleBindings, ""),
+    listRoleBindings: (namespace) => objectsBelow(roleBindings, `${namespace}/`),
+  };
+}
+
+function objectsBelow<T extends ApiObject>({ cache, definition }: ResourceRegistry<T>, below: string): T[] {
+  const start = resourcePrefix(definition) + below;
+  return cache.range({ start, end: prefixEnd(start) }).map(({ object }) => object);
 }

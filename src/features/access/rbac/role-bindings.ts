@@ -1,4 +1,4 @@
-import { roleBindingResource } from "../resources.ts";
+import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
@@ -24,6 +24,28 @@ export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
       bindingName: "roleBinding",
       roleDescription:
         "RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
+    }),
+  });
+}
+
+const clusterRoleBindingSchema = object({
+  goType: "v1.ClusterRoleBinding",
+  description: "Grants a cluster role to users, groups and service accounts in every namespace.",
+  fields: bindingFields,
+});
+
+export type ClusterRoleBinding = Infer<typeof clusterRoleBindingSchema>;
+
+export function clusterRoleBindings(names: Names): ResourceDefinition<ClusterRoleBinding> {
+  return defineResource({
+    ...clusterRoleBindingResource(names),
+    singular: "clusterrolebinding",
+    schema: clusterRoleBindingSchema,
+    ...bindingDefinition(names, {
+      isNamespaced: false,
+      bindingName: "clusterRoleBinding",
+      roleDescription:
+        "RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
     }),
   });
 }

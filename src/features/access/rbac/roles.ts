@@ -1,53 +1,112 @@
-import { roleResource } from "../resources.ts";
+import { required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ValidateName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
-import { atomicList, object } from "../../../machinery/schema/schema.ts";
-import type { Infer } from "../../../machinery/schema/schema.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/field-selectors.ts";
+import { defineResource, onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
+import { atomicList, object } from "../../../machinery/schema/schema.ts";
+import type { Field, Infer } from "../../../machinery/schema/schema.ts";
+import { clusterRoleResource, roleResource } from "../resources.ts";
 import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+
+const roleFields = {
+  ...objectFields,
+  rules: {
+    number: 2,
+    schema: atomicList(policyRule),
+    presence: "always",
+    isRequired: true,
+    description: "What the role allows.",
+  },
+} as const satisfies Record<string, Field>;
 
 const roleSchema = object({
   goType: "v1.Role",
   description: "Rules within a namespace, which a RoleBinding grants to users.",
+  fields: roleFields,
+});
+
+const clusterRoleSchema = object({
+  goType: "v1.ClusterRole",
+  description: "Rules that a ClusterRoleBinding grants in all namespaces, and a RoleBinding in its own.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
-    rules: {
-      number: 2,
-      schema: atomicList(policyRule),
-      presence: "always",
-      isRequired: true,
-      description: "What the role allows.",
+    ...roleFields,
+    aggregationRule: {
+      number: 3,
+      presence: "pointer",
+      description:
+        "Combines the rules of other cluster roles. The controller overwrites rules that were written by hand.",
+      schema: object({
+        goType: "v1.AggregationRule",
+        description: "Selects the cluster roles whose rules are combined.",
+        fields: {
+          clusterRoleSelectors: {
+            number: 1,
+            schema: atomicList(labelSelector),
+            description: "Cluster roles that any of these select are included.",
+          },
+        },
+      }),
     },
   },
 });
 
 export type Role = Infer<typeof roleSchema>;
+export type ClusterRole = Infer<typeof clusterRoleSchema>;
 
 /** RBAC's kinds allow any name that is valid in a path, and validate a generateName like a name. */
 export const validateRbacName: ValidateName = (name) => validatePathSegmentName(name, { isPrefix: false });
 
 export const roles = (names: Names): ResourceDefinition<Role> =>
-  defineResource({
+  defineResource<Role>({
     ...roleResource(names),
     singular: "role",
     schema: roleSchema,
-    validateName: validateRbacName,
-    prepareForCreate: withNullForNoRules,
-    prepareForUpdate: withNullForNoRules,
-    validate,
-    validateUpdate: validate,
-    allowsCreateOnUpdate: true,
-    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
-    columns: [nameColumn(names), createdAtColumn(names)],
+    ...roleDefinition(names, (role: Role) => ruleFaults(role, { isNamespaced: true })),
   });
 
-const validate = ({ rules }: Role): FieldError[] =>
-  (rules ?? []).flatMap((rule, index) => validatePolicyRule(rule, { field: `rules[${index}]`, isNamespaced: true }));
+export const clusterRoles = (names: Names): ResourceDefinition<ClusterRole> =>
+  defineResource<ClusterRole>({
+    ...clusterRoleResource(names),
+    singular: "clusterrole",
+    schema: clusterRoleSchema,
+    ...roleDefinition(names, (role: ClusterRole) => [
+      ...ruleFaults(role, { isNamespaced: false }),
+      ...(role.aggregationRule === undefined
+        ? []
+        : validateAggregation(role.aggregationRule.clusterRoleSelectors ?? [])),
+    ]),
+  });
+
+interface Rules extends ApiObject {
+  rules: PolicyRule[] | null;
+}
+
+/** What both kinds of role have in common. */
+const roleDefinition = <T extends Rules>(names: Names, validate: (role: T) => FieldError[]) => ({
+  validateName: validateRbacName,
+  prepareForCreate: withNullForNoRules<T>,
+  prepareForUpdate: withNullForNoRules<T>,
+  validate,
+  validateUpdate: validate,
+  allowsCreateOnUpdate: true,
+  unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
+  columns: [nameColumn(names), createdAtColumn(names)],
+});
+
+const ruleFaults = ({ rules }: Rules, { isNamespaced }: { readonly isNamespaced: boolean }): FieldError[] =>
+  (rules ?? []).flatMap((rule, index) => validatePolicyRule(rule, { field: `rules[${index}]`, isNamespaced }));
+
+function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]): FieldError[] {
+  const field = "aggregationRule.clusterRoleSelectors";
+  if (selectors.length === 0) {
+    return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+}

@@ -2,8 +2,7 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../../machinery/schema/user-info-schema.ts";
@@ -12,8 +11,7 @@ const selfSubjectReviewSchema = object({
   goType: "v1.SelfSubjectReview",
   description: "Returns the user that the caller is authenticated as. With impersonation: the impersonated user.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     status: {
       number: 2,
       presence: "always",

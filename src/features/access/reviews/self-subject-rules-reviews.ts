@@ -7,8 +7,7 @@ import type { PolicyRule } from "../rbac-types.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 
@@ -48,8 +47,7 @@ const selfSubjectRulesReviewSchema = object({
   goType: "v1.SelfSubjectRulesReview",
   description: "Lists what the caller may do in a namespace. For user interfaces, not for authorization decisions.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

@@ -8,8 +8,7 @@ import { maximumTrustBundleBytes, validateTrustAnchors } from "../../../pki/trus
 import { nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
@@ -21,8 +20,7 @@ const schemaOf = (version: "v1" | "v1beta1") =>
     description:
       "X.509 trust anchors (root certificates), optionally of one signer. Every authenticated user can read them.",
     fields: {
-      ...typeMetaFields,
-      metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+      ...objectFields,
       spec: {
         number: 2,
         presence: "always",

@@ -6,7 +6,7 @@ import type { ServerConnection } from "../../../machinery/command-line/connectio
 import { startProgress } from "../../../machinery/command-line/progress.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
-import { requestStateText } from "./certificate-request-report.ts";
+import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 
 /** Between two watches, since a server may end each at once. */
 const pauseMilliseconds = 1000;
@@ -86,7 +86,7 @@ function stillPending(request: CertificateSigningRequest, timeoutMilliseconds: n
     conditionOf(request, "Approved") === undefined
       ? `approve it with signet csr approve ${name}`
       : "look whether the controller of its signer runs";
-  const state = `${requestStateText(request)} after ${timeoutMilliseconds / 1000}s`;
+  const state = `${certificateRequestSummary(request)} after ${timeoutMilliseconds / 1000}s`;
   return new CommandFailure(`certificate request ${name} is ${state}: ${next}, or wait longer with --timeout`, {
     exit: "pending",
   });

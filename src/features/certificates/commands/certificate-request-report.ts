@@ -1,3 +1,4 @@
+import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { checkRequestSignature, parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
@@ -49,7 +50,7 @@ export function certificateRequestReport(
   return {
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",
-    state: requestStateText(object),
+    state: certificateRequestSummary(object),
     conditions: (status.conditions ?? []).map(({ type, reason, message }) => ({
       type,
       ...(reason !== undefined && { reason }),
@@ -91,14 +92,4 @@ function decoded(request: CertificateRequest): NonNullable<CertificateRequestRep
       return { id, ...(name !== undefined && { name }), isCritical };
     }),
   };
-}
-
-/** The state of a request, as in the server's table. */
-export function requestStateText({ status }: CertificateSigningRequest): string {
-  const types = new Set((status.conditions ?? []).map(({ type }) => type));
-  return [
-    types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending",
-    ...(types.has("Failed") ? ["Failed"] : []),
-    ...(status.certificate ? ["Issued"] : []),
-  ].join(",");
 }

@@ -17,7 +17,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
-import { requestStateText } from "./certificate-request-report.ts";
+import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import { createRequest } from "./csr-create.ts";
 import { describeRequest, reportFor } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
@@ -44,7 +44,7 @@ const columns: readonly Column<CertificateSigningRequest>[] = [
   { header: "SIGNER", cell: ({ spec }) => spec.signerName },
   { header: "REQUESTER", cell: ({ spec }) => spec.username ?? "" },
   { header: "CREATED", cell: createdAt },
-  { header: "STATE", cell: requestStateText },
+  { header: "STATE", cell: certificateRequestSummary },
   {
     header: "LIFETIME",
     cell: ({ spec }) => (spec.expirationSeconds === undefined ? "<none>" : `${spec.expirationSeconds}s`),
@@ -189,7 +189,7 @@ const get = (): Command =>
 function pemOf(request: CertificateSigningRequest): string {
   const certificates = parseCertificatesPem(Buffer.from(request.status.certificate ?? "", "base64"));
   if (certificates.length > 0) return certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join("");
-  const state = requestStateText(request);
+  const state = certificateRequestSummary(request);
   const next =
     state === "Pending" ? "approve it with signet csr approve, or wait with --wait" : "look with csr describe";
   throw new CommandFailure(`request ${request.metadata.name ?? ""} has no certificate: it is ${state}; ${next}`, {

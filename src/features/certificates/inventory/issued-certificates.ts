@@ -7,8 +7,7 @@ import { validateDnsSubdomainName } from "../../../machinery/api/name-validation
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, bytes, object, string, time } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
@@ -21,8 +20,7 @@ const issuedCertificateSchema = object({
     "The record of a certificate that a signer has issued. The controllers write it. It never changes, and stays after " +
     "the request is removed. It is deleted some time after the certificate has expired.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       presence: "always",

@@ -11,10 +11,9 @@ import { lifetimeSeconds } from "../signers/issue.ts";
 import { namesOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
-import { certificateRequestState } from "../requests/certificate-request-state.ts";
+import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
-import { withCondition } from "../requests/with-condition.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { nodeResource } from "../../nodes/index.ts";
 

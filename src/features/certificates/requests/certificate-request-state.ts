@@ -1,3 +1,4 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
 /** The state of a request. Each controller acts on the states that it handles. */
@@ -10,4 +11,31 @@ export function certificateRequestState({ status }: CertificateSigningRequest): 
   if (has("Failed")) return "failed";
   if (!has("Approved")) return "pending";
   return status?.certificate ? "issued" : "approved";
+}
+
+/** `Approved,Issued`, as kubectl shows a request's state. */
+export function certificateRequestSummary({ status }: CertificateSigningRequest): string {
+  const types = new Set((status.conditions ?? []).map(({ type }) => type));
+  return [
+    types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending",
+    ...(types.has("Failed") ? ["Failed"] : []),
+    ...(status.certificate ? ["Issued"] : []),
+  ].join(",");
+}
+
+export interface NewCondition {
+  readonly type: "Approved" | "Denied" | "Failed";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The request with one more condition, true since `now` (milliseconds since the epoch). */
+export function withCondition(
+  request: CertificateSigningRequest,
+  condition: NewCondition,
+  now: number,
+): CertificateSigningRequest {
+  const time = timestamp(now);
+  const added = { ...condition, status: "True", lastUpdateTime: time, lastTransitionTime: time };
+  return { ...request, status: { ...request.status, conditions: [...(request.status.conditions ?? []), added] } };
 }

@@ -1,5 +1,4 @@
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import {
   atomicList,
   bytes,
@@ -151,8 +150,7 @@ export const certificateSigningRequestSchema = object({
   goType: "v1.CertificateSigningRequest",
   description: "Requests an X.509 certificate from a signer. After approval, the signer issues it.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
     spec: {
       number: 2,
       schema: spec,

@@ -1,4 +1,5 @@
 import { ownSignerName, signerNames } from "../signer-names.ts";
+import { certificateRequestSummary } from "./certificate-request-state.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -98,7 +99,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
         name: "Condition",
         type: "string",
         description: "Conditions applied to the request, such as approval or denial.",
-        cell: summaryOf,
+        cell: certificateRequestSummary,
       },
     ],
   });
@@ -155,13 +156,3 @@ const transitionTimeOf = (
 ): string | undefined =>
   before.find((old) => old.type === type && old.status === status && old.lastTransitionTime !== undefined)
     ?.lastTransitionTime;
-
-/** `Approved,Issued`, as kubectl shows a request's state. */
-function summaryOf({ status }: CertificateSigningRequest): string {
-  const types = new Set((status.conditions ?? []).map(({ type }) => type));
-  return [
-    types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending",
-    ...(types.has("Failed") ? ["Failed"] : []),
-    ...((status.certificate ?? "") === "" ? [] : ["Issued"]),
-  ].join(",");
-}

@@ -5,10 +5,9 @@ import type { CertificateSigningRequest } from "./certificate-signing-request-sc
 import { nodeClientSubresources } from "../signers/is-node-client.ts";
 import type { NodeClientSubresource } from "../signers/is-node-client.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
-import { certificateRequestState } from "./certificate-request-state.ts";
+import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
-import { withCondition } from "./with-condition.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
 interface SubjectAccessReview extends ApiObject {

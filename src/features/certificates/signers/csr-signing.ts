@@ -8,11 +8,10 @@ import { issuingViolations } from "./issue.ts";
 import { serverNameViolations } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
-import { certificateRequestState } from "../requests/certificate-request-state.ts";
+import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { issueOnce } from "./issue-once.ts";
-import { withCondition } from "../requests/with-condition.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface CsrSigningOptions {

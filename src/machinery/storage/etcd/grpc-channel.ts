@@ -1,6 +1,10 @@
 import { connect, constants } from "node:http2";
-import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
-import type { SecureClientSessionOptions } from "node:http2";
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  IncomingHttpHeaders,
+  SecureClientSessionOptions,
+} from "node:http2";
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 import { encodeFrame, FrameReader } from "./grpc-frames.ts";
 

@@ -2,7 +2,8 @@ import type { FieldSet } from "../../../../src/machinery/registry/apply/field-se
 import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { applyConfiguration, trackUpdate } from "../../../../src/machinery/registry/apply/field-manager.ts";
+import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
+import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../../src/machinery/schema/object-meta-schema.ts";

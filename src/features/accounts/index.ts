@@ -1,1 +1,0 @@
-export { serviceAccountResource } from "./resources.ts";

@@ -3,7 +3,7 @@ import type { AgentSettings } from "../agent/agent-settings.ts";
 import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from "../features/access/commands.ts";
 import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";
-import { bootstrapToken } from "../features/nodes/commands.ts";
+import { bootstrapToken, node } from "../features/nodes/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { exitCodes } from "../machinery/command-line/exit-codes.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
@@ -43,6 +43,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(token())
     .addCommand(kubeconfig())
     .addCommand(bootstrapToken())
+    .addCommand(node())
     .commandsGroup("Certificates:")
     .addCommand(csr())
     .addCommand(certificates())

@@ -27,4 +27,7 @@ export const admissionRules = ({ core, accounts, access, certificates, nodes }: 
   certificates.admission.certificateSubjectRestriction,
   access.admission.roleEscalation,
   access.admission.bindingEscalation,
+  nodes.admission.nodeLock,
+  // Last: it spends a token, which nothing after it may refuse.
+  nodes.admission.bootstrapToken,
 ];

@@ -3,6 +3,8 @@ import { impersonationHeaders } from "../features/access/credentials/impersonati
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
+import type { UserInfo } from "../machinery/api/user-info.ts";
+import { refuseUsers, refuseUsersOfTokens } from "../machinery/authentication/refuse-users.ts";
 import type { HttpRequest } from "../machinery/api/http-message.ts";
 import { createAuthentication } from "../machinery/authentication/authentication.ts";
 import type { Authenticate } from "../machinery/authentication/authentication.ts";
@@ -38,15 +40,22 @@ export function openAuthentication({
   loopback,
 }: AuthenticationParts): ServerAuthentication {
   const { apiAudiences } = accounts.tokens;
-  const verifyToken = firstGoodToken([
-    ...accounts.tokens.verifiers,
-    forApiAudiences((token) => loopback.find(token), apiAudiences),
-    forApiAudiences(nodes.findBootstrapToken, apiAudiences),
-    forApiAudiences(access.findStaticToken, apiAudiences),
-  ]);
+  const lockout = (user: UserInfo): string | undefined => {
+    const node = nodes.locked.lockedNodeOf(user);
+    return node && `the node ${JSON.stringify(node)} is locked`;
+  };
+  const verifyToken = refuseUsersOfTokens(
+    firstGoodToken([
+      ...accounts.tokens.verifiers,
+      forApiAudiences((token) => loopback.find(token), apiAudiences),
+      forApiAudiences(nodes.findBootstrapToken, apiAudiences),
+      forApiAudiences(access.findStaticToken, apiAudiences),
+    ]),
+    lockout,
+  );
   const credentials: readonly Credential[] = [
-    access.credentials.frontProxy,
-    access.credentials.clientCertificate,
+    refuseUsers(access.credentials.frontProxy, lockout),
+    refuseUsers(access.credentials.clientCertificate, lockout),
     bearerToken(verifyToken, apiAudiences),
     webSocketToken(verifyToken, apiAudiences),
   ];

@@ -9,6 +9,7 @@ import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
+import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { createListener } from "../machinery/http/listener.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
@@ -186,6 +187,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     authorize,
     apiAudiences,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
+    client: () => client,
   });
   const connected = { core, accounts, access, certificates, nodes };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
@@ -201,6 +203,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const health = { isStopping: false };
   let openStreams = (): number => 0;
+  const streams = new OpenStreams();
+  nodes.onLocked(() => streams.endOf((user) => nodes.locked.lockedNodeOf(user) !== undefined));
   let url = "";
   const { authenticate } = authentication;
   const { handler } = createApiServer({
@@ -228,6 +232,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     signetVersion,
     serverAddress: () => url.replace("https://", ""),
     openStreams: () => openStreams(),
+    onStreamStarted: (user, end) => streams.add(user, end),
     maximumReads: config.limits.maximumReads,
     maximumWrites: config.limits.maximumWrites,
   });

@@ -145,6 +145,7 @@ describe("a new bootstrap token", () => {
       bootstrapTokens({
         names: platformNames,
         clock: { now: () => time },
+        isLocked: () => false,
         findSecret: (namespace, name) =>
           namespace === secret.metadata.namespace && name === secret.metadata.name
             ? { type: secret.type ?? "", data: secret.data ?? {} }
@@ -154,7 +155,14 @@ describe("a new bootstrap token", () => {
     assert.equal(authenticateAt(now + 1000), undefined);
     const id = token.slice(0, 6);
     const shown = bootstrapTokenOf(secret);
-    assert.deepEqual(shown, { id, expiration: "2026-01-01T00:00:01Z", groups, description: "d" });
+    assert.deepEqual(shown, {
+      id,
+      expiration: "2026-01-01T00:00:01Z",
+      groups,
+      description: "d",
+      nodeNames: undefined,
+      usedBy: undefined,
+    });
     assert.ok(!JSON.stringify(shown).includes(token.slice(7)));
   });
 

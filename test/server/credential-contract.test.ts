@@ -147,6 +147,7 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
         bootstrapTokens({
           names: platformNames,
           clock: new TestClock(),
+          isLocked: () => false,
           findSecret: (namespace, name) => {
             if (namespace !== "platform-system") return undefined;
             if (name === "bootstrap-token-abcdef") return { type: "bootstrap.platform.io/token", data: bootstrapData };

@@ -5,24 +5,31 @@ import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
+import { secretResource } from "../core/index.ts";
 import { bootstrapPolicy } from "../access/index.ts";
+import { bootstrapRule } from "./bootstrap/bootstrap-rule.ts";
 import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
 import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
+import { nodeLockRule } from "./lock/node-lock-rule.ts";
+import { lockedNodes, nodeLocks } from "./lock/node-locks.ts";
+import type { LockedNodes } from "./lock/node-locks.ts";
 import { nodeAuthorizer } from "./node-authorizer.ts";
 import { nodeObjects } from "./node-objects.ts";
 import { nodes } from "./nodes/nodes.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { podReferences } from "./pods/pod-references.ts";
 import { pods } from "./pods/pods.ts";
-import { nodeResource, podResource } from "./resources.ts";
+import { nodeLockResource, nodeResource, podResource } from "./resources.ts";
 import { nodeRestriction } from "./restriction/node-restriction.ts";
 
 /** Nodes and Pods, the permissions of node agents, and the bootstrap tokens of new machines. */
 export const nodesFeature = {
   name: "nodes",
-  kinds: [kind(nodes), kind(pods)],
+  kinds: [kind(nodeLocks), kind(nodes), kind(pods)],
   flags: {},
 } as const satisfies Feature;
 
@@ -41,15 +48,21 @@ export interface NodesConnection {
   readonly apiAudiences: readonly string[];
   /** Whether a signer certifies nodes. */
   readonly certifiesNodes: (signerName: string) => boolean;
+  /** A client that may do everything. Asked only while a request is answered. */
+  readonly client: () => ApiClient;
 }
 
 export interface ConnectedNodes {
-  readonly admission: Readonly<Record<"nodeRestriction", AdmissionRule>>;
+  readonly admission: Readonly<Record<"nodeRestriction" | "nodeLock" | "bootstrapToken", AdmissionRule>>;
+  readonly locked: LockedNodes;
+  /** Calls back whenever a machine has been locked out. */
+  onLocked(listener: () => void): void;
   readonly findBootstrapToken: (token: string) => UserInfo | undefined;
 }
 
 export function connectNodes(connection: NodesConnection): ConnectedNodes {
-  const { names, clock, stores, authorize, apiAudiences, certifiesNodes } = connection;
+  const { names, clock, stores, authorize, apiAudiences, certifiesNodes, client } = connection;
+  const locked = lockedNodes(stores);
   return {
     admission: {
       nodeRestriction: nodeRestriction({
@@ -61,8 +74,29 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
         findPod: (namespace, name) => stores.findCurrent(podResource, { namespace, name }),
         findNode: (name) => stores.findCurrent(nodeResource, { namespace: "", name }),
       }),
+      nodeLock: nodeLockRule(names, locked),
+      bootstrapToken: bootstrapRule({
+        names,
+        findSecret: (name) => stores.findCurrent(secretResource, { namespace: names.namespaces.system, name }),
+        isThereNode: async (name) => (await stores.findCurrent(nodeResource, { namespace: "", name })) !== undefined,
+        certifiesNodes,
+        client,
+      }),
     },
-    findBootstrapToken: bootstrapTokens({ names, clock, findSecret: bootstrapSecrets(stores) }),
+    locked,
+    onLocked: (listener) =>
+      followRegistry(stores.of(nodeLockResource), {
+        onLoaded: listener,
+        onEvent: ({ type }) => {
+          if (type === "put") listener();
+        },
+      }),
+    findBootstrapToken: bootstrapTokens({
+      names,
+      clock,
+      findSecret: bootstrapSecrets(stores),
+      isLocked: (node) => locked.isLocked(node),
+    }),
   };
 }
 

@@ -18,7 +18,13 @@ import { versionRoutes } from "./version-routes.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,
-  "authenticate" | "impersonate" | "authorize" | "withoutIdentity" | "identityWarnings" | "handleResource"
+  | "authenticate"
+  | "onStreamStarted"
+  | "impersonate"
+  | "authorize"
+  | "withoutIdentity"
+  | "identityWarnings"
+  | "handleResource"
 > {
   /** Every served kind, stored or not. Discovery lists groups and versions in this order. */
   readonly definitions: readonly Definition[];
@@ -78,6 +84,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
       metrics.observe(answered);
       options.audit?.answered(answered);
     },
+    ...(options.onStreamStarted !== undefined && { onStreamStarted: options.onStreamStarted }),
     ...(options.audit !== undefined && { onStreamEnded: options.audit.streamEnded }),
   });
   return { handler, metrics };

@@ -42,6 +42,8 @@ export interface ChainOptions {
   readonly log: ChainLog;
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
   readonly onAnswered?: (answered: AnsweredRequest) => void;
+  /** Called when the body of a watch starts. Returns what to call when it has ended. */
+  readonly onStreamStarted?: (user: UserInfo, end: () => void) => () => void;
   /** Called a second time for a watch, when it has ended. */
   readonly onStreamEnded?: (answered: AnsweredRequest) => void;
 }
@@ -139,7 +141,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       user: caller?.username,
       status: response.status,
     });
-    return options.onStreamEnded === undefined ? response : withEnd(response, lifecycle, options.onStreamEnded);
+    return withStreamHooks(response, lifecycle, options);
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
@@ -180,19 +182,22 @@ class Lifecycle {
   }
 }
 
-/** Returns the same response. If it is a stream, `onStreamEnded` is called at its end. */
-function withEnd(
+/** Returns the same response. If it is a stream, its start and its end are told. */
+function withStreamHooks(
   response: HttpResponse,
   lifecycle: Lifecycle,
-  onStreamEnded: (answered: AnsweredRequest) => void,
+  { onStreamStarted, onStreamEnded }: Pick<ChainOptions, "onStreamStarted" | "onStreamEnded">,
 ): HttpResponse {
   const { body } = response;
   if (typeof body === "string" || Buffer.isBuffer(body)) return response;
   const start: StreamBody["start"] = (sink) => {
+    const { authenticatedUser } = lifecycle;
+    const left = authenticatedUser && onStreamStarted?.(authenticatedUser, () => sink.end());
     const stop = body.start(sink);
     return () => {
+      left?.();
       stop();
-      onStreamEnded(lifecycle.answered(response));
+      onStreamEnded?.(lifecycle.answered(response));
     };
   };
   return { ...response, body: { ...body, start } };

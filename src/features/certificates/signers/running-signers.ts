@@ -3,7 +3,7 @@ import type { AuthorityFor } from "../authorities/signing-authorities.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
 import type { ConfiguredSigner } from "./signer-configuration.ts";
-import type { SignerRules } from "./signer.ts";
+import type { SignerRules, WellKnownSigner } from "./signer.ts";
 import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 
 /** A signer with its current CA. */
@@ -33,13 +33,21 @@ export interface RunningSignersOptions {
   readonly maximumLifetimeSeconds: number;
 }
 
+/** A machine that asks for no other lifetime renews each day: what is stolen from it, or locked out, ends soon. */
+const nodeLifetimeSeconds = 24 * 3600;
+
 export function runningSigners(options: RunningSignersOptions): RunningSigners {
   const { names, authorityFor, configured, maximumLifetimeSeconds } = options;
-  const ownLifetime = { maximumSeconds: maximumLifetimeSeconds, defaultSeconds: maximumLifetimeSeconds };
+  const lifetimeOfOwn = (signer: WellKnownSigner | undefined): SignerLifetime => ({
+    maximumSeconds: maximumLifetimeSeconds,
+    defaultSeconds:
+      signer?.certifies === "node" ? Math.min(nodeLifetimeSeconds, maximumLifetimeSeconds) : maximumLifetimeSeconds,
+  });
   const ownNames = wellKnownSigners.map((signer) => signer.nameIn(names));
   const findConfigured = (signerName: string): ConfiguredSigner | undefined =>
     configured().find(({ name }) => name === signerName);
-  const lifetimeOf = (signerName: string): SignerLifetime => findConfigured(signerName)?.lifetime ?? ownLifetime;
+  const lifetimeOf = (signerName: string): SignerLifetime =>
+    findConfigured(signerName)?.lifetime ?? lifetimeOfOwn(findWellKnownSigner(names, signerName));
   return {
     find(signerName) {
       const own = findWellKnownSigner(names, signerName);
@@ -47,7 +55,7 @@ export function runningSigners(options: RunningSignersOptions): RunningSigners {
       const rules = own ?? configuredSigner;
       const authority = configuredSigner === undefined ? authorityFor(signerName) : configuredSigner.authority();
       if (rules === undefined || authority === undefined) return undefined;
-      const { lifetime = ownLifetime } = configuredSigner ?? {};
+      const { lifetime = lifetimeOfOwn(own) } = configuredSigner ?? {};
       return { authority, lifetime, violations: (request, usages) => rules.violations(request, usages) };
     },
     lifetimeOf,

@@ -4,6 +4,7 @@ import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { formatKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
+import { isNodePattern } from "./bootstrap-binding.ts";
 import { bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
@@ -40,6 +41,9 @@ interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly description?: string;
   readonly kubeconfigFile?: string;
   readonly permissions: boolean;
+  readonly node?: string;
+  readonly once: boolean;
+  readonly allowExistingNode: boolean;
 }
 
 const defaultLifetime = { text: "24h", milliseconds: 24 * 3_600_000 };
@@ -57,6 +61,9 @@ const create = (): Command =>
       .addOption(
         repeatedOption("--group <group>", `a group in addition to system:bootstrappers (default: ${bootstrapGroup})`),
       )
+      .option("--node <name>", "the only node that may come with it; a * in the name stands for any characters")
+      .option("--once", "for one machine: the first key that asks is the only one", false)
+      .option("--allow-existing-node", "also for a node that exists: its machine comes again with a new key", false)
       .option("--description <text>", "what the token is for")
       .option(
         "--kubeconfig-file <file>",
@@ -64,6 +71,9 @@ const create = (): Command =>
       )
       .option("--no-permissions", `do not grant ${bootstrapGroup} node certificates, nor nodes their renewal`)
       .action(async (flags: CreateFlags) => {
+        if (flags.node !== undefined && !isNodePattern(flags.node)) {
+          throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
+        }
         const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
         await withServer(flags, async (connection) => {
           if (flags.permissions) {
@@ -76,6 +86,9 @@ const create = (): Command =>
             groups: group,
             expiresAt: ttl === 0 ? undefined : Date.now() + ttl,
             description,
+            nodeNames: flags.node,
+            isForOneUse: flags.once,
+            mayReplaceNode: flags.allowExistingNode,
           });
           const made = bootstrapTokenOf(await systemSecrets(connection).create(secret));
           // Print it first: the token is valid from now on, even if the file cannot be written.
@@ -84,6 +97,7 @@ const create = (): Command =>
         });
       }),
     ["A token for a week", 'signet bootstrap-token create --ttl 7d --description "edge machines"'],
+    ["A token for one machine", "signet bootstrap-token create --node edge-7 --once"],
     ["All that a machine needs, in one file", "signet bootstrap-token create --kubeconfig-file bootstrap.kubeconfig"],
   );
 
@@ -98,10 +112,14 @@ function bootstrapKubeconfig({ transport }: ServerConnection, token: string): st
 const columns: readonly Column<BootstrapToken>[] = [
   { header: "ID", cell: ({ id }) => id },
   { header: "EXPIRES", cell: ({ expiration }) => expiration ?? "<never>" },
-  { header: "STATE", cell: ({ expiration }) => (isExpired(expiration) ? "expired" : "valid") },
+  { header: "STATE", cell: (token) => stateOf(token) },
+  { header: "NODES", cell: ({ usedBy, nodeNames }) => usedBy ?? nodeNames ?? "<any>" },
   { header: "GROUPS", cell: ({ groups }) => groups.join(",") },
   { header: "DESCRIPTION", cell: ({ description }) => description ?? "<none>" },
 ];
+
+const stateOf = ({ expiration, usedBy }: BootstrapToken): string =>
+  isExpired(expiration) ? "expired" : usedBy === undefined ? "valid" : "used";
 
 const isExpired = (expiration: string | undefined): boolean =>
   expiration !== undefined && !(Date.parse(expiration) > Date.now());

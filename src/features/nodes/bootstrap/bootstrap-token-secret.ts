@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import { bindingKeys } from "./bootstrap-binding.ts";
 import type { Secret } from "../../core/index.ts";
 
 /** The parts of a bootstrap token that are not secret. */
@@ -11,6 +12,10 @@ export interface BootstrapToken {
   /** In addition to `system:bootstrappers`. */
   readonly groups: readonly string[];
   readonly description: string | undefined;
+  /** A node's name or a pattern; undefined: any. */
+  readonly nodeNames: string | undefined;
+  /** The node whose key has used it; undefined: it is unused, or for many uses. */
+  readonly usedBy: string | undefined;
 }
 
 export interface NewBootstrapToken {
@@ -18,6 +23,10 @@ export interface NewBootstrapToken {
   /** Milliseconds since the epoch; undefined: never. */
   readonly expiresAt: number | undefined;
   readonly description: string | undefined;
+  /** A node's name or a pattern; undefined: any. */
+  readonly nodeNames?: string | undefined;
+  readonly isForOneUse?: boolean;
+  readonly mayReplaceNode?: boolean;
 }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -29,7 +38,7 @@ const base64 = (text: string): string => Buffer.from(text, "utf8").toString("bas
 /** A new token `id.secret` and the Secret that makes it valid (upstream: `bootstrap.kubernetes.io/token`). */
 export function newBootstrapToken(
   names: Names,
-  { groups, expiresAt, description }: NewBootstrapToken,
+  { groups, expiresAt, description, nodeNames, isForOneUse, mayReplaceNode }: NewBootstrapToken,
 ): { readonly token: string; readonly secret: Secret } {
   const id = randomText(6);
   const secret = randomText(16);
@@ -40,6 +49,9 @@ export function newBootstrapToken(
     "auth-extra-groups": groups.join(","),
     ...(expiresAt !== undefined && { expiration: timestamp(expiresAt) }),
     ...(description !== undefined && { description }),
+    ...(nodeNames !== undefined && { [bindingKeys.nodeNames]: nodeNames }),
+    ...(isForOneUse === true && { [bindingKeys.isForOneUse]: "true" }),
+    ...(mayReplaceNode === true && { [bindingKeys.mayReplaceNode]: "true" }),
   };
   return {
     token: `${id}.${secret}`,
@@ -62,6 +74,8 @@ export function bootstrapTokenOf({ data = {} }: Secret): BootstrapToken {
     expiration: value("expiration"),
     groups: (value("auth-extra-groups") ?? "").split(",").filter((group) => group !== ""),
     description: value("description"),
+    nodeNames: value(bindingKeys.nodeNames),
+    usedBy: value(bindingKeys.spentByNode),
   };
 }
 

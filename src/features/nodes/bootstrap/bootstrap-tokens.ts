@@ -3,6 +3,7 @@ import { secretResource } from "../../core/index.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import { bootstrapBinding } from "./bootstrap-binding.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 /** The fields of a Secret that hold a bootstrap token. */
@@ -17,11 +18,20 @@ export interface BootstrapTokenOptions {
   readonly names: Names;
   readonly clock: Clock;
   findSecret(namespace: string, name: string): BootstrapSecret | undefined;
+  /** A token for the machine of this name is refused while it is locked out. */
+  isLocked(node: string): boolean;
 }
 
 const tokenFormat = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const groupFormat = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 const bootstrappersGroup = "system:bootstrappers";
+const usernamePrefix = "system:bootstrap:";
+
+/** The id of the bootstrap token that a user came with. */
+export const bootstrapTokenIdOf = ({ username, groups }: UserInfo): string | undefined =>
+  username.startsWith(usernamePrefix) && groups.includes(bootstrappersGroup)
+    ? username.slice(usernamePrefix.length)
+    : undefined;
 
 /**
  * Finds the user of a bootstrap token `id.secret`: `system:bootstrap:id`, while the Secret `bootstrap-token-id` in the
@@ -32,6 +42,7 @@ export function bootstrapTokens({
   names,
   clock,
   findSecret,
+  isLocked,
 }: BootstrapTokenOptions): (token: string) => UserInfo | undefined {
   const type = `bootstrap.${names.domain}/token`;
   return (token) => {
@@ -48,7 +59,9 @@ export function bootstrapTokens({
     const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
     if (!isSameText(value("token-secret"), secretPart) || !isCurrent || !isAllowed || groups === undefined)
       return undefined;
-    return { username: `system:bootstrap:${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
+    const { nodeNames } = bootstrapBinding(secret.data);
+    if (nodeNames !== undefined && isLocked(nodeNames)) return undefined;
+    return { username: `${usernamePrefix}${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
   };
 }
 

@@ -1,0 +1,80 @@
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+
+/** What the Secret of a bootstrap token allows its holder to ask for, besides upstream's keys. Values are base64 there. */
+export interface BootstrapBinding {
+  /** A node's name, or a pattern with one `*`. Undefined: any name. */
+  readonly nodeNames: string | undefined;
+  /** The first key that asks is the only one. */
+  readonly isForOneUse: boolean;
+  readonly mayReplaceNode: boolean;
+  /** The SHA-256 of the public key that has used the token, and the node that it asked for. */
+  readonly spentBy: { readonly key: string; readonly node: string } | undefined;
+}
+
+/** Keys of the Secret's data. */
+export const bindingKeys = {
+  nodeNames: "node-names",
+  isForOneUse: "one-use",
+  mayReplaceNode: "allow-existing-node",
+  spentByKey: "used-by-key",
+  spentByNode: "used-by-node",
+} as const;
+
+export function bootstrapBinding(data: Readonly<Record<string, string>>): BootstrapBinding {
+  const value = (key: string): string =>
+    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : "";
+  const spentByKey = value(bindingKeys.spentByKey);
+  return {
+    nodeNames: Object.hasOwn(data, bindingKeys.nodeNames) ? value(bindingKeys.nodeNames) : undefined,
+    isForOneUse: value(bindingKeys.isForOneUse) === "true",
+    mayReplaceNode: value(bindingKeys.mayReplaceNode) === "true",
+    spentBy: spentByKey === "" ? undefined : { key: spentByKey, node: value(bindingKeys.spentByNode) },
+  };
+}
+
+/** Whether a pattern is a node's name, or one with a `*` for any characters. */
+export const isNodePattern = (pattern: string): boolean =>
+  pattern.length <= 253 && /^[a-z0-9*](?:[a-z0-9.*-]*[a-z0-9*])?$/.test(pattern) && !/\*.*\*/.test(pattern);
+
+/** A pattern that breaks the rules is no node's. */
+function matchesNodePattern(pattern: string, node: string): boolean {
+  if (!isNodePattern(pattern)) return false;
+  const [start = "", end] = pattern.split("*");
+  if (end === undefined) return node === pattern;
+  return node.length >= start.length + end.length && node.startsWith(start) && node.endsWith(end);
+}
+
+export interface BootstrapQuestion {
+  readonly commonName: string;
+  /** The SHA-256 of the public key. */
+  readonly key: string;
+  readonly isNodeSigner: boolean;
+  readonly isThereNode: boolean;
+}
+
+/** Why a token is not good for a request; undefined when it is. */
+export function bindingFault(
+  { nodeNames, isForOneUse, mayReplaceNode, spentBy }: BootstrapBinding,
+  { commonName, key, isNodeSigner, isThereNode }: BootstrapQuestion,
+): string | undefined {
+  const node = nodeNameOf(commonName);
+  const isBound = nodeNames !== undefined || isForOneUse;
+  if (isBound && (node === undefined || !isNodeSigner)) {
+    return "this bootstrap token is only for the certificates of a node";
+  }
+  if (node === undefined) return undefined;
+  const quoted = JSON.stringify(node);
+  if (nodeNames !== undefined && !matchesNodePattern(nodeNames, node)) {
+    return `this bootstrap token is for ${JSON.stringify(nodeNames)}, not for ${quoted}`;
+  }
+  if (isForOneUse && spentBy !== undefined && (spentBy.key !== key || spentBy.node !== node)) {
+    return "this bootstrap token is for one use, and another key has used it; make a new one";
+  }
+  if (isThereNode && !mayReplaceNode) {
+    return (
+      `there is a Node ${quoted} already: delete it if its machine is gone, or make a token with ` +
+      "signet bootstrap-token create --allow-existing-node"
+    );
+  }
+  return undefined;
+}

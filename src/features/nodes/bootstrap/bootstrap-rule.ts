@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { secretResource } from "../../core/index.ts";
+import type { Secret } from "../../core/index.ts";
+import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";
+import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
+import { requestedCertificate } from "./requested-common-name.ts";
+
+export interface BootstrapRuleOptions {
+  readonly names: Names;
+  findSecret(name: string): MaybePromise<Secret | undefined>;
+  isThereNode(name: string): Promise<boolean>;
+  /** Whether a signer certifies nodes, in either spelling of its name. */
+  certifiesNodes(signerName: string): boolean;
+  /** Writes as the server itself. */
+  readonly client: () => ApiClient;
+}
+
+interface RequestObject extends ApiObject {
+  readonly spec: { readonly signerName: string; readonly request?: string };
+}
+
+/**
+ * Holds the bearer of a bootstrap token to what the token is for: the names of nodes, one use, and no Node that exists. A token
+ * for one use is spent by a compare-and-swap of its Secret, so that of several requests at once, to any worker or replica, one
+ * key wins. That key may ask again: an answer may have been lost.
+ */
+export function bootstrapRule({
+  names,
+  findSecret,
+  isThereNode,
+  certifiesNodes,
+  client,
+}: BootstrapRuleOptions): AdmissionRule {
+  const group = names.group("certificates");
+  const { system } = names.namespaces;
+
+  const check = async (attributes: AdmissionAttributes, id: string, request: CertificateRequest): Promise<void> => {
+    const { spec } = attributes.object as RequestObject; // the resource tells the type
+    const key = createHash("sha256").update(request.publicKey.spki).digest("hex");
+    const { commonName } = request.subject;
+    const node = nodeNameOf(commonName);
+    const secret = await findSecret(`bootstrap-token-${id}`);
+    if (secret === undefined) throw admissionForbidden(attributes, "the bootstrap token is gone");
+    const binding = bootstrapBinding(secret.data ?? {});
+    const fault = bindingFault(binding, {
+      commonName,
+      key,
+      isNodeSigner: certifiesNodes(spec.signerName),
+      isThereNode: node !== undefined && (await isThereNode(node)),
+    });
+    if (fault !== undefined) throw admissionForbidden(attributes, fault);
+    if (!binding.isForOneUse || binding.spentBy !== undefined || attributes.isDryRun || node === undefined) return;
+    const spent = { [bindingKeys.spentByKey]: base64(key), [bindingKeys.spentByNode]: base64(node) };
+    await client()
+      .resource(secretResource(names), system)
+      .update({ ...secret, data: { ...secret.data, ...spent } });
+  };
+
+  return {
+    name: "BootstrapToken",
+    appliesTo: ({ operation, group: asked, resource, subresource, user }) =>
+      operation === "CREATE" &&
+      asked === group &&
+      resource === "certificatesigningrequests" &&
+      subresource === "" &&
+      bootstrapTokenIdOf(user) !== undefined,
+    async validate(attributes) {
+      const id = bootstrapTokenIdOf(attributes.user);
+      const request = requestedCertificate((attributes.object as RequestObject).spec.request ?? "");
+      if (id === undefined || request === undefined) return;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await check(attributes, id, request);
+        } catch (error) {
+          // Somebody wrote the Secret first: look at what it says now.
+          if (!(error instanceof ApiError && error.code === 409) || attempt === maximumAttempts) throw error;
+        }
+      }
+    },
+  };
+}
+
+const maximumAttempts = 5;
+
+const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -1,0 +1,90 @@
+import { Command } from "commander";
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import type { Column } from "../../../machinery/command-line/table.ts";
+import { nodeLockResource } from "../resources.ts";
+import type { NodeLock } from "./node-locks.ts";
+
+/** `signet node lock|unlock|locks`: locks machines out. */
+export const node = (): Command =>
+  new Command("node")
+    .description("lock machines out, and let them in again")
+    .addCommand(lock())
+    .addCommand(unlock())
+    .addCommand(locks());
+
+interface LockFlags extends ConnectionFlags {
+  readonly reason?: string;
+}
+
+const lock = (): Command =>
+  withExamples(
+    withConnectionFlags(new Command("lock"))
+      .description(
+        "refuse a machine's certificates, its Pods' tokens and its bootstrap tokens from the next request on",
+      )
+      .argument("<node...>", "the names of the nodes; there need not be a Node of the name")
+      .option("--reason <text>", "why, for people")
+      .action((nodes: readonly string[], flags: LockFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const resource = client.resource(nodeLockResource(names));
+          for (const name of nodes) {
+            const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
+            const locking = resource.create({ apiVersion: "", kind: "", metadata: { name }, spec });
+            console.log((await isDone(locking, 409)) ? `node ${name} locked` : `node ${name} was locked already`);
+          }
+        }),
+      ),
+    ["Lock a stolen machine out", 'signet node lock edge-1 --reason "stolen on Monday"'],
+  );
+
+const unlock = (): Command =>
+  withExamples(
+    withConnectionFlags(new Command("unlock"))
+      .description("let a machine in again, with the certificates that it has")
+      .argument("<node...>", "the names of the nodes")
+      .action((nodes: readonly string[], flags: ConnectionFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          for (const name of nodes) {
+            const unlocking = client.resource(nodeLockResource(names)).delete(name);
+            console.log((await isDone(unlocking, 404)) ? `node ${name} unlocked` : `node ${name} was not locked`);
+          }
+        }),
+      ),
+    ["Let a machine in again", "signet node unlock edge-1"],
+  );
+
+const columns: readonly Column<NodeLock>[] = [
+  { header: "NODE", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "SINCE", cell: ({ metadata }) => metadata.creationTimestamp ?? "" },
+  { header: "REASON", cell: ({ spec }) => spec.reason ?? "<none>" },
+];
+
+const locks = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("locks")))
+      .description("list the machines that are locked out")
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = nodeLockResource(names);
+          printList(await listAll(client.resource(type)), flags, { type, columns });
+        }),
+      ),
+    ["All machines that are locked out", "signet node locks"],
+  );
+
+/** Whether the operation has changed something: false when it is answered with this code. */
+async function isDone(operation: Promise<unknown>, code: number): Promise<boolean> {
+  try {
+    await operation;
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === code) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { nodeLockResource } from "../resources.ts";
+
+const nodeLockSchema = object({
+  goType: "v1.NodeLock",
+  description:
+    "Locks the machine of the same name out: its certificates, the tokens of its Pods and its bootstrap tokens are refused " +
+    "while the lock is there, whether there is a Node or not.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    spec: {
+      number: 2,
+      presence: "always",
+      description: "Why the machine is locked out.",
+      schema: object({
+        goType: "v1.NodeLockSpec",
+        description: "Why a machine is locked out.",
+        fields: { reason: { number: 1, schema: string, description: "For people." } },
+      }),
+    },
+  },
+});
+
+export type NodeLock = Infer<typeof nodeLockSchema>;
+
+export const nodeLocks = (names: Names): ResourceDefinition<NodeLock> =>
+  defineResource({
+    ...nodeLockResource(names),
+    singular: "nodelock",
+    schema: nodeLockSchema,
+    validateName: validateDnsSubdomainName,
+    columns: [
+      nameColumn(names),
+      {
+        name: "Reason",
+        type: "string",
+        description: "Why the machine is locked out.",
+        cell: ({ spec }) => spec.reason ?? "",
+      },
+      ageColumn(names),
+    ],
+  });
+
+/** Which machines are locked out, as this process knows it. */
+export interface LockedNodes {
+  isLocked(node: string): boolean;
+  /** A machine that is locked out and that an identity is of: the node itself, or what a Pod on it got a token for. */
+  lockedNodeOf(user: Pick<UserInfo, "username" | "extra">): string | undefined;
+}
+
+export function lockedNodes(stores: Stores): LockedNodes {
+  const locks = stores.of(nodeLockResource);
+  const isLocked = (name: string): boolean => locks.peek({ namespace: "", name }) !== undefined;
+  return {
+    isLocked,
+    lockedNodeOf: (user) => nodesOf(user).find(isLocked),
+  };
+}
+
+/** A token that is bound to a Pod or a Node says so in an extra attribute, whose prefix depends on the names in use. */
+function nodesOf({ username, extra }: Pick<UserInfo, "username" | "extra">): readonly string[] {
+  const own = nodeNameOf(username);
+  const nodes = own === undefined || own === "" ? [] : [own];
+  for (const key in extra) {
+    if (key.startsWith("authentication.") && key.endsWith("/node-name")) nodes.push(...(extra[key] ?? []));
+  }
+  return nodes;
+}

@@ -1,0 +1,326 @@
+import assert from "node:assert/strict";
+import type { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import pino from "pino";
+import { permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
+import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import type { NewBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import { generateSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
+import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startServer } from "../../src/server/start-server.ts";
+import type { RunningServer } from "../../src/server/start-server.ts";
+import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+
+const clients = newAuthority("clients");
+const proxies = newAuthority("proxies");
+const folder = mkdtempSync(join(tmpdir(), "signet-machines-"));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text, { mode: 0o600 });
+  return join(folder, name);
+};
+const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
+
+/** Two servers on one store: what one is told must hold at the other from the next request on. */
+let servers: readonly [RunningServer, RunningServer];
+before(async () => {
+  const store = new MemoryStore();
+  const settings = {
+    "client-ca-file": file("clients.crt", pemOf(clients)),
+    "requestheader-client-ca-file": file("proxies.crt", pemOf(proxies)),
+    "token-auth-file": file(
+      "tokens.csv",
+      'admin,admin,1,"system:masters"\nstatic,system:node:web-1,2,"system:nodes"\n',
+    ),
+    "service-account-signing-key-file": file("tokens.key", generateSigningKeyPem("ES256")),
+  };
+  const start = (name: string): Promise<RunningServer> =>
+    startServer(
+      parseServerConfig({
+        commandLine: { ...settings, "data-dir": join(folder, name), "secure-port": "0", controllers: "false" },
+        file: {},
+      }),
+      { log: pino({ level: "silent" }), store, isStoreShared: true, clock: { now: () => startOf2026 } },
+    );
+  servers = [await start("first"), await start("second")];
+  await permitNodeBootstrap({ client: servers[0].client, names });
+});
+after(async () => {
+  for (const server of servers) await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Headers;
+  readonly certificates?: readonly X509Certificate[];
+  readonly token?: string;
+  readonly body?: object;
+  readonly isWebSocket?: boolean;
+}
+
+function send(server: RunningServer, target: string, sent: Sent = {}): Promise<HttpResponse> {
+  const { method = "GET", headers = {}, certificates = [], token, body, isWebSocket = false } = sent;
+  const [path = "", query = ""] = target.split("?");
+  return server.handler({
+    method,
+    path,
+    query,
+    headers: {
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
+    readBody: async () => Buffer.from(body === undefined ? "" : JSON.stringify(body)),
+    signal: new AbortController().signal,
+    isWebSocket,
+  });
+}
+
+interface Answered {
+  readonly message: string;
+  readonly status: { readonly authenticated?: boolean };
+}
+
+const answerOf = ({ body }: HttpResponse): Answered => JSON.parse(String(body)) as Answered;
+
+const certificateOf = (commonName: string, authority = clients): X509Certificate =>
+  newCertificate(authority, { subject: { commonName, organizations: ["system:nodes"] } });
+
+const requests = "/apis/certificates.platform.io/v1/certificatesigningrequests";
+const locks = "/apis/signet.platform.io/v1/nodelocks";
+const whoami = "/apis/authentication.platform.io/v1/selfsubjectreviews";
+const review = { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" };
+
+let count = 0;
+/** A request of a machine for its client certificate. */
+function signingRequest(node: string, privateKey = generatePrivateKey("ECDSA P-256")): object {
+  const pem = createCertificateRequestPem({
+    privateKey,
+    subject: { commonName: `system:node:${node}`, organizations: ["system:nodes"] },
+    subjectAltNames: noSubjectAltNames,
+  });
+  return {
+    apiVersion: "certificates.platform.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name: `request-${++count}` },
+    spec: {
+      request: Buffer.from(pem).toString("base64"),
+      signerName: "platform.io/apiserver-client-nodeagent",
+      usages: ["digital signature", "client auth"],
+    },
+  };
+}
+
+async function bootstrapToken(options: Partial<NewBootstrapToken>): Promise<string> {
+  const { token, secret } = newBootstrapToken(names, {
+    groups: ["system:bootstrappers:signet:default-node-token"],
+    expiresAt: undefined,
+    description: undefined,
+    ...options,
+  });
+  await servers[0].client.request("POST", "/api/v1/namespaces/platform-system/secrets", { body: secret });
+  return token;
+}
+
+const ask = (server: RunningServer, token: string, body: object): Promise<HttpResponse> =>
+  send(server, requests, { method: "POST", token, body });
+
+describe("a machine that is locked out", () => {
+  /** Every credential of the machine web-1, by name. */
+  let credentials: Readonly<Record<string, Sent>>;
+  let podToken = "";
+  let boundToken = "";
+  const lock = async (): Promise<void> => {
+    const body = { apiVersion: "signet.platform.io/v1", kind: "NodeLock", metadata: { name: "web-1" }, spec: {} };
+    assert.equal((await send(servers[0], locks, { method: "POST", token: "admin", body })).status, 201);
+  };
+  const unlock = async (): Promise<void> => {
+    assert.equal((await send(servers[0], `${locks}/web-1`, { method: "DELETE", token: "admin" })).status, 200);
+  };
+
+  before(async () => {
+    const { client } = servers[0];
+    await client.request("POST", "/api/v1/nodes", {
+      body: { apiVersion: "v1", kind: "Node", metadata: { name: "web-1" } },
+    });
+    await client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
+    });
+    const pod = await client.request<{ metadata: { uid: string } }>("POST", "/api/v1/namespaces/default/pods", {
+      body: {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "one" },
+        spec: { nodeName: "web-1", containers: [{ name: "main", image: "worker:1" }] },
+      },
+    });
+    const { status } = await client.request<{ status: { token: string } }>(
+      "POST",
+      "/api/v1/namespaces/default/serviceaccounts/default/token",
+      {
+        body: {
+          apiVersion: "authentication.platform.io/v1",
+          kind: "TokenRequest",
+          spec: { boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "one", uid: pod.metadata.uid } },
+        },
+      },
+    );
+    podToken = status.token;
+    boundToken = await bootstrapToken({ nodeNames: "web-1", mayReplaceNode: true });
+    const subprotocol = `base64url.bearer.authorization.k8s.io.${Buffer.from(podToken).toString("base64url")}, x`;
+    credentials = {
+      "its client certificate": { certificates: [certificateOf("system:node:web-1")] },
+      "a front proxy that names it": {
+        certificates: [certificateOf("proxy", proxies)],
+        headers: { "x-remote-user": "system:node:web-1", "x-remote-group": "system:nodes" },
+      },
+      "the token of a Pod on it": { token: podToken },
+      "the token of a Pod on it, in a WebSocket's subprotocol": {
+        isWebSocket: true,
+        headers: {
+          "sec-websocket-protocol": subprotocol,
+          "sec-websocket-version": "13",
+          "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        },
+      },
+      "a static token of its user": { token: "static" },
+      "its bootstrap token": { token: boundToken },
+    };
+  });
+
+  it("is refused with every credential, at every server from the next request on, until it is unlocked", async () => {
+    const codes = async (): Promise<Record<string, readonly number[]>> =>
+      Object.fromEntries(
+        await Promise.all(
+          Object.entries(credentials).map(async ([name, sent]) => {
+            const answers = servers.map((server) => send(server, whoami, { ...sent, method: "POST", body: review }));
+            return [name, (await Promise.all(answers)).map(({ status }) => status)] as const;
+          }),
+        ),
+      );
+    const all = (code: number) => Object.fromEntries(Object.keys(credentials).map((name) => [name, [code, code]]));
+    assert.deepEqual(await codes(), all(201));
+    await lock();
+    assert.deepEqual(await codes(), all(401));
+    await unlock();
+    assert.deepEqual(await codes(), all(201));
+  });
+
+  it("has no good token in a TokenReview", async () => {
+    const reviewed = async (token: string): Promise<boolean> => {
+      const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
+      const sent = { method: "POST", token: "admin", body };
+      const answer = await send(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
+      return answerOf(answer).status.authenticated ?? false;
+    };
+    assert.equal(await reviewed(podToken), true);
+    await lock();
+    assert.equal(await reviewed(podToken), false);
+    assert.equal(await reviewed(boundToken), false);
+    await unlock();
+  });
+
+  it("gets no certificate: whoever asks in its name, and whatever was asked before", async () => {
+    const [server] = servers;
+    const early = signingRequest("web-1") as { metadata: { name: string } };
+    assert.equal((await ask(server, "admin", early)).status, 201);
+    const path = `${requests}/${early.metadata.name}`;
+    const decide = async (type: string): Promise<number> => {
+      const current = answerOf(await send(server, path, { token: "admin" }));
+      const status = { ...current.status, conditions: [{ type, status: "True", reason: "Test" }] };
+      const sent = { method: "PUT", token: "admin", body: { ...current, status } };
+      return (await send(server, `${path}/approval`, sent)).status;
+    };
+    await lock();
+    assert.equal((await ask(servers[1], "admin", signingRequest("web-1"))).status, 403);
+    const anyone = await bootstrapToken({ mayReplaceNode: true });
+    assert.equal((await ask(servers[1], anyone, signingRequest("web-1"))).status, 403);
+    assert.equal((await ask(servers[1], anyone, signingRequest("web-2"))).status, 201);
+    assert.equal(await decide("Approved"), 403);
+    await unlock();
+    assert.equal(await decide("Approved"), 200);
+    await lock();
+    const approved = answerOf(await send(server, path, { token: "admin" }));
+    const certificate = Buffer.from(pemOf(clients)).toString("base64");
+    const signed = { ...approved, status: { ...approved.status, certificate } };
+    assert.equal((await send(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status, 403);
+    await unlock();
+    assert.equal((await send(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status, 200);
+  });
+
+  it("loses the watches that it has open", async () => {
+    const sent = { certificates: [certificateOf("system:node:web-1")] };
+    const { body } = await send(servers[1], "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dweb-1", sent);
+    assert.ok(typeof body === "object" && "start" in body);
+    const stream = body;
+    let stop = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      stop = stream.start({ write: () => undefined, bufferedBytes: () => 0, end: resolve });
+    });
+    await lock();
+    await ended;
+    stop();
+    await unlock();
+  });
+});
+
+describe("a bootstrap token", () => {
+  const messageOf = (answer: HttpResponse): string => answerOf(answer).message;
+
+  it("is for the names that it says", async () => {
+    const token = await bootstrapToken({ nodeNames: "db-*.example.com" });
+    assert.equal((await ask(servers[0], token, signingRequest("db-1.example.com"))).status, 201);
+    for (const other of ["web-3", "db-1.example.org", "xdb-1.example.com"]) {
+      const answer = await ask(servers[0], token, signingRequest(other));
+      assert.equal(answer.status, 403);
+      assert.match(messageOf(answer), /is for "db-\*\.example\.com", not for/);
+    }
+    const otherSigner = signingRequest("db-2.example.com") as { spec: { signerName: string } };
+    otherSigner.spec.signerName = "platform.io/apiserver-client";
+    assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
+  });
+
+  it("is never for a Node that exists, unless it says so", async () => {
+    const refused = await ask(servers[1], await bootstrapToken({}), signingRequest("web-1"));
+    assert.equal(refused.status, 403);
+    assert.match(messageOf(refused), /there is a Node "web-1" already.*--allow-existing-node/);
+    const allowed = await bootstrapToken({ mayReplaceNode: true });
+    assert.equal((await ask(servers[1], allowed, signingRequest("web-1"))).status, 201);
+  });
+
+  it("for one use is spent exactly once, however many ask at once at however many servers", async () => {
+    const token = await bootstrapToken({ isForOneUse: true });
+    const dryRun = { method: "POST", token, body: signingRequest("race-0") };
+    assert.equal((await send(servers[0], `${requests}?dryRun=All`, dryRun)).status, 201);
+    const keys = Array.from({ length: 12 }, () => generatePrivateKey("ECDSA P-256"));
+    const answers = await Promise.all(
+      keys.map((key, index) => ask(servers[index % 2 === 0 ? 0 : 1], token, signingRequest(`race-${index}`, key))),
+    );
+    const winners = answers.flatMap(({ status }, index) => (status === 201 ? [index] : []));
+    assert.equal(winners.length, 1, answers.map(({ status }) => status).join());
+    assert.ok(answers.every(({ status }) => status === 201 || status === 403));
+    // The answer may have been lost: the same key may ask for the same machine again, and for no other.
+    const [winner = 0] = winners;
+    assert.equal((await ask(servers[1], token, signingRequest(`race-${winner}`, keys[winner]))).status, 201);
+    assert.equal((await ask(servers[1], token, signingRequest("race-99", keys[winner]))).status, 403);
+  });
+
+  it("for one use is not spent by a request that is refused", async () => {
+    const token = await bootstrapToken({ isForOneUse: true });
+    const bad = signingRequest("late-1") as { spec: { usages: string[] } };
+    bad.spec.usages = ["nonsense"];
+    assert.equal((await ask(servers[0], token, bad)).status, 422);
+    assert.equal((await ask(servers[0], token, signingRequest("late-1"))).status, 201);
+  });
+});

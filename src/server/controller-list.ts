@@ -35,5 +35,5 @@ const everyController = (given: ControllerListOptions): Controller[] => [
     settings: given.settings.certificates,
     isSigning: given.settings.enabled.has("csrsigning"),
   }),
-  ...nodeControllers,
+  ...nodeControllers(given.settings.nodes),
 ];

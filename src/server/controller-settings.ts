@@ -1,5 +1,7 @@
 import { certificateFlags, certificateSettings } from "../features/certificates/settings.ts";
 import type { CertificateSettings } from "../features/certificates/settings.ts";
+import { nodeFlags, nodeSettings } from "../features/nodes/settings.ts";
+import type { NodeSettings } from "../features/nodes/settings.ts";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags } from "../machinery/command-line/log-flags.ts";
@@ -20,6 +22,7 @@ export const controllerNames = [
   "eventcleaner",
   "garbagecollector",
   "namespace",
+  "nodelifecycle",
   "podgc",
   "root-ca-cert-publisher",
   "serviceaccount",
@@ -39,6 +42,7 @@ export const controllerFlags = {
       `Names: ${controllerNames.join(", ")}.`,
   },
   ...certificateFlags,
+  ...nodeFlags,
   "leader-elect": {
     type: "boolean",
     default: true,
@@ -52,12 +56,14 @@ export interface ControllerSettings {
   /** Whether they run only while this process holds their Lease. */
   readonly isElected: boolean;
   readonly certificates: CertificateSettings;
+  readonly nodes: NodeSettings;
 }
 
 export const controllerSettings = (values: FlagValues<typeof controllerFlags>): ControllerSettings => ({
   enabled: enabledControllers(values.controllers),
   isElected: values["leader-elect"],
   certificates: certificateSettings(values),
+  nodes: nodeSettings(values),
 });
 
 /**

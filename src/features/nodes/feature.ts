@@ -14,6 +14,7 @@ import { bootstrapPolicy } from "../access/index.ts";
 import { bootstrapRule } from "./bootstrap/bootstrap-rule.ts";
 import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
 import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
+import { nodeLifecycle } from "./lifecycle/node-lifecycle.ts";
 import { nodeLockRule } from "./lock/node-lock-rule.ts";
 import { lockedNodes, nodeLocks } from "./lock/node-locks.ts";
 import type { LockedNodes } from "./lock/node-locks.ts";
@@ -24,13 +25,15 @@ import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { podReferences } from "./pods/pod-references.ts";
 import { pods } from "./pods/pods.ts";
 import { nodeLockResource, nodeResource, podResource } from "./resources.ts";
+import { nodeFlags } from "./settings.ts";
+import type { NodeSettings } from "./settings.ts";
 import { nodeRestriction } from "./restriction/node-restriction.ts";
 
 /** Nodes and Pods, the permissions of node agents, and the bootstrap tokens of new machines. */
 export const nodesFeature = {
   name: "nodes",
   kinds: [kind(nodeLocks), kind(nodes), kind(pods)],
-  flags: {},
+  flags: nodeFlags,
 } as const satisfies Feature;
 
 /** The node authorizer: a node may read what its Pods refer to. */
@@ -100,4 +103,8 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
   };
 }
 
-export const nodeControllers: readonly Controller[] = [bootstrapTokenCleaner, podGarbageCollector];
+export const nodeControllers = (settings: NodeSettings): readonly Controller[] => [
+  bootstrapTokenCleaner,
+  nodeLifecycle(settings),
+  podGarbageCollector,
+];

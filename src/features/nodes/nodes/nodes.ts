@@ -7,6 +7,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { Column, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
+import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
 
@@ -77,6 +78,17 @@ function nodeColumns(names: Names): Column<Node>[] {
       type: "string",
       description: "Kubelet Version reported by the node.",
       cell: ({ status }) => status.nodeInfo.kubeletVersion,
+    },
+    {
+      name: "Last-Seen",
+      type: "string",
+      description: "How long ago the node reported its state, or renewed its Lease before it was lost.",
+      cell: ({ status }, { now }) => {
+        const seen = Date.parse(
+          (status.conditions ?? []).find(({ type }) => type === "Ready")?.lastHeartbeatTime ?? "",
+        );
+        return Number.isNaN(seen) ? "<unknown>" : humanDuration(Math.max(0, now - seen));
+      },
     },
     addressColumn({ name: "Internal-IP", type: "InternalIP", names }),
     addressColumn({ name: "External-IP", type: "ExternalIP", names }),

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { nodeLifecycle } from "../../../src/features/nodes/lifecycle/node-lifecycle.ts";
+import type { Node } from "../../../src/features/nodes/resources.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ManualTime, runLoop } from "../../manual-time.ts";
+import type { RunningLoop } from "../../manual-time.ts";
+import { resourceReferences } from "../../resource-references.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { waitForObject } from "../../wait-for-object.ts";
+
+const references = resourceReferences(names);
+const sparse = (object: object): never => object as never; // the server fills in the rest
+const seconds = 1000;
+
+let time: ManualTime;
+let server: TestServer;
+let loop: RunningLoop;
+beforeEach(async () => {
+  time = new ManualTime();
+  server = await startTestServer({ settings: { controllers: false } });
+  const nodes = server.client.resource(references.nodes);
+  await nodes.create(
+    sparse({ metadata: { name: "edge-1" }, spec: { taints: [{ key: "own", effect: "NoSchedule" }] } }),
+  );
+  await report("True");
+  await leases().create(
+    sparse({
+      metadata: { name: "edge-1" },
+      spec: { holderIdentity: "edge-1", renewTime: "2026-01-01T00:00:00.000000Z" },
+    }),
+  );
+  const settings = { graceMilliseconds: 50 * seconds, retentionMilliseconds: 600 * seconds };
+  loop = await runLoop(server, nodeLifecycle(settings), time);
+  await loop.queue.whenIdle();
+});
+afterEach(async () => {
+  await loop.stop();
+  await server.stop();
+});
+
+const leases = () => server.client.resource(references.leases, names.namespaces.nodeLease);
+const report = (status: string): Promise<unknown> =>
+  server.client.resource(references.nodes).patch(
+    "edge-1",
+    {
+      status: { conditions: [{ type: "Ready", status, reason: "Test", lastHeartbeatTime: "2026-01-01T00:00:00Z" }] },
+    },
+    { type: "strategic-merge", subresource: "status" },
+  );
+const renew = (renewTime: string): Promise<unknown> => leases().patch("edge-1", { spec: { renewTime } });
+
+const readyOf = (node: Node | undefined) => node?.status.conditions?.find(({ type }) => type === "Ready");
+const taintsOf = (node: Node | undefined): string[] =>
+  (node?.spec.taints ?? []).map(({ key, effect }) => `${key}:${effect}`);
+const lostTaints = ["node.platform.io/unreachable:NoSchedule", "node.platform.io/unreachable:NoExecute"];
+const node = (isAsWanted: (found: Node | undefined) => boolean): Promise<Node | undefined> =>
+  waitForObject(server.client, references.nodes, { name: "edge-1" }, isAsWanted);
+const isLost = (found: Node | undefined): boolean => taintsOf(found).includes(lostTaints[0] ?? "");
+const event = (reason: string): Promise<unknown> =>
+  eventually(async () => {
+    const { items } = await server.client.resource(references.events, "default").list();
+    return items.find((one) => one.reason === reason && one.involvedObject.name === "edge-1");
+  });
+
+async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe("a node of which nothing is heard", () => {
+  it("is NotReady after the grace period, with taints, an event, and when it was last seen", async () => {
+    time.pass(49 * seconds);
+    await loop.queue.whenIdle();
+    assert.equal(isLost(await server.client.resource(references.nodes).get("edge-1")), false);
+    time.pass(2 * seconds);
+    const lost = await node(isLost);
+    const { status, reason, lastHeartbeatTime } = readyOf(lost) ?? {};
+    assert.deepEqual([status, reason, lastHeartbeatTime], ["Unknown", "NodeStatusUnknown", "2026-01-01T00:00:00Z"]);
+    assert.deepEqual(taintsOf(lost), ["own:NoSchedule", ...lostTaints]);
+    await event("NodeNotReady");
+    const table = await new InProcess(server).json<{
+      columnDefinitions: { name: string }[];
+      rows: { cells: string[] }[];
+    }>("/api/v1/nodes", { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
+    const cell = (name: string) => table.rows[0]?.cells[table.columnDefinitions.findIndex((one) => one.name === name)];
+    assert.equal(cell("Status"), "NotReady");
+    assert.match(String(cell("Last-Seen")), /^\d+d$/);
+  });
+
+  it("is as before when its Lease is renewed again", async () => {
+    time.pass(51 * seconds);
+    await node(isLost);
+    await event("NodeNotReady");
+    await renew("2026-01-01T00:10:00.000000Z");
+    const back = await node((found) => found !== undefined && !isLost(found));
+    assert.equal(readyOf(back)?.status, "True");
+    assert.deepEqual(taintsOf(back), ["own:NoSchedule"]);
+    await event("NodeReady");
+  });
+
+  it("keeps saying that it is not ready when it has said so itself", async () => {
+    await report("False");
+    time.pass(102 * seconds);
+    await loop.queue.whenIdle();
+    time.pass(102 * seconds);
+    const lost = await node(isLost);
+    assert.equal(readyOf(lost)?.status, "False");
+  });
+
+  it("is deleted after the time that is set, and not before", async () => {
+    time.pass(51 * seconds);
+    await node(isLost);
+    await event("NodeNotReady");
+    await time.whenTimerIsSet();
+    time.pass(590 * seconds);
+    await loop.queue.whenIdle();
+    assert.notEqual(await server.client.resource(references.nodes).find("edge-1"), undefined);
+    time.pass(20 * seconds);
+    await node((found) => found === undefined);
+    await event("RemovingNode");
+  });
+});

@@ -3,7 +3,7 @@
  * registry, by the lock file. The same commit makes the same bytes.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -12,6 +12,7 @@ import { signetVersion } from "../../src/server/signet-version.ts";
 import { describedProgram } from "../reference/leaf-commands.ts";
 import { licenceList } from "./licences.ts";
 import { manPages } from "./man-pages.ts";
+import { writeProgramFolder } from "./program-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 const packaging = join(root, "packaging");
@@ -38,7 +39,7 @@ const file = join(output, `signet_${signetVersion}_${architecture}.deb`);
 const tree = mkdtempSync(join(tmpdir(), "signet-deb-"));
 try {
   chmodSync(tree, 0o755);
-  addProgram(join(tree, "usr/lib/signet"));
+  writeProgramFolder(join(tree, "usr/lib/signet"));
   mkdirSync(join(tree, "usr/bin"), { recursive: true });
   symlinkSync("../lib/signet/bin/signet", join(tree, "usr/bin/signet"));
   addSystemFiles();
@@ -60,21 +61,6 @@ function write(path: string, contents: string | Uint8Array, mode = 0o644): void 
 
 function copy(source: string, path: string, mode = 0o644): void {
   write(path, readFileSync(join(packaging, source)), mode);
-}
-
-/** What `npm install` would have there, without what only other machines, older runtimes and compilers need. */
-function addProgram(folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  for (const part of ["bin", "package.json", "package-lock.json", "LICENSE"])
-    cpSync(join(root, part), join(folder, part), { recursive: true });
-  run("tsc", ["--project", "tsconfig.package.json", "--outDir", join(folder, "dist")]);
-  run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], { cwd: folder });
-  const unneeded =
-    /^\.\/(?:node-(?:bin-)?(?:linux|darwin)-[^/]+\/(?:include|share|CHANGELOG\.md|README\.md)|@lmdb\/[^/]+\/node\.(?:abi.*|.*musl)\.node|node-addon-api)$/;
-  const modules = join(folder, "node_modules");
-  const candidates = run("find", [".", "-maxdepth", "3"], { cwd: modules }).split("\n");
-  for (const path of candidates.filter((one) => unneeded.test(one))) rmSync(join(modules, path), { recursive: true });
-  rmSync(join(folder, "package-lock.json"));
 }
 
 function addSystemFiles(): void {
@@ -110,7 +96,7 @@ Version: ${signetVersion}
 Architecture: ${architecture}
 Maintainer: The Signet authors <signet@localhost>
 Installed-Size: ${kibibytes}
-Depends: libc6 (>= 2.28), libstdc++6, libgcc-s1
+Depends: libc6 (>= 2.34), libatomic1, libgcc-s1, libstdc++6
 Recommends: systemd
 Section: admin
 Priority: optional

@@ -1,0 +1,44 @@
+/** Makes the folder that runs on a machine of this platform without npm: npm run package:program -- FOLDER */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+/** What an install does not need on this platform: other machines' binaries, headers, and what only compilers read. */
+const unneeded =
+  /^\.\/(?:node-(?:bin-)?(?:linux|darwin)-[^/]+\/(?:include|share|CHANGELOG\.md|README\.md)|@lmdb\/[^/]+\/node\.(?:abi.*|.*musl)\.node|node-addon-api)$/;
+
+/** Fills a new folder with the program, its packages by the lock file, and the runtime. Throws an Error with the output. */
+export function writeProgramFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const part of ["bin", "package.json", "package-lock.json", "LICENSE"]) {
+    cpSync(join(root, part), join(folder, part), { recursive: true });
+  }
+  run("tsc", ["--project", "tsconfig.package.json", "--outDir", join(folder, "dist")], root);
+  run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], folder);
+  const modules = join(folder, "node_modules");
+  for (const path of run("find", [".", "-maxdepth", "3"], modules)
+    .split("\n")
+    .filter((one) => unneeded.test(one))) {
+    rmSync(join(modules, path), { recursive: true });
+  }
+  rmSync(join(folder, "package-lock.json"));
+}
+
+function run(program: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} ${args.join(" ")} failed`, { cause: error ?? `${stdout}${stderr}` });
+  return stdout;
+}
+
+if (import.meta.main) {
+  const [folder] = process.argv.slice(2);
+  if (folder === undefined) {
+    console.error("usage: npm run package:program -- FOLDER");
+    process.exit(2);
+  }
+  // Modes of files do not depend on who builds.
+  process.umask(0o022);
+  writeProgramFolder(resolve(folder));
+}

@@ -9,6 +9,8 @@ export interface CuttableProxy {
   connections(): number;
   /** Resets those of the open connections that `isChosen` says. */
   cut(isChosen: () => boolean): number;
+  /** The open connections carry nothing more, and nobody is told: what a firewall does that has forgotten them. */
+  silence(): void;
   /** Until `target` is called again: every connection is cut, and new ones too. */
   detach(): void;
   /** Where new connections go. */
@@ -46,6 +48,9 @@ export async function startCuttableProxy(targetPort: number): Promise<CuttablePr
       const chosen = [...open].filter(isChosen);
       for (const socket of chosen) socket.resetAndDestroy();
       return chosen.length;
+    },
+    silence() {
+      for (const socket of open) socket.unpipe().removeAllListeners("data").resume();
     },
     detach() {
       port = undefined;

@@ -37,6 +37,8 @@ export interface DeleteOptions extends WriteOptions {
 /** An object to create: the client fills in `apiVersion` and `kind`, the server `status`. */
 export type NewObject<T extends ApiObject> = Omit<T, "apiVersion" | "kind" | "status"> & Partial<T>;
 
+const shortestWatchSeconds = 300;
+
 export type PatchType = "json" | "merge" | "strategic-merge" | "apply";
 
 const patchContentTypes: Readonly<Record<PatchType, string>> = {
@@ -146,9 +148,13 @@ export class ResourceClient<T extends ApiObject> {
     return list;
   }
 
-  /** Follows changes until the server ends the watch or `signal` aborts. */
+  /**
+   * Follows changes until the server ends the watch or `signal` aborts. Unless told otherwise, the server ends it after
+   * five to ten minutes (upstream: client-go's reflector), so that no watch outlives its connection.
+   */
   async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
-    const query = listQuery(options, { watch: "true" });
+    const timeoutSeconds = options.timeoutSeconds ?? Math.round(shortestWatchSeconds * (1 + Math.random()));
+    const query = listQuery({ ...options, timeoutSeconds }, { watch: "true" });
     yield* watchEvents<T>((await this.#client.stream(this.#collection, query, signal)).body);
   }
 

@@ -29,9 +29,17 @@ export interface HttpsTransportOptions extends TlsCredentials {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** A request other than a watch fails after this many milliseconds without a byte; 0: never. Default 30,000. */
   readonly timeoutMilliseconds?: number;
+  /**
+   * A watch with bookmarks fails after this many milliseconds without a byte: the connection is dead, though nothing said
+   * so. Default 120,000, since servers send a bookmark every minute.
+   */
+  readonly watchIdleMilliseconds?: number;
 }
 
-/** An HTTPS transport that keeps connections open. */
+/**
+ * An HTTPS transport that keeps connections open. It goes through the proxy that HTTPS_PROXY names, except to the hosts of
+ * NO_PROXY.
+ */
 export function httpsTransport(options: HttpsTransportOptions): Transport {
   const base = new URL(options.server);
   if (base.protocol !== "https:") throw new TypeError(`the server's URL must begin with https://: ${options.server}`);
@@ -75,6 +83,8 @@ class Connections {
     const { serverName, skipsServerVerification } = this.#options;
     return new https.Agent({
       keepAlive: true,
+      // As in Go, a loopback address is never reached through a proxy.
+      ...(!isLoopback(new URL(this.#options.server).hostname) && { proxyEnv: process.env }),
       ...(caCertificates !== undefined && { ca: caCertificates }),
       ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),
       ...(serverName !== undefined && { servername: serverName }),
@@ -103,7 +113,6 @@ interface Wire {
 
 function send(request: ClientRequest, { base, prefix, agent, options }: Wire): Promise<ClientResponse> {
   const token = options.bearerToken?.();
-  const isWatch = request.query?.includes("watch=") ?? false;
   return new Promise((resolve, reject) => {
     const outgoing = https.request(
       {
@@ -120,7 +129,7 @@ function send(request: ClientRequest, { base, prefix, agent, options }: Wire): P
         },
         agent,
         ...(request.signal !== undefined && { signal: request.signal }),
-        ...(!isWatch && { timeout: options.timeoutMilliseconds ?? 30_000 }),
+        timeout: longestSilenceMilliseconds(request, options),
       },
       (incoming) => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming }),
     );
@@ -129,3 +138,14 @@ function send(request: ClientRequest, { base, prefix, agent, options }: Wire): P
     outgoing.end(request.body);
   });
 }
+
+/** A watch without bookmarks may be silent until its own end, and a little longer. */
+function longestSilenceMilliseconds({ query }: ClientRequest, options: HttpsTransportOptions): number {
+  const { timeoutMilliseconds = 30_000, watchIdleMilliseconds = 120_000 } = options;
+  const parameters = new URLSearchParams(query);
+  if (parameters.get("watch") !== "true") return timeoutMilliseconds;
+  if (parameters.get("allowWatchBookmarks") === "true") return watchIdleMilliseconds;
+  return Number(parameters.get("timeoutSeconds")) * 1000 + timeoutMilliseconds;
+}
+
+const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:https";
+import { createServer as createProxy } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -53,4 +54,27 @@ test("new credentials are used at once, on new connections, and disturb no reque
   assert.equal(await readText((await running).body), `${first} whole`);
   const connections = new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
   assert.ok((await connections) <= 2);
+});
+
+test("requests go through the proxy of HTTPS_PROXY, except to loopback and the hosts of NO_PROXY", async (context) => {
+  const asked: string[] = [];
+  const proxy = createProxy().on("connect", (request, socket) => {
+    asked.push(request.url ?? "");
+    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  process.env["HTTPS_PROXY"] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+  process.env["NO_PROXY"] = "direct.invalid";
+  context.after(() => {
+    delete process.env["HTTPS_PROXY"];
+    delete process.env["NO_PROXY"];
+    proxy.close();
+  });
+  for (const host of ["signet.invalid:6443", "direct.invalid:6443", "127.0.0.1:1"]) {
+    const transport = httpsTransport({ server: `https://${host}` });
+    await assert.rejects(transport.send({ method: "GET", path: "/" }));
+    transport.close();
+  }
+  assert.deepEqual(asked, ["signet.invalid:6443"]);
 });

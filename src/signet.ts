@@ -11,8 +11,8 @@ await runCommandLine(process.argv, {
   restore: async (config, options) => (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
   migrateStorage: async (config, options) =>
     (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
-  agent: async (settings) => {
+  agent: async (program) => {
     const { signetVersion } = await import("./server/signet-version.ts");
-    return (await import("./agent/run-until-stopped.ts")).runAgentUntilStopped(settings, signetVersion);
+    return (await import("./agent/agent-program.ts")).runAgentProgram(program, signetVersion);
   },
 });

@@ -1,18 +1,18 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
 
-/** More are closed at once. */
-const maximumConnections = 256;
+/** When so many connections are open, each new one closes the one that has been idle longest. */
+const maximumConnections = 128;
 
 export interface AgentListenerOptions {
   readonly address: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** Why the agent is not healthy: one line each. */
+  /** Why the agent is not ready: one line each. */
   readonly faults: () => readonly string[];
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly log: AgentLog;
@@ -20,14 +20,14 @@ export interface AgentListenerOptions {
 
 export interface AgentListener {
   readonly port: number;
-  /** Shown on new connections from now on; those that are open go on. */
+  /** Presented on new connections from now on; open connections continue. */
   useCertificate(pair: KeyPair): void;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz` and `/metrics`, read only and without secrets, by HTTPS. Until there is a certificate handshakes fail.
- * Rejects when the port is taken.
+ * Serves `/livez`, `/readyz`, `/healthz` (as `/livez`) and `/metrics` over HTTPS, read only and without secrets. Until there is
+ * a certificate, handshakes fail. Rejects when the port is taken.
  */
 export async function openAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { address, port, log } = options;
@@ -46,15 +46,22 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       });
     },
   );
-  server.maxConnections = maximumConnections;
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    // A set is in the order of insertion. Answers take no time, so every older connection is idle.
+    const [oldest] = sockets;
+    if (sockets.size >= maximumConnections) oldest?.destroy();
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.keepAliveTimeout = 30_000;
-  // A client that ends its handshake is no event.
+  // A client may end its handshake at any time.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: address, port }, resolve);
   });
-  // No descriptor is left for a connection: the next may find one.
+  // The process has no descriptor left for a connection. It may have one for the next.
   server.on(
     "error",
     rateLimitedReport((error: Error, count) => log.error({ err: error, count }, "could not accept connections")),
@@ -67,9 +74,12 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       }),
   };
 }
+
+const livenessPaths = new Set(["/livez", "/healthz"]);
 
 async function answer(
   { method, url = "" }: IncomingMessage,
@@ -80,11 +90,13 @@ async function answer(
     response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(text) });
     response.end(method === "HEAD" ? undefined : text);
   };
-  const path = url.split("?", 1)[0];
-  if (path !== "/healthz" && path !== "/metrics") return send(404, "404 page not found\n");
+  const path = url.split("?", 1)[0] ?? "";
+  const isLiveness = livenessPaths.has(path);
+  if (!isLiveness && path !== "/readyz" && path !== "/metrics") return send(404, "404 page not found\n");
   if (method !== "GET" && method !== "HEAD") return send(405, "405 method not allowed\n");
   if (path === "/metrics") return send(200, await metrics.text(), metrics.contentType);
-  const found = faults();
+  // A restart does not help against a missing certificate, so it says nothing about liveness.
+  const found = isLiveness ? [] : faults();
   if (found.length === 0) send(200, "ok");
   else send(503, found.map((fault) => `${fault}\n`).join(""));
 }

@@ -1,11 +1,11 @@
-/** Where the agent says what it does. Keys and tokens never get here. */
+/** The agent's log. Keys and tokens are never written to it. */
 export interface AgentLog {
   info(fields: Record<string, unknown>, message: string): void;
   warn(fields: Record<string, unknown>, message: string): void;
   error(fields: Record<string, unknown>, message: string): void;
 }
 
-/** What went wrong, in one line for the log, with a hint where the cause is known. Never a secret. */
+/** One line for the log, with a hint when the cause is known. Contains nothing secret. */
 export function failureText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const hint = hints.get("code" in error ? String(error.code) : "");
@@ -14,7 +14,7 @@ export function failureText(error: unknown): string {
 
 const hints: ReadonlyMap<string, string> = new Map([
   ["CERT_NOT_YET_VALID", "the server's certificate begins in the future: this machine's clock may be slow"],
-  ["CERT_HAS_EXPIRED", "the server's certificate has ended, or this machine's clock is fast"],
+  ["CERT_HAS_EXPIRED", "the server's certificate has expired, or this machine's clock is fast"],
   ["SELF_SIGNED_CERT_IN_CHAIN", "the given CA is not the server's"],
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the given CA is not the server's"],
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "the given CA is not the server's"],

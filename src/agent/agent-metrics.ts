@@ -1,7 +1,6 @@
 import { Counter, Gauge, Registry } from "prom-client";
-import type { CertificateName } from "./certificate-store.ts";
 
-/** The agent's numbers in Prometheus' text format. Labels are of fixed sets, or what the operator configured. */
+/** The agent's metrics in the text format of Prometheus. Label values are fixed, or set by the operator. */
 export class AgentMetrics {
   readonly #registry = new Registry();
   readonly #expiration = new Gauge({
@@ -41,15 +40,15 @@ export class AgentMetrics {
   });
 
   /** Times are milliseconds since the epoch. */
-  certificateInUse(certificate: CertificateName, { notAfter }: { readonly notAfter: number }): void {
+  certificateInUse(certificate: string, { notAfter }: { readonly notAfter: number }): void {
     this.#expiration.set({ certificate }, notAfter / 1000);
   }
 
-  certificateInstalled(certificate: CertificateName): void {
+  certificateInstalled(certificate: string): void {
     this.#rotations.inc({ certificate });
   }
 
-  certificateFailed(certificate: CertificateName): void {
+  certificateFailed(certificate: string): void {
     this.#failures.inc({ certificate });
   }
 

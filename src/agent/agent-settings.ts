@@ -1,45 +1,77 @@
 import type { TlsCredentials } from "../machinery/client/https-transport.ts";
+import type { KeyType } from "../pki/keys.ts";
+import type { CertificateOutput } from "./certificate-output.ts";
 
-/** With what a machine introduces itself as long as it has no certificate of its own. */
+/** What introduces a machine to the server until it has a certificate. `source` tells people where it comes from. */
 export type BootstrapCredential =
   | { readonly type: "none" }
   /** Read for each request, so that a new token is used at once. Undefined while there is none. */
-  | { readonly type: "token"; readonly token: () => string | undefined }
-  | { readonly type: "certificate"; readonly certificate: string; readonly key: string };
+  | { readonly type: "token"; readonly source: string; readonly token: () => string | undefined }
+  | { readonly type: "certificate"; readonly source: string; readonly certificate: string; readonly key: string };
 
 export interface ServerAccess {
-  /** `https://host:port`. */
-  readonly server: string;
+  /** `https://host:port`, in the order in which they are tried; at least one. */
+  readonly servers: readonly string[];
   /** PEM of the CAs that the server's certificate must chain to, read for each request; undefined: the system's. */
   readonly caCertificates: () => string | undefined;
-  /** The name that the server's certificate must be valid for, where it is not the host's. */
+  /** The name that the server's certificate must be valid for, if it is not the host's. */
   readonly serverName?: string;
   readonly bootstrap: BootstrapCredential;
+}
+
+/** A command of the operator that is run by `sh -c` after files have changed. */
+export interface Hook {
+  readonly command: string;
+  /** Run before the command: when it fails, the command is not run. Both are tried again later. */
+  readonly check: string | undefined;
+  /** The check and the command are each ended after this time. */
+  readonly timeoutMilliseconds: number;
 }
 
 /** A file with the anchors of one bundle, or of all bundles of a signer. */
 export interface TrustBundleFile {
   readonly source: { readonly bundleName: string } | { readonly signerName: string };
   readonly file: string;
+  readonly hook: Hook | undefined;
 }
 
-/** What `signet agent` is told. */
+/** A certificate of a service on the machine. In names, `${node}` and `${address}` stand for the machine's own. */
+export interface ServiceCertificate {
+  readonly name: string;
+  readonly signerName: string;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  readonly emailAddresses: readonly string[];
+  readonly uris: readonly string[];
+  readonly usages: readonly string[];
+  readonly keyType: KeyType;
+  /** Undefined: as long as the signer gives. */
+  readonly lifetimeSeconds: number | undefined;
+  /** The share of its lifetime after which a certificate is renewed; undefined: a random one from 0.7 to 0.9. */
+  readonly renewalShare: number | undefined;
+  readonly outputs: readonly CertificateOutput[];
+  readonly hook: Hook | undefined;
+}
+
 export interface AgentSettings extends ServerAccess {
   readonly nodeName: string;
-  /** Keys and certificates are kept in it; 0700. */
+  /** Contains keys and certificates; 0700. */
   readonly dataDirectory: string;
   readonly listenAddress: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** Empty: the address that the machine reaches the server from. */
+  /** Empty: the address from which the machine reaches the server. */
   readonly nodeIpAddresses: readonly string[];
   /** Besides the node's name. */
   readonly dnsNames: readonly string[];
   readonly trustBundles: readonly TrustBundleFile[];
-  /** Run by `sh -c` whenever a file was written. */
-  readonly changeCommand: string | undefined;
+  readonly certificates: readonly ServiceCertificate[];
+  /** For the node's own certificates, and for every file that has no hook of its own. */
+  readonly hook: Hook | undefined;
   readonly logLevel: string;
-  /** How long certificates are asked for; undefined: as long as the signer gives. */
+  /** How long the node's own certificates are asked for; undefined: as long as the signer gives. */
   readonly certificateLifetimeSeconds: number | undefined;
 }
 

@@ -1,3 +1,5 @@
+import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
+import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
@@ -7,22 +9,25 @@ import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
-import { certificateState, nextStep, rotationPoint } from "./certificate-renewal.ts";
+import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
-import type { CertificateName, CertificateStore } from "./certificate-store.ts";
+import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
-import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 
 export interface CertificateManagerOptions {
-  readonly name: CertificateName;
+  /** `client`, `serving`, or the name of a service's certificate. */
+  readonly name: string;
   readonly store: CertificateStore;
   readonly lifetimeSeconds: number | undefined;
-  /** Whether the server does not accept a pair that it should. */
+  /** The share of the lifetime after which to renew; undefined: a random one from 0.7 to 0.9. */
+  readonly renewalShare: number | undefined;
+  readonly requestPrefix: string;
+  /** Whether the server answers 401 to a pair that it should accept. */
   readonly isRefused: (pair: KeyPair | undefined) => boolean;
-  /** The client to ask with now; undefined: there is no credential to ask with. */
+  /** The client to request with now; undefined: there is no credential. */
   readonly requestClient: () => ApiClient | undefined;
   /** The server's time. */
   readonly clock: Clock;
@@ -36,56 +41,79 @@ export interface CertificateManagerOptions {
   readonly onFailed: () => void;
 }
 
-/** What was found out after the start. */
-export interface CertificateWish {
+/** What the certificate must be. Known only after the server has answered. */
+export interface CertificateSpecification {
   readonly names: Names;
   readonly wanted: WantedCertificate;
 }
 
-const askedMessages: Readonly<Record<CertificateName, string>> = {
-  client: "asked for a certificate",
-  serving: "asked for a certificate, which somebody or the server's approval policy must approve",
-};
+/** What people are told about a certificate. Times are milliseconds since the epoch. */
+export interface CertificateStatus {
+  readonly name: string;
+  readonly state: CertificateState | "unknown";
+  readonly notAfter: number | undefined;
+  readonly renewAt: number | undefined;
+  /** Why there is no new certificate, after the last try. */
+  readonly failure: string | undefined;
+  /** The request that waits for approval or issuance. */
+  readonly pendingRequest: string | undefined;
+}
 
-/** A request was denied, failed, or nobody decided on it: asking again soon would only bother people. */
+/** A request was denied or failed, or its certificate was no good: people have to act before another one succeeds. */
 const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
-/** A clock may jump and a machine sleep: nothing is waited for longer without a look at the time. */
+/** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
 
-/** Keeps one certificate: gets it, renews it in time, and never stops trying. The pair in use stays until the next one is. */
+/** Obtains one certificate, renews it in time, and never gives up. The pair in use stays in use until the next one is there. */
 export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
-  #wish: CertificateWish | undefined;
-  #rotateAt = 0;
+  #specification: CertificateSpecification | undefined;
+  #renewAt = 0;
   #retryAt = 0;
   #failures = 0;
-  #isRotationAsked = false;
+  #failure: string | undefined;
+  #pendingRequest: string | undefined;
+  #isRenewalRequested = false;
   #wake = new AbortController();
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
     const { store, log, name } = options;
-    this.#take(
-      readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the kept certificate cannot be used")),
+    this.#use(
+      readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
     );
   }
 
-  /** The pair in use, perhaps expired. */
+  /** The pair in use; it may have expired. */
   get current(): KeyPair | undefined {
     return this.#current;
   }
 
-  /** Says what the certificate must be; when that changes, another one is asked for. */
-  want(wish: CertificateWish): void {
-    this.#wish = wish;
+  get status(): CertificateStatus {
+    const { name } = this.#options;
+    return {
+      name,
+      state: this.#specification === undefined ? "unknown" : this.#state(this.#specification),
+      notAfter: this.#current?.certificate.notAfter,
+      renewAt: this.#current && this.#renewAt,
+      failure: this.#failure,
+      pendingRequest: this.#pendingRequest,
+    };
+  }
+
+  /** Says what the certificate must be. When that changes, another one is requested. */
+  specify(specification: CertificateSpecification): void {
+    const isSame = JSON.stringify(specification.wanted) === JSON.stringify(this.#specification?.wanted);
+    if (isSame) return;
+    this.#specification = specification;
     this.#wakeUp();
   }
 
-  /** Asks for a new certificate now, whatever the time. */
-  rotateNow(): void {
-    this.#isRotationAsked = true;
+  /** Requests a new certificate now. */
+  renewNow(): void {
+    this.#isRenewalRequested = true;
     this.#retryAt = 0;
     this.#wakeUp();
   }
@@ -103,88 +131,97 @@ export class CertificateManager {
 
   #nextStep(): RenewalStep {
     const { clock, monotonic } = this.#options;
-    if (this.#wish === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
+    if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
     return nextStep({
-      certificate: this.#state(this.#wish),
-      dueInMilliseconds: this.#rotateAt - clock.now(),
-      isRotationAsked: this.#isRotationAsked,
+      certificate: this.#state(this.#specification),
+      dueInMilliseconds: this.#renewAt - clock.now(),
+      isRenewalRequested: this.#isRenewalRequested,
       hasPendingRequest: this.#options.store.pendingKey() !== undefined,
       retryInMilliseconds: Math.max(0, this.#retryAt - monotonic.now()),
     });
   }
 
-  #state({ wanted }: CertificateWish): CertificateState {
+  #state({ wanted }: CertificateSpecification): CertificateState {
     return certificateState({
       certificate: this.#current?.certificate,
       wanted,
+      signerName: this.#options.store.signerName,
       isRefused: this.#options.isRefused(this.#current),
-      rotateAt: this.#rotateAt,
+      renewAt: this.#renewAt,
       now: this.#options.clock.now(),
     });
   }
 
-  /** Aborting `signal` ends the wait; the request goes on, and the next call finds it by its key. */
+  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. */
   async #request(signal: AbortSignal): Promise<void> {
-    const { name, store, requestClient, clock, log, lifetimeSeconds, sleep, onInstalled } = this.#options;
-    const client = requestClient();
-    const wish = this.#wish;
-    if (wish === undefined) return;
-    if (client === undefined) return this.#failed(new Error("there is no credential to ask for a certificate with"));
-    const reason = this.#isRotationAsked ? "asked" : this.#state(wish);
+    const { name, requestClient, clock, store, log, onInstalled } = this.#options;
+    const specification = this.#specification;
+    if (specification === undefined) return;
     try {
+      const client = requestClient();
+      if (client === undefined) throw new Error("there is no credential to request a certificate with");
+      const reason = this.#isRenewalRequested ? "requested" : this.#state(specification);
       const pair = await requestCertificate(
         {
-          ...wish,
-          lifetimeSeconds,
-          requests: client.resource(certificateSigningRequestResource(wish.names)),
-          store,
-          clock,
-          sleep,
-          onCreated: (request) => log.info({ certificate: name, request, reason }, askedMessages[name]),
+          ...this.#options,
+          ...specification,
+          requests: client.resource(certificateSigningRequestResource(specification.names)),
+          onCreated: (request) => {
+            this.#pendingRequest = request;
+            log.info({ certificate: name, request, reason }, "requested a certificate");
+          },
+          onWaiting: (request) => {
+            this.#pendingRequest = request.metadata.name;
+            log.warn({ certificate: name, request: request.metadata.name }, waitingText(request));
+          },
         },
         signal,
       );
-      store.install(pair, clock.now());
-      this.#take(pair);
-      this.#isRotationAsked = false;
+      store.install(pair, { now: clock.now(), signerName: specification.wanted.signerName });
+      this.#use(pair);
+      this.#isRenewalRequested = false;
+      this.#pendingRequest = undefined;
       onInstalled(pair);
-      const state = this.#state(wish);
-      // A signer that gives what is due, or lacks names, must not be asked without a pause.
-      if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${state} already`);
+      const state = this.#state(specification);
+      // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
+      if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
       this.#failures = 0;
+      this.#failure = undefined;
     } catch (error) {
-      if (!signal.aborted) this.#failed(error);
+      if (!signal.aborted) this.#fail(error);
     }
   }
 
-  #take(pair: KeyPair | undefined): void {
-    const { name, clock, log, random } = this.#options;
+  #use(pair: KeyPair | undefined): void {
+    const { name, clock, log, random, renewalShare } = this.#options;
     this.#current = pair;
     if (pair === undefined) return;
     const { certificate } = pair;
     const { notBefore, notAfter } = certificate;
-    this.#rotateAt = rotationPoint(certificate, random());
+    this.#renewAt = renewalTime(certificate, { random: random(), share: renewalShare });
     const fields = {
       certificate: name,
       serialNumber: serialNumberHex(certificate),
       notAfter: new Date(notAfter).toISOString(),
-      renewAt: new Date(this.#rotateAt).toISOString(),
+      renewAt: new Date(this.#renewAt).toISOString(),
     };
     if (clock.now() < notBefore) log.warn(fields, "this certificate is not valid yet: is the clock right?");
     else if (clock.now() > notAfter) log.warn(fields, "this certificate has expired");
     else log.info(fields, "this certificate is in use");
   }
 
-  #failed(error: unknown): void {
+  #fail(error: unknown): void {
     const { name, monotonic, log, random, onFailed } = this.#options;
     this.#failures++;
+    this.#failure = failureText(error);
+    if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
-    const wished = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const wait = Math.max(wished, backoffMilliseconds(backoff, { failures: this.#failures, random: random() }));
+    const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+    const wait = Math.max(requested, backoffMilliseconds(backoff, { failures: this.#failures, random: random() }));
     this.#retryAt = monotonic.now() + wait;
     log.warn(
       { certificate: name, failures: this.#failures, retryInSeconds: Math.ceil(wait / 1000) },
-      `no new certificate: ${failureText(error)}`,
+      `no new certificate: ${this.#failure}`,
     );
     onFailed();
   }
@@ -193,4 +230,12 @@ export class CertificateManager {
     this.#wake.abort();
     this.#wake = new AbortController();
   }
+}
+
+/** What a request waits for, and who can help. */
+function waitingText(request: CertificateSigningRequest): string {
+  const { metadata, spec } = request;
+  return requestState(request) === "approved"
+    ? `the request is approved, and still waits for the signer ${spec.signerName}: is there such a signer, and does its controller run?`
+    : `the request still waits for approval: somebody who may "approve" for the signer ${spec.signerName} can run: signet csr approve ${metadata.name ?? ""}`;
 }

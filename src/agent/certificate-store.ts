@@ -8,29 +8,26 @@ import { PkiError } from "../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 
-/** Which of a node's two certificates. */
-export type CertificateName = "client" | "serving";
-
 /**
- * One certificate of the agent on disk, as a kubelet keeps its own: dated files with key and certificate, and the link
- * `NAME-current.pem` to the one in use. Every file is written whole and then renamed, so that a kill at any point leaves a
- * pair that fits. The key of a request that is on its way is kept too: a restart goes on waiting for it.
+ * The files of one certificate, like those of a kubelet: dated files with key and certificate, and the link
+ * `NAME-current.pem` to the one in use. Every file is written completely and then renamed, so that a kill at any point leaves
+ * a key and its own certificate. The key of a pending request is kept too, so that a restart continues to wait for it.
  */
 export class CertificateStore {
   readonly #directory: string;
-  readonly #name: CertificateName;
+  readonly #name: string;
 
-  constructor(directory: string, name: CertificateName) {
+  constructor(directory: string, name: string) {
     this.#directory = directory;
     this.#name = name;
     makeFolder(directory, { mode: 0o700 });
     for (const file of readdirSync(directory)) {
-      // What a kill left in the middle of a write.
+      // A kill interrupted the write.
       if (file.startsWith(`${name}-`) && file.endsWith(".new")) rmSync(join(directory, file), { force: true });
     }
   }
 
-  /** The file that others may read the pair from: it stays the same through renewals. */
+  /** The file from which other programs may read the pair. Its name does not change with a renewal. */
   get file(): string {
     return join(this.#directory, `${this.#name}-current.pem`);
   }
@@ -41,26 +38,31 @@ export class CertificateStore {
     return pem === undefined ? undefined : parseKeyPair(pem);
   }
 
-  /** Makes a pair the one in use and forgets the pending key. The pair before it is kept for those that have it open. */
-  install(pair: KeyPair, now: number): void {
+  /** The signer of the pair in use. Undefined when an older version has installed it. */
+  get signerName(): string | undefined {
+    return readUnlessUnusable(this.#signerFile);
+  }
+
+  /**
+   * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it. `now`
+   * is in milliseconds since the epoch.
+   */
+  install(pair: KeyPair, { now, signerName }: { readonly now: number; readonly signerName: string }): void {
     const previous = linkTarget(this.file);
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
     replaceLink(this.file, dated);
+    // After the pair: a kill between the two leads to one more renewal, not to a pair of the wrong signer.
+    writePrivateFile(this.#signerFile, signerName);
     this.forgetPendingKey();
     for (const file of readdirSync(this.#directory)) {
       if (this.#isDated(file) && file !== dated && file !== previous) rmSync(join(this.#directory, file));
     }
   }
 
-  /** The key of the request that is on its way. PEM, a secret: one that others could read is none, and a new one is made. */
+  /** The key of the pending request. PEM, secret. A key that other users can read counts as missing. */
   pendingKey(): string | undefined {
-    try {
-      return readPrivateFile(this.#pendingFile);
-    } catch (error) {
-      if (error instanceof UnusableFile) return undefined;
-      throw error;
-    }
+    return readUnlessUnusable(this.#pendingFile);
   }
 
   keepPendingKey(keyPem: string): void {
@@ -75,16 +77,23 @@ export class CertificateStore {
     return join(this.#directory, `${this.#name}-pending.key`);
   }
 
+  get #signerFile(): string {
+    return join(this.#directory, `${this.#name}-signer`);
+  }
+
+  /** Another certificate's name may begin with this one's. */
   #isDated(file: string): boolean {
-    return file.startsWith(`${this.#name}-`) && /-\d{4}-[\d-]+\.pem$/.test(file);
+    return file.startsWith(`${this.#name}-`) && datePattern.test(file.slice(this.#name.length + 1));
   }
 }
 
-/** Undefined when there is no link: somebody may have put a file in its place. */
+const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;
+
+/** Undefined when it is not a link: an administrator may have put a file there. */
 const linkTarget = (file: string): string | undefined =>
   lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(file) : undefined;
 
-/** The pair in use; one that cannot be used counts as none, and `onFault` is told why. */
+/** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {
   try {
     return store.read();
@@ -92,5 +101,14 @@ export function readUsable(store: CertificateStore, onFault: (message: string) =
     if (!(error instanceof PkiError || error instanceof UnusableFile)) throw error;
     onFault(error.message);
     return undefined;
+  }
+}
+
+function readUnlessUnusable(file: string): string | undefined {
+  try {
+    return readPrivateFile(file);
+  } catch (error) {
+    if (error instanceof UnusableFile) return undefined;
+    throw error;
   }
 }

@@ -3,7 +3,7 @@ import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 
-/** A private key and the certificates to show with it, the key's own first. */
+/** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {
   readonly certificate: Certificate;
   readonly certificatePem: string;
@@ -11,7 +11,7 @@ export interface KeyPair {
   readonly keyPem: string;
 }
 
-/** Puts a pair together. Throws PkiError when the first certificate is not the key's. */
+/** Checks that the first certificate belongs to the key. Throws PkiError. */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
   const [certificate] = parseCertificatesPem(certificatePem);
   if (certificate === undefined) throw new PkiError("there is no certificate");
@@ -21,7 +21,7 @@ export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">
   return { certificate, certificatePem, keyPem };
 }
 
-/** One file for both, so that no moment exists in which they do not fit. */
+/** Key and certificates in one text, so that one rename replaces both. */
 export const formatKeyPair = ({ certificatePem, keyPem }: KeyPair): string => keyPem + certificatePem;
 
 /** Reads what `formatKeyPair` wrote. Throws PkiError. */

@@ -4,7 +4,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { Lease } from "../features/core/resources.ts";
 
-/** As a kubelet: renewed every 10 s, and others wait 40 s before they take the node for lost. */
+/** Like a kubelet: renewed every 10 s; others consider the node lost after 40 s. */
 export const leaseIntervalMilliseconds = 10_000;
 const leaseDurationSeconds = 40;
 
@@ -15,14 +15,14 @@ export interface LeaseHeartbeatOptions {
   readonly leases: ResourceClient<Lease>;
   /** The server's time. */
   readonly clock: Clock;
-  /** The uid of the Node, once registered: the Lease goes with it. */
-  readonly nodeUid: () => string | undefined;
+  /** Registers the Node if it is missing, and returns its uid. */
+  readonly registeredNodeUid: () => Promise<string | undefined>;
 }
 
-/** Renews the node's Lease; each call of `beat` is one renewal, and rejects when that failed. */
+/** Renews the node's Lease. Each call of `beat` is one renewal, and rejects when that failed. */
 export class LeaseHeartbeat {
   readonly #options: LeaseHeartbeatOptions;
-  /** As the server last answered it; undefined: look first. */
+  /** As in the server's last answer; undefined: read it first. */
   #lease: Lease | undefined;
 
   constructor(options: LeaseHeartbeatOptions) {
@@ -31,33 +31,39 @@ export class LeaseHeartbeat {
 
   async beat(): Promise<void> {
     const { leases, nodeName } = this.#options;
-    const kept = this.#lease;
+    const known = this.#lease;
     this.#lease = undefined;
-    if (kept !== undefined) this.#lease = await unlessChanged(leases.update(this.#renewed(kept)));
+    if (known !== undefined) this.#lease = await unlessChanged(leases.update(this.#renewed(known)));
     if (this.#lease !== undefined) return;
     const found = await leases.find(nodeName);
-    this.#lease = found === undefined ? await leases.create(this.#new()) : await leases.update(this.#renewed(found));
+    this.#lease = found === undefined ? await this.#create() : await leases.update(this.#renewed(found));
   }
 
-  #new(): Lease {
-    const { names, nodeName } = this.#options;
-    return this.#renewed({
-      apiVersion: `${names.group("coordination")}/v1`,
-      kind: "Lease",
-      metadata: { name: nodeName, namespace: names.namespaces.nodeLease },
-      spec: {},
-    });
+  /**
+   * A Lease disappears together with its Node. A new one with the uid of the deleted Node would disappear too: so the Node comes
+   * first.
+   */
+  async #create(): Promise<Lease> {
+    const { names, nodeName, leases, registeredNodeUid } = this.#options;
+    const uid = await registeredNodeUid();
+    return leases.create(
+      this.#renewed({
+        apiVersion: `${names.group("coordination")}/v1`,
+        kind: "Lease",
+        metadata: {
+          name: nodeName,
+          namespace: names.namespaces.nodeLease,
+          ...(uid !== undefined && { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] }),
+        },
+        spec: {},
+      }),
+    );
   }
 
   #renewed(lease: Lease): Lease {
-    const { nodeName, clock, nodeUid } = this.#options;
-    const uid = nodeUid();
+    const { nodeName, clock } = this.#options;
     return {
       ...lease,
-      metadata: {
-        ...lease.metadata,
-        ...(uid !== undefined && { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] }),
-      },
       spec: {
         ...lease.spec,
         holderIdentity: nodeName,
@@ -71,7 +77,7 @@ export class LeaseHeartbeat {
 /** RFC 3339 with microseconds, as MicroTime is written. */
 const microTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace("Z", "000Z");
 
-/** Undefined when someone else wrote or deleted the Lease: what is there now must be read first. */
+/** Undefined when another client has changed or deleted the Lease, so it must be read first. */
 async function unlessChanged(update: Promise<Lease>): Promise<Lease | undefined> {
   try {
     return await update;

@@ -5,7 +5,7 @@ import type { Node } from "../features/nodes/resources.ts";
 
 export type NodeSystemInfo = Node["status"]["nodeInfo"];
 
-/** Go's names, which Kubernetes' labels and fields have, where they differ from Node's. */
+/** Kubernetes uses Go's names. These differ from those of Node.js. */
 const goArchitectures = new Map([
   ["x64", "amd64"],
   ["ia32", "386"],
@@ -13,7 +13,7 @@ const goArchitectures = new Map([
 export const operatingSystem: string = process.platform === "win32" ? "windows" : process.platform;
 export const architecture: string = goArchitectures.get(process.arch) ?? process.arch;
 
-/** What the machine is. Fields that it does not tell, or not to this user, are empty. */
+/** Describes the machine. Fields that this user cannot read are empty. */
 export function nodeSystemInfo(agentVersion: string): NodeSystemInfo {
   const machineId = firstLine("/etc/machine-id");
   return {
@@ -34,18 +34,32 @@ function readText(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    return ""; // the file is not there on every system, or not for everyone
+    return ""; // not every system has the file, and not every user may read it
   }
 }
 
 const firstLine = (file: string): string => readText(file).split("\n", 1)[0]?.trim() ?? "";
 
-/** The address that this machine has on its way to a server. Rejects when there is no connection. */
-export function addressTowards(server: string, timeoutMilliseconds = 10_000): Promise<string> {
+/** The address that this machine uses towards one of the servers: the first that answers. Rejects when none does. */
+export async function addressTowards(servers: readonly string[], timeoutMilliseconds = 10_000): Promise<string> {
+  const failures: unknown[] = [];
+  for (const server of servers) {
+    try {
+      return await localAddress(server, timeoutMilliseconds);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw failures.length === 1 ? failures[0] : new AggregateError(failures, "none of the servers can be reached");
+}
+
+function localAddress(server: string, timeoutMilliseconds: number): Promise<string> {
   const { hostname, port } = new URL(server);
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 443 : Number(port) });
-    socket.setTimeout(timeoutMilliseconds, () => socket.destroy(new Error(`no connection to ${server} in time`)));
+    socket.setTimeout(timeoutMilliseconds, () =>
+      socket.destroy(new Error(`no connection to ${server}: name the machine's addresses with --node-ip`)),
+    );
     socket.once("error", reject);
     socket.once("connect", () => {
       resolve((socket.localAddress ?? "").replace(/^::ffff:/, ""));

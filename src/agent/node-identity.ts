@@ -9,14 +9,15 @@ import { isIdentityOf } from "./wanted-certificate.ts";
 
 export interface NodeIdentityOptions {
   readonly settings: AgentSettings;
-  /** The client certificate in use, perhaps another node's, of a data directory that was copied. */
+  /** The client certificate in use. It may be another node's, when a data directory was copied. */
   readonly clientCertificate: () => KeyPair | undefined;
   readonly serverClock: ServerClock;
   readonly localClock: Clock;
+  readonly monotonic: Clock;
   readonly userAgent: string;
 }
 
-/** Who the agent is to the server at this moment. */
+/** Who the agent is to the server now. */
 export class NodeIdentity {
   readonly connection: ServerConnection;
   readonly #options: NodeIdentityOptions;
@@ -28,11 +29,12 @@ export class NodeIdentity {
       clientCertificate: () => this.#own(),
       serverClock: options.serverClock,
       localClock: options.localClock,
+      monotonic: options.monotonic,
       userAgent: options.userAgent,
     });
   }
 
-  /** Whether there is a client certificate that the server takes, as far as is known. */
+  /** Whether there is a client certificate that the server accepts, as far as is known. */
   get isEstablished(): boolean {
     const pair = this.#own();
     return pair !== undefined && !this.isRefused(pair) && this.#options.serverClock.now() <= pair.certificate.notAfter;
@@ -42,7 +44,7 @@ export class NodeIdentity {
     return this.connection.isRefused(pair);
   }
 
-  /** The client to ask for a client certificate with; undefined: there is no credential. */
+  /** The client to request a client certificate with. Undefined: there is no credential. */
   requestClient(): ApiClient | undefined {
     const pair = this.#own();
     const identity = requestIdentity({
@@ -52,6 +54,14 @@ export class NodeIdentity {
       now: this.#options.serverClock.now(),
     });
     return identity === undefined ? undefined : this.connection.as(identity);
+  }
+
+  /** Why `requestClient` has none, and what to do. */
+  get missingCredential(): string {
+    const { bootstrap } = this.#options.settings;
+    return bootstrap.type === "token"
+      ? `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`
+      : "there is neither a client certificate nor a bootstrap credential: give the agent a bootstrap token";
   }
 
   #own(): KeyPair | undefined {

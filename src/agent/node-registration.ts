@@ -13,13 +13,14 @@ type NodeStatus = Node["status"];
 type NodeAddresses = NonNullable<NodeStatus["addresses"]>;
 type NodeCondition = NonNullable<NodeStatus["conditions"]>[number];
 
-/** What the agent reports of its machine. */
+/** What the agent reports about its machine. */
 export interface NodeReport {
   readonly nodeName: string;
   readonly machine: MachineNames;
   readonly nodeInfo: NodeSystemInfo;
+  /** Where others reach the agent's health and metrics; 0: only the machine itself does. */
   readonly port: number;
-  /** Both certificates are there. */
+  /** Whether both certificates exist. */
   readonly isReady: boolean;
   /** Milliseconds since the epoch, by the server's clock. */
   readonly now: number;
@@ -31,7 +32,7 @@ export interface NodeRegistrationOptions {
   readonly log: AgentLog;
 }
 
-/** Registers the Node where there is none, and makes its status what the report says. Returns the Node. */
+/** Creates the Node if it is missing, and writes the report to its status. Returns the Node. */
 export async function registerNode({ names, nodes, log }: NodeRegistrationOptions, report: NodeReport): Promise<Node> {
   const { nodeName } = report;
   const node = (await nodes.find(nodeName)) ?? (await create());
@@ -43,14 +44,14 @@ export async function registerNode({ names, nodes, log }: NodeRegistrationOption
       log.info({ node: nodeName }, "registered the node");
       return created;
     } catch (error) {
-      // The answer to an earlier try was lost.
+      // The Node is there: the answer to an earlier try was lost.
       if (error instanceof ApiError && error.reason === "AlreadyExists") return nodes.get(nodeName);
       throw error;
     }
   }
 }
 
-/** A Node to register: labels say what the machine is, and nothing that steers Pods. */
+/** A new Node. Its labels describe the machine and do not influence where Pods run. */
 const newNode = (names: Names, report: NodeReport): Node => ({
   apiVersion: "v1",
   kind: "Node",
@@ -66,7 +67,7 @@ const newNode = (names: Names, report: NodeReport): Node => ({
   status: nodeStatus(report, undefined),
 });
 
-/** What the agent knows of a Node's status. `previous` is the condition that is there now. */
+/** The part of a Node's status that the agent knows. `previous` is its present condition. */
 function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): NodeStatus {
   return {
     addresses: nodeAddresses(report),
@@ -76,7 +77,7 @@ function nodeStatus(report: NodeReport, previous: NodeCondition | undefined): No
   };
 }
 
-/** Every name and address that the serving certificate has, so that an approver can compare. */
+/** Every name and address of the serving certificate, so that an approver can compare them. */
 const nodeAddresses = ({ nodeName, machine }: NodeReport): NodeAddresses => [
   ...machine.ipAddresses.map((address) => ({ type: "InternalIP", address })),
   { type: "Hostname", address: nodeName },
@@ -97,8 +98,8 @@ function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | 
 }
 
 /**
- * A strategic merge patch that makes a Node's status what the agent knows and leaves others' conditions alone. Addresses
- * are replaced as one: a merge by their type would lose all but one of each.
+ * A strategic merge patch of a Node's status that leaves the conditions of other clients unchanged. It replaces all addresses:
+ * merging them by type would keep only one of each type.
  */
 function statusPatch(node: Node, report: NodeReport): unknown {
   const ready = node.status.conditions?.find(({ type }) => type === "Ready");

@@ -7,9 +7,16 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
+import {
+  encodePrivateKeyPem,
+  generatePrivateKey,
+  keyTypeOf,
+  parsePrivateKeyPem,
+  publicKeyInfoOf,
+} from "../pki/keys.ts";
+import type { KeyType } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { overdueAt, refusalOf, requestState } from "./certificate-renewal.ts";
+import { refusalReason, requestState } from "./certificate-renewal.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
@@ -19,16 +26,20 @@ export interface CertificateRequestOptions {
   readonly names: Names;
   readonly wanted: WantedCertificate;
   readonly lifetimeSeconds: number | undefined;
-  /** As the identity that asks. */
+  /** The name of the request starts with it. */
+  readonly requestPrefix: string;
+  /** As the identity that requests. */
   readonly requests: ResourceClient<CertificateSigningRequest>;
   readonly store: CertificateStore;
   /** The server's time. */
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly onCreated: (requestName: string) => void;
+  /** Called every 15 minutes while the request waits. */
+  readonly onWaiting: (request: CertificateSigningRequest) => void;
 }
 
-/** Nothing will come of a request: the next one is a new one, with a new key. */
+/** A request led to nothing. A denial or a failure needs a new key; after a deletion, the same key is requested again. */
 export class RequestRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -36,19 +47,20 @@ export class RequestRefused extends Error {
   }
 }
 
-/** A watch that hangs must not hold up a certificate. */
+/** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
+const reminderMilliseconds = 15 * 60_000;
 
 /**
- * Asks for a certificate and waits for it, or goes on waiting for one that was asked for before a restart. Throws
- * RequestRefused when the request was denied, failed, overdue, or answered with a certificate that is of no use; its key
- * is then forgotten. Any other error leaves the key, and the next call goes on where this one ended.
+ * Requests a certificate and waits for it, however long that takes, or continues to wait for a request from before a restart.
+ * Throws RequestRefused when the request was denied, failed or deleted, or the certificate cannot be used. Any other error
+ * keeps the key, and the next call continues.
  */
 export async function requestCertificate(options: CertificateRequestOptions, signal: AbortSignal): Promise<KeyPair> {
-  const { names, wanted, lifetimeSeconds, requests, store, onCreated } = options;
-  const keyPem = pendingKey(store);
+  const { requests, store, clock, onCreated, onWaiting, wanted } = options;
+  const keyPem = pendingKey(store, wanted.keyType);
   const privateKey = parsePrivateKeyPem(keyPem);
-  const request = signingRequest({ names, wanted, privateKey, lifetimeSeconds });
+  const request = signingRequest({ ...options, privateKey });
   const name = request.metadata.name ?? "";
   const refused = (why: string): RequestRefused => {
     store.forgetPendingKey();
@@ -60,41 +72,60 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
     found = await createOrGet(requests, request);
     onCreated(name);
   }
+  let remindAt = Math.max(clock.now(), createdAt(found)) + reminderMilliseconds;
   for (;;) {
-    const state = requestState(found, options.clock.now());
-    switch (state) {
+    switch (requestState(found)) {
       case "issued": {
         try {
           return keyPair({ keyPem, certificatePem: decode(found?.status.certificate) });
         } catch (error) {
-          if (error instanceof PkiError) throw refused(`the issued certificate is of no use: ${error.message}`);
+          if (error instanceof PkiError) throw refused(`the issued certificate cannot be used: ${error.message}`);
           throw error;
         }
       }
       case "denied":
       case "failed":
-        throw refused(found === undefined ? state : refusalOf(found));
-      case "overdue":
-        throw refused("nobody approved and signed it in time");
+        throw refused(found === undefined ? "it was refused" : refusalReason(found));
       case "absent":
-        throw refused("it was deleted before a certificate was issued");
+        // The server deletes requests that nobody decides on for a day.
+        throw new RequestRefused(`request ${name}: it was deleted before a certificate was issued`);
+      case "approved":
       case "pending":
-        if (found !== undefined) await changeOf(found, options, signal);
+        if (found !== undefined) {
+          if (clock.now() >= remindAt) {
+            onWaiting(found);
+            remindAt = clock.now() + reminderMilliseconds;
+          }
+          await waitForChange(found, { ...options, milliseconds: Math.max(1, remindAt - clock.now()) }, signal);
+        }
         signal.throwIfAborted();
         found = await requests.find(name);
     }
   }
 }
 
+const createdAt = ({ metadata }: CertificateSigningRequest): number =>
+  Date.parse(metadata.creationTimestamp ?? "") || 0;
+
 const decode = (base64 = ""): string => Buffer.from(base64, "base64").toString("utf8");
 
-/** It is on disk before the server hears of it: a certificate that nobody has the key of would be lost. */
-function pendingKey(store: CertificateStore): string {
+/** The key is on disk before the server hears of it: otherwise a kill could lose the key of an issued certificate. */
+function pendingKey(store: CertificateStore, keyType: KeyType): string {
   const kept = store.pendingKey();
-  if (kept !== undefined) return kept;
-  const made = encodePrivateKeyPem(generatePrivateKey("ECDSA P-256"));
+  if (kept !== undefined && typeOf(kept) === keyType) return kept;
+  const made = encodePrivateKeyPem(generatePrivateKey(keyType));
   store.keepPendingKey(made);
   return made;
+}
+
+/** Undefined for a file that holds no key. */
+function typeOf(keyPem: string): string | undefined {
+  try {
+    return keyTypeOf(publicKeyInfoOf(parsePrivateKeyPem(keyPem)));
+  } catch (error) {
+    if (error instanceof PkiError) return undefined;
+    throw error;
+  }
 }
 
 async function createOrGet(
@@ -104,27 +135,26 @@ async function createOrGet(
   try {
     return await requests.create(request);
   } catch (error) {
-    // An answer that was lost on its way: the request is there.
+    // The request is there: the answer to an earlier try was lost.
     if (error instanceof ApiError && error.reason === "AlreadyExists") return requests.get(request.metadata.name ?? "");
     throw error;
   }
 }
 
-/** Resolves when a pending request changed, is overdue, or has not been heard of for a while. */
-async function changeOf(
+/** Resolves when a pending request has changed, or after some time. */
+async function waitForChange(
   pending: CertificateSigningRequest,
-  { requests, clock, sleep }: CertificateRequestOptions,
+  { requests, sleep, milliseconds }: CertificateRequestOptions & { readonly milliseconds: number },
   signal: AbortSignal,
 ): Promise<void> {
   const { name = "", resourceVersion = "" } = pending.metadata;
-  const remaining = overdueAt(pending) - clock.now();
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);
-  const timedOut = sleep(Math.min(remaining, longestWatchMilliseconds), stop).then(() => watching.abort());
+  const timedOut = sleep(Math.min(milliseconds, longestWatchMilliseconds), stop).then(() => watching.abort());
   try {
     const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
     for await (const { type } of requests.watch(selection, stop)) if (type !== "BOOKMARK") return;
-    // The server ended the watch without a change: not again at once.
+    // The server ended the watch without a change: do not watch again at once.
     await sleep(1000, stop);
   } catch (error) {
     if (!stop.aborted) throw error;
@@ -137,20 +167,17 @@ async function changeOf(
 export interface SigningRequestOptions {
   readonly names: Names;
   readonly wanted: WantedCertificate;
+  readonly requestPrefix: string;
   readonly privateKey: KeyObject;
   readonly lifetimeSeconds: number | undefined;
 }
 
 /**
- * The request for a certificate. Its name is a digest of the key and of all that is asked for: after a restart the same
- * key finds the same request again, and another wish is another request (upstream: kubelet's `node-csr-` names).
+ * The request for a certificate. Its name is a digest of the key and of everything that is requested. So after a restart the
+ * same key finds the same request again, and other names make another request (upstream: kubelet's `node-csr-` names).
  */
-export function signingRequest({
-  names,
-  wanted,
-  privateKey,
-  lifetimeSeconds,
-}: SigningRequestOptions): CertificateSigningRequest {
+export function signingRequest(options: SigningRequestOptions): CertificateSigningRequest {
+  const { names, wanted, requestPrefix, privateKey, lifetimeSeconds } = options;
   const { signerName, commonName, organizations, subjectAltNames, usages } = wanted;
   const pem = createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
   const digest = createHash("sha256")
@@ -159,7 +186,7 @@ export function signingRequest({
   return {
     apiVersion: `${names.group("certificates")}/v1`,
     kind: "CertificateSigningRequest",
-    metadata: { name: `node-csr-${digest.digest("hex").slice(0, 40)}` },
+    metadata: { name: `${requestPrefix}${digest.digest("hex").slice(0, 40)}` },
     spec: {
       request: Buffer.from(pem, "utf8").toString("base64"),
       signerName,

@@ -10,17 +10,24 @@ import { registerNode } from "./node-registration.ts";
 import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
-import type { AgentSettings } from "./agent-settings.ts";
+import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
 import type { CertificateManager } from "./certificate-manager.ts";
-import type { FileChange } from "./change-command.ts";
 import type { NodeIdentity } from "./node-identity.ts";
+import type { PublishedCertificate } from "./published-certificate.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
+import { wantedClientCertificate, wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { leaseResource } from "../features/core/resources.ts";
 import { nodeResource } from "../features/nodes/resources.ts";
+import type { Node } from "../features/nodes/resources.ts";
+
+/** A certificate with its files. */
+export interface ManagedCertificate {
+  readonly manager: CertificateManager;
+  readonly published: PublishedCertificate;
+}
 
 /** What the loops of an agent share. */
 export interface AgentParts {
@@ -33,32 +40,39 @@ export interface AgentParts {
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly listener: AgentListener;
-  readonly client: CertificateManager;
-  readonly serving: CertificateManager;
-  readonly onFileChange: (change: FileChange) => void;
-  /** Called after a certificate was put to use; the loops set it. */
+  readonly client: ManagedCertificate;
+  readonly serving: ManagedCertificate;
+  readonly services: readonly (ManagedCertificate & { readonly service: ServiceCertificate })[];
+  /** Says what the file of a trust bundle contains. */
+  readonly onTrustBundle: (file: string, pem: string) => void;
+  /** How many anchors the server has for a file. */
+  readonly onAnchors: (file: string, count: number) => void;
+  /** Emits the name of a certificate after it was put into use. */
   readonly certificateInstalled: EventTarget;
 }
 
-/** As a kubelet reports a status that did not change. */
+/** How often a kubelet reports an unchanged status. */
 const statusIntervalMilliseconds = 5 * 60_000;
-/** Shorter than the Lease lasts: a server that was away for a moment must not take the node for lost. */
+/** Shorter than the duration of the Lease, so that a short outage does not make the node look lost. */
 const leaseBackoff: Backoff = { firstMilliseconds: 200, longestMilliseconds: 7000 };
 
-/** The order of an agent's life: the server's names, an identity, then all the rest at once. Resolves after `signal` aborts. */
+/** First the naming profile of the server, then an identity, then everything else. Resolves after `signal` aborts. */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<void> {
+  const { client, serving, services, identity, settings, certificateInstalled } = parts;
+  const published = [client, serving, ...services].map((one) => one.published.run(signal));
   const names = await findNames(parts, signal);
-  if (names === undefined) return;
-  const { client, identity, settings, certificateInstalled } = parts;
-  client.want({ names, wanted: wantedClientCertificate(names, settings.nodeName) });
-  const renewals = client.run(signal);
-  while (!identity.isEstablished && !signal.aborted) {
-    await once(certificateInstalled, "client", { signal }).catch(() => {}); // rejects when the agent stops
+  if (names !== undefined) {
+    client.manager.specify({ names, wanted: wantedClientCertificate(names, settings.nodeName) });
+    const renewals = client.manager.run(signal);
+    while (!identity.isEstablished && !signal.aborted) {
+      await once(certificateInstalled, "client", { signal }).catch(() => {}); // rejects when the agent stops
+    }
+    await Promise.all([renewals, runNode(parts, names, signal)]);
   }
-  await Promise.all([renewals, runNode(parts, names, signal)]);
+  await Promise.all(published);
 }
 
-/** Which names the server speaks. Undefined when the agent was stopped before it answered. */
+/** Detects the naming profile of the server. Undefined when the agent was stopped before the server answered. */
 async function findNames(
   { identity, log, random, sleep }: AgentParts,
   signal: AbortSignal,
@@ -68,7 +82,7 @@ async function findNames(
   const search = new Repetition(
     async () => {
       const client = identity.requestClient();
-      if (client === undefined) throw new Error("there is neither a client certificate nor a bootstrap credential");
+      if (client === undefined) throw new Error(identity.missingCredential);
       names = await namesOfServer(client);
       if (names === undefined) throw new Error("the server offers no authentication API");
       found.abort();
@@ -77,7 +91,7 @@ async function findNames(
       intervalMilliseconds: 0,
       random,
       sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `the server is of no use yet: ${failureText(error)}`),
+      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${failureText(error)}`),
     },
   );
   await search.run(AbortSignal.any([signal, found.signal]));
@@ -86,36 +100,37 @@ async function findNames(
 
 /** Everything that a machine with an identity does. */
 async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Promise<void> {
-  const { settings, log, metrics, identity, serverClock, random, sleep, serving, onFileChange } = parts;
-  const { nodeName } = settings;
+  const { settings, log, metrics, identity, serverClock, random, sleep, serving, services } = parts;
+  const { nodeName, trustBundles } = settings;
   const { node: client } = identity.connection;
   const nodeInfo = nodeSystemInfo(`signet-agent/${parts.version}`);
   const nodes = client.resource(nodeResource(names));
-  let nodeUid: string | undefined;
 
-  const registration = new Repetition(
-    async () => {
-      const machine = await machineNames(parts);
-      const report = {
-        nodeName,
-        machine,
-        nodeInfo,
-        port: parts.listener.port,
-        isReady: (serving.current?.certificate.notAfter ?? 0) > serverClock.now(),
-        now: serverClock.now(),
-      };
-      const node = await registerNode({ names, nodes, log }, report);
-      nodeUid = node.metadata.uid;
-      // Only now: who approves serving certificates compares them with the Node.
-      serving.want({ names, wanted: wantedServingCertificate(names, { nodeName, ...machine }) });
-    },
-    {
-      intervalMilliseconds: statusIntervalMilliseconds,
-      random,
-      sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${failureText(error)}`),
-    },
-  );
+  const register = async (): Promise<Node> => {
+    const machine = await machineNames(parts);
+    const report = {
+      nodeName,
+      machine,
+      nodeInfo,
+      port: isLoopback(settings.listenAddress) ? 0 : parts.listener.port,
+      isReady: (serving.manager.current?.certificate.notAfter ?? 0) > serverClock.now(),
+      now: serverClock.now(),
+    };
+    const node = await registerNode({ names, nodes, log }, report);
+    // Only now, because approvers compare the requests with the Node.
+    const named = { nodeName, ...machine };
+    serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
+    for (const { manager, service } of services) {
+      manager.specify({ names, wanted: wantedServiceCertificate(service, named) });
+    }
+    return node;
+  };
+  const registration = new Repetition(async () => void (await register()), {
+    intervalMilliseconds: statusIntervalMilliseconds,
+    random,
+    sleep,
+    onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${failureText(error)}`),
+  });
   parts.certificateInstalled.addEventListener("serving", () => registration.now(), { signal });
 
   const heartbeat = new LeaseHeartbeat({
@@ -123,7 +138,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     nodeName,
     leases: client.resource(leaseResource(names), names.namespaces.nodeLease),
     clock: serverClock,
-    nodeUid: () => nodeUid,
+    registeredNodeUid: async () => (await register()).metadata.uid,
   });
   const heartbeats = new Repetition(
     async () => {
@@ -142,32 +157,28 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     },
   );
 
+  const bundles = client.resource(clusterTrustBundleResource(names));
   await Promise.all([
     registration.run(signal),
-    serving.run(signal),
+    serving.manager.run(signal),
+    ...services.map(({ manager }) => manager.run(signal)),
     heartbeats.run(signal),
-    ...settings.trustBundles.map((followed) =>
+    ...trustBundles.map((followed) =>
       followTrustBundles(
-        {
-          followed,
-          bundles: client.resource(clusterTrustBundleResource(names)),
-          random,
-          sleep,
-          log,
-          onChanged: (file) => onFileChange({ change: "trust-bundle", file }),
-          onAnchors: (file, count) => metrics.trustBundle(file, count),
-        },
+        { followed, bundles, random, sleep, log, onContents: parts.onTrustBundle, onAnchors: parts.onAnchors },
         signal,
       ),
     ),
   ]);
 }
 
+const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
+
 /** The names and addresses of the settings, or the address that the server sees. The node's name comes first. */
 async function machineNames({ settings }: AgentParts): Promise<MachineNames> {
-  const { nodeName, dnsNames, nodeIpAddresses, server } = settings;
+  const { nodeName, dnsNames, nodeIpAddresses, servers } = settings;
   return {
     dnsNames: [...new Set([nodeName, ...dnsNames])],
-    ipAddresses: nodeIpAddresses.length > 0 ? nodeIpAddresses : [await addressTowards(server)],
+    ipAddresses: nodeIpAddresses.length > 0 ? nodeIpAddresses : [await addressTowards(servers)],
   };
 }

@@ -1,26 +1,138 @@
+import { followFiles } from "../machinery/files/followed-files.ts";
+import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { openControlSocket } from "./agent-control.ts";
+import { failureText } from "./agent-log.ts";
+import type { AgentLog } from "./agent-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { startAgent } from "./start-agent.ts";
+import type { RunningAgent } from "./start-agent.ts";
+
+/** Where settings come from. */
+export interface SettingsSource {
+  /** Reads and checks everything again. Throws an error with one line for people. */
+  readonly load: () => AgentSettings;
+  /** Read again when it changes. */
+  readonly configurationFile: string | undefined;
+}
+
+const lookMilliseconds = 5000;
+/** A reload waits for a running hook; no hook may run longer. */
+const reloadGraceMilliseconds = 3_600_000;
+
+type Wake = { readonly reason: "stop"; readonly signal: string } | { readonly reason: "reload"; readonly why: string };
 
 /**
- * Runs an agent until SIGTERM or SIGINT. SIGUSR2 renews both certificates at once, as is wanted after a key may have been
- * seen by others. Logs JSON lines on standard error.
+ * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. SIGHUP, and a change of the configuration
+ * file, read all settings again: the agent restarts inside the process, and settings that are wrong leave the old ones in use.
+ * SIGUSR2 renews all certificates. Logs JSON lines on standard error. Throws UnusableFile when another agent uses the data
+ * directory.
  */
-export async function runAgentUntilStopped(settings: AgentSettings, version: string): Promise<void> {
+export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
+  let settings = source.load();
+  const { dataDirectory } = settings;
+  const folder = ownFolder(dataDirectory);
   const log = openProcessLog(settings.logLevel);
-  const agent = await startAgent(settings, { log, version });
-  const rotate = (): void => {
-    log.info({}, "renewing both certificates, as asked by SIGUSR2");
-    agent.rotateNow();
-  };
-  process.on("SIGUSR2", rotate);
-  const { promise, resolve } = Promise.withResolvers<string>();
-  process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  // Whoever reads this may send signals.
-  console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
-  const signal = await promise;
-  log.info({ signal }, "stopping");
-  // A second signal does not wait.
-  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
-  await agent.stop();
+  let agent: RunningAgent | undefined;
+  const events = new Wakes(source, log);
+  process.on("SIGUSR2", () => {
+    log.info({}, "renewing all certificates, as requested by SIGUSR2");
+    agent?.renewNow();
+  });
+  const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
+  let previous = settings;
+  let isAnnounced = false;
+  for (;;) {
+    try {
+      agent = await startAgent(settings, { log, version });
+    } catch (error) {
+      if (previous === settings) throw error;
+      log.error({}, `the new settings cannot be used, the old ones stay: ${failureText(error)}`);
+      settings = previous;
+      continue;
+    }
+    previous = settings;
+    if (!isAnnounced) console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+    isAnnounced = true;
+    const wake = await nextUsable();
+    if (wake.reason === "stop") {
+      log.info({ signal: wake.signal }, "stopping");
+      await agent.stop();
+      break;
+    }
+    log.info({}, `reading the settings again: ${wake.why}`);
+    await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
+    agent = undefined;
+  }
+  await control.close();
+  events.close();
+  folder.release();
+
+  /** The next event; settings that cannot be used are only logged. */
+  async function nextUsable(): Promise<Wake> {
+    for (;;) {
+      const wake = await events.next();
+      if (wake.reason === "stop") return wake;
+      try {
+        const next = source.load();
+        if (next.dataDirectory !== dataDirectory) {
+          throw new UnusableFile("the data directory cannot change while the agent runs: restart the agent");
+        }
+        settings = next;
+        return wake;
+      } catch (error) {
+        log.error({}, `the settings cannot be used, the old ones stay: ${failureText(error)}`);
+      }
+    }
+  }
+}
+
+/** The signals and file changes that wake a running agent. A second SIGTERM or SIGINT does not wait for anything. */
+class Wakes {
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #waiting: Wake[] = [];
+  #notify: (() => void) | undefined;
+
+  constructor({ configurationFile }: SettingsSource, log: AgentLog) {
+    let isStopping = false;
+    const stop = (signal: string): void => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      this.#add({ reason: "stop", signal });
+    };
+    process.on("SIGTERM", stop).on("SIGINT", stop);
+    process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
+    if (configurationFile === undefined) return;
+    const version = followFiles({
+      files: [configurationFile],
+      load: () => ({}),
+      onFailure: (error) => log.error({}, failureText(error)),
+    });
+    let seen = version();
+    this.#timer = setInterval(() => {
+      const now = version();
+      if (now === seen) return;
+      seen = now;
+      this.#add({ reason: "reload", why: `${configurationFile} has changed` });
+    }, lookMilliseconds);
+  }
+
+  async next(): Promise<Wake> {
+    for (;;) {
+      const stop = this.#waiting.find(({ reason }) => reason === "stop");
+      const wake = stop ?? this.#waiting.shift();
+      if (wake !== undefined) return wake;
+      await new Promise<void>((resolve) => (this.#notify = resolve));
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #add(wake: Wake): void {
+    if (wake.reason === "stop" || this.#waiting.length === 0) this.#waiting.push(wake);
+    this.#notify?.();
+  }
 }

@@ -4,16 +4,16 @@ import type { ClientResponse } from "../machinery/client/transport.ts";
 export interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
-  /** Called when the difference to the server became worth a warning, and when it is none any more (0). */
+  /** Called when the difference to the server has become worth a warning, and when it has disappeared (0). */
   readonly onSkew: (skewMilliseconds: number) => void;
 }
 
-/** A difference that a Date header's whole seconds and a slow answer cannot explain. */
+/** A Date header has whole seconds, and an answer may be slow: they cannot explain more than this. */
 const toleranceMilliseconds = 30_000;
 
 /**
- * The server's time, as its answers tell it: certificates are issued and judged by that clock, so an agent on a machine
- * whose clock is wrong must go by it too. Until the first answer, and within 30 s, it is the machine's own.
+ * The server's time, from its answers. The server issues and checks certificates by its own clock, so an agent on a machine
+ * with a wrong clock must use it too. Until the first answer, and when they differ by less than 30 s, it is the machine's own.
  */
 export class ServerClock implements Clock {
   readonly #local: Clock;
@@ -39,7 +39,7 @@ export class ServerClock implements Clock {
     const date = Date.parse(String(headers["date"] ?? ""));
     if (Number.isNaN(date)) return;
     const receivedAt = this.#local.now();
-    // The header was written somewhere between sending and receiving, and its fraction of a second is cut off.
+    // The header was written between sending and receiving, and its fraction of a second is cut off.
     const difference = date + 500 - (sentAt + receivedAt) / 2;
     const uncertainty = toleranceMilliseconds + (receivedAt - sentAt) / 2;
     const skew = Math.abs(difference) > uncertainty ? difference : 0;

@@ -1,11 +1,14 @@
+import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
+import { firstReachable } from "../machinery/client/first-reachable.ts";
 import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { TlsCredentials } from "../machinery/client/https-transport.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess } from "./agent-settings.ts";
 import type { RequestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { refusalText } from "./refused-credential.ts";
 import type { ServerClock } from "./server-clock.ts";
 
 export interface ServerConnectionOptions {
@@ -14,15 +17,18 @@ export interface ServerConnectionOptions {
   readonly clientCertificate: () => KeyPair | undefined;
   readonly serverClock: ServerClock;
   readonly localClock: Clock;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
   readonly userAgent: string;
 }
 
-/** Without an answer for so long, a request failed. */
+/** A request fails after this time without an answer. */
 const timeoutMilliseconds = 10_000;
 
 /**
- * The agent's clients, one for each identity. Credentials are read for each request: a renewed certificate or CA is used
- * from the next request on, and none that runs is disturbed.
+ * The agent's clients, one for each identity. Credentials are read for each request: a renewed certificate or CA is used from
+ * the next request on, and running requests are not disturbed. The errors of refused requests say which credential was
+ * refused.
  */
 export class ServerConnection {
   readonly node: ApiClient;
@@ -32,12 +38,12 @@ export class ServerConnection {
 
   constructor(options: ServerConnectionOptions) {
     this.#options = options;
-    const { access, clientCertificate } = options;
+    const { access, clientCertificate, serverClock } = options;
     const { bootstrap } = access;
     const introduction =
       bootstrap.type === "certificate" ? { certificate: bootstrap.certificate, key: bootstrap.key } : undefined;
     const pairs = new WeakMap<KeyPair, ClientCertificate>();
-    const shown = (): ClientCertificate | undefined => {
+    const presented = (): ClientCertificate | undefined => {
       const pair = clientCertificate();
       if (pair === undefined) return undefined;
       const certificate = pairs.get(pair) ?? { certificate: pair.certificatePem, key: pair.keyPem };
@@ -45,7 +51,7 @@ export class ServerConnection {
       return certificate;
     };
     this.node = this.#client({
-      clientCertificate: shown,
+      clientCertificate: presented,
       onSend: () => {
         const pair = clientCertificate();
         return ({ status }) => {
@@ -53,18 +59,21 @@ export class ServerConnection {
           else if (pair === this.#refused) this.#refused = undefined;
         };
       },
+      explain: (error) =>
+        refusalText(error, { type: "node certificate", pair: clientCertificate(), now: serverClock.now() }),
     });
     this.bootstrap = this.#client({
       clientCertificate: () => introduction,
       ...(bootstrap.type === "token" && { bearerToken: bootstrap.token }),
-      // Neither is good: the certificate is tried again too, since perhaps the server was wrong for a moment.
+      // Both credentials are refused: try the certificate again too, since the server may have been wrong for a moment.
       onSend: () => (response) => {
         if (response.status === 401) this.#refused = undefined;
       },
+      explain: (error) => refusalText(error, bootstrap),
     });
   }
 
-  /** Whether there is something to introduce oneself with. */
+  /** Whether there is a bootstrap credential. */
   get hasBootstrap(): boolean {
     const { bootstrap } = this.#options.access;
     return bootstrap.type === "token" ? bootstrap.token() !== undefined : bootstrap.type === "certificate";
@@ -84,27 +93,29 @@ export class ServerConnection {
     this.bootstrap.close();
   }
 
-  #client({ clientCertificate, bearerToken, onSend }: ClientIdentity): ApiClient {
-    const { access, serverClock, localClock, userAgent } = this.#options;
-    const { server, serverName } = access;
-    const transport = httpsTransport({
-      server,
-      tlsCredentials: currentCredentials(access.caCertificates, clientCertificate),
-      ...(serverName !== undefined && { serverName }),
-      ...(bearerToken !== undefined && { bearerToken }),
-      timeoutMilliseconds,
-      userAgent,
-    });
-    return new ApiClient(
-      observed(transport, () => {
-        const sentAt = localClock.now();
-        const onResponse = onSend?.();
-        return (response) => {
-          serverClock.observe(response, sentAt);
-          onResponse?.(response);
-        };
+  #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
+    const { access, serverClock, localClock, monotonic, userAgent } = this.#options;
+    const { servers, serverName } = access;
+    const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
+    const transports = servers.map((server) =>
+      httpsTransport({
+        server,
+        tlsCredentials,
+        ...(serverName !== undefined && { serverName }),
+        ...(bearerToken !== undefined && { bearerToken }),
+        timeoutMilliseconds,
+        userAgent,
       }),
     );
+    const transport = observed(firstReachable(transports, { monotonic }), () => {
+      const sentAt = localClock.now();
+      const onResponse = onSend();
+      return (response) => {
+        serverClock.observe(response, sentAt);
+        onResponse(response);
+      };
+    });
+    return new ApiClient(transport, { explain });
   }
 }
 
@@ -114,10 +125,11 @@ type ObserveRequest = () => (response: ClientResponse) => void;
 interface ClientIdentity {
   readonly clientCertificate: () => ClientCertificate | undefined;
   readonly bearerToken?: () => string | undefined;
-  readonly onSend?: ObserveRequest;
+  readonly onSend: ObserveRequest;
+  readonly explain: (error: ApiError) => string;
 }
 
-/** The credentials of now: the same object as long as nothing changed, since another one opens new connections. */
+/** The present credentials: the same object until one changes, because another object opens new connections. */
 function currentCredentials(
   readCa: ServerAccess["caCertificates"],
   readCertificate: () => ClientCertificate | undefined,

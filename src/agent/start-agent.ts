@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
@@ -6,15 +7,18 @@ import type { Sleep } from "../machinery/loops/repetition.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
-import type { AgentSettings } from "./agent-settings.ts";
+import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
+import { agentFaults } from "./agent-status.ts";
+import type { AgentStatus } from "./agent-status.ts";
 import { CertificateManager } from "./certificate-manager.ts";
 import type { CertificateManagerOptions } from "./certificate-manager.ts";
-import { certificateFaults } from "./certificate-renewal.ts";
 import { CertificateStore } from "./certificate-store.ts";
-import { ChangeCommand } from "./change-command.ts";
-import type { FileChange } from "./change-command.ts";
+import { HookMemory } from "./hook-memory.ts";
+import { HookRunner } from "./hook-runner.ts";
 import { NodeIdentity } from "./node-identity.ts";
+import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
+import type { ManagedCertificate } from "./run-agent.ts";
 import { ServerClock } from "./server-clock.ts";
 
 export interface StartAgentOptions {
@@ -28,37 +32,42 @@ export interface StartAgentOptions {
   readonly sleep?: Sleep;
 }
 
-/** An agent at work. */
+/** A running agent. */
 export interface RunningAgent {
   readonly port: number;
-  /** Renews both certificates now. */
-  rotateNow(): void;
-  /** Ends all loops and the listener; files stay. */
-  stop(): Promise<void>;
+  /** Renews a certificate now, or all of them. Returns whether there is one of this name. */
+  renewNow(name?: string): boolean;
+  status(): AgentStatus;
+  /** Ends all loops and the listener. Files stay. A running hook has so long to finish. */
+  stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
 
+/** The end of a process must not wait longer for a hook. */
+const hookGraceMilliseconds = 4000;
+
 /**
- * Starts an agent: its listener at once, everything else as soon as the server answers. It goes on until it is stopped,
- * whatever the server does. Rejects when the listener's port or the data directory can't be used.
+ * Starts an agent: its listener at once, everything else as soon as the server answers. It continues until it is stopped,
+ * whatever the server does. Rejects when the listener's port or the data directory cannot be used.
  */
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
   const { log, version, clock = systemClock, monotonic = performance } = options;
   const { random = Math.random, sleep = realSleep } = options;
+  const { dataDirectory, certificateLifetimeSeconds } = settings;
   const metrics = new AgentMetrics();
-  const serverClock = new ServerClock({ local: clock, onSkew: (skew) => tellOfSkew(skew, { log, metrics }) });
-  const command = settings.changeCommand === undefined ? undefined : new ChangeCommand(settings.changeCommand, log);
-  const onFileChange = (change: FileChange): void => command?.changed(change);
+  const serverClock = new ServerClock({ local: clock, onSkew: (skew) => reportSkew(skew, { log, metrics }) });
+  const hooks = new HookRunner({ memory: new HookMemory(dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
+  const anchors = new Map<string, number>();
 
-  const manager = (
-    rest: Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient" | "onInstalled">,
-  ): CertificateManager => {
-    const { name } = rest;
-    const store = new CertificateStore(join(settings.dataDirectory, "pki"), name);
-    const made = new CertificateManager({
+  const managed = ({ name, service, onInstalled, ...rest }: CertificateParts): ManagedCertificate => {
+    const store = new CertificateStore(join(dataDirectory, "pki"), name);
+    const manager = new CertificateManager({
       ...rest,
+      name,
       store,
-      lifetimeSeconds: settings.certificateLifetimeSeconds,
+      lifetimeSeconds: service === undefined ? certificateLifetimeSeconds : service.lifetimeSeconds,
+      renewalShare: service?.renewalShare,
+      requestPrefix: service === undefined ? "node-csr-" : `${name}-csr-`,
       clock: serverClock,
       monotonic,
       random,
@@ -67,62 +76,108 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       onInstalled(pair) {
         metrics.certificateInstalled(name);
         metrics.certificateInUse(name, pair.certificate);
-        rest.onInstalled(pair);
-        onFileChange({ change: `${name}-certificate`, file: store.file });
+        onInstalled?.(pair);
+        published.publish();
         certificateInstalled.dispatchEvent(new Event(name));
       },
       onFailed: () => metrics.certificateFailed(name),
     });
-    if (made.current !== undefined) metrics.certificateInUse(name, made.current.certificate);
-    return made;
+    const published = new PublishedCertificate({
+      name,
+      current: () => manager.current,
+      file: store.file,
+      outputs: service?.outputs ?? [],
+      hook: service?.hook ?? settings.hook,
+      hooks,
+      sleep,
+      log,
+    });
+    if (manager.current !== undefined) metrics.certificateInUse(name, manager.current.certificate);
+    return { manager, published };
   };
-  const client = manager({
+  const client = managed({
     name: "client",
     isRefused: (pair) => identity.isRefused(pair),
     requestClient: () => identity.requestClient(),
-    onInstalled: () => {},
   });
   const identity = new NodeIdentity({
     settings,
-    clientCertificate: () => client.current,
+    clientCertificate: () => client.manager.current,
     serverClock,
     localClock: clock,
+    monotonic,
     userAgent: `signet-agent/${version}`,
   });
-  const serving = manager({
-    name: "serving",
-    isRefused: () => false,
-    requestClient: () => identity.connection.node,
-    onInstalled: (pair) => listener.useCertificate(pair),
+  const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
+  const serving = managed({ ...asNode, name: "serving", onInstalled: (pair) => listener.useCertificate(pair) });
+  const services = settings.certificates.map((service) => ({
+    service,
+    ...managed({ ...asNode, name: service.name, service }),
+  }));
+  const status = (): AgentStatus => ({
+    nodeName: settings.nodeName,
+    now: serverClock.now(),
+    certificates: [client, serving, ...services].map(({ manager, published }) => ({
+      ...manager.status,
+      fileFault: published.fault,
+    })),
+    trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: anchors.get(file) })),
+    hookFaults: hooks.faults(),
+    hasPendingHooks: !hooks.isIdle,
   });
   const listener = await openAgentListener({
     address: settings.listenAddress,
     port: settings.port,
     metrics,
     log,
-    faults: () => certificateFaults({ client: client.current, serving: serving.current }, serverClock.now()),
+    faults: () => agentFaults(status()),
   });
-  if (serving.current !== undefined) listener.useCertificate(serving.current);
+  if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
 
   const stopping = new AbortController();
   const parts = { settings, version, log, metrics, identity, serverClock, random, sleep, listener, client, serving };
-  const work = runAgent({ ...parts, onFileChange, certificateInstalled }, stopping.signal);
+  const work = runAgent(
+    {
+      ...parts,
+      services,
+      onTrustBundle(file, pem) {
+        const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
+        const digest = createHash("sha256").update(pem).digest("hex");
+        if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
+      },
+      onAnchors(file, count) {
+        anchors.set(file, count);
+        metrics.trustBundle(file, count);
+      },
+      certificateInstalled,
+    },
+    stopping.signal,
+  );
   return {
     port: listener.port,
-    rotateNow() {
-      client.rotateNow();
-      serving.rotateNow();
+    status,
+    renewNow(name) {
+      const chosen = [client, serving, ...services].filter(
+        ({ manager }) => name === undefined || manager.status.name === name,
+      );
+      for (const { manager } of chosen) manager.renewNow();
+      return chosen.length > 0;
     },
-    async stop() {
+    async stop({ hookGraceMilliseconds: graceMilliseconds = hookGraceMilliseconds } = {}) {
       stopping.abort();
       identity.connection.close();
-      await listener.close();
-      await work;
+      await Promise.all([listener.close(), hooks.stop({ graceMilliseconds }), work]);
     },
   };
 }
 
-function tellOfSkew(
+type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient"> & {
+  readonly onInstalled?: CertificateManagerOptions["onInstalled"];
+  /** Undefined: it is one of the node's own. */
+  readonly service?: ServiceCertificate;
+};
+
+function reportSkew(
   milliseconds: number,
   { log, metrics }: { readonly log: AgentLog; readonly metrics: AgentMetrics },
 ): void {

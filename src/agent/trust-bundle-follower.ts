@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
@@ -18,27 +18,30 @@ export interface TrustBundleFollowerOptions {
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: AgentLog;
-  /** Called when the file was written with other contents. */
-  readonly onChanged: (file: string) => void;
+  /** Called with the file's contents at the start, and after each change. */
+  readonly onContents: (file: string, pem: string) => void;
   readonly onAnchors: (file: string, count: number) => void;
 }
 
-/** After a full disk, say. */
+/** For example after a full disk. */
 const rewriteMilliseconds = 10_000;
 
 /**
- * Keeps a file with the anchors of one bundle, or of all bundles of a signer, until `signal` aborts. When no bundle is
- * there (any more) the file stays as it is: whoever deletes a bundle does not cut off every machine, and an empty file
- * would make some programs believe the system's CAs.
+ * Keeps a file with the anchors of one bundle, or of all bundles of a signer, up to date until `signal` aborts. When there is
+ * no bundle, the file stays as it is: deleting a bundle does not cut off every machine, and an empty file would make some
+ * programs trust the system's CAs.
  */
 export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
   const { followed, bundles, random, log } = options;
-  const { source } = followed;
+  const { source, file } = followed;
+  const saved = savedText(file);
+  // The agent may have been killed after it wrote the file, before the hook ran.
+  if (saved !== undefined) options.onContents(file, saved);
   const fieldSelector =
     "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
   const informer = new Informer(bundles, {
     selectors: { fieldSelector },
-    onError: (error) => log.warn({ ...source }, `lost sight of the trust bundles: ${failureText(error)}`),
+    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${failureText(error)}`),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });
@@ -48,7 +51,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const changed = (): void => {
     if (isScheduled) return;
     isScheduled = true;
-    // A list tells of its objects one by one: they become one file.
+    // A list reports its objects one by one: write them at once.
     setImmediate(() => {
       isScheduled = false;
       if (signal.aborted || writeAnchors([...informer.list()], options)) return;
@@ -62,7 +65,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
 /** Returns false when the file could not be written. */
 function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): boolean {
   const { source, file } = options.followed;
-  const { log, onChanged, onAnchors } = options;
+  const { log, onContents, onAnchors } = options;
   const { pem, count } = joinedAnchors(found);
   onAnchors(file, count);
   if (count === 0) {
@@ -70,28 +73,42 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     return true;
   }
   try {
-    if (existsSync(file) && readFileSync(file, "utf8") === pem) return true;
+    // Their order means nothing: another order is no reason to reload every program.
+    if (isSameAnchors(savedText(file), pem)) return true;
     makeFolder(dirname(file), { mode: 0o755 });
     writePublicFile(file, pem);
   } catch (error) {
-    log.error({ ...source, file }, `cannot write the trust bundle: ${failureText(error)}`);
+    log.error({ ...source, file }, `the trust bundle stays as it was: ${failureText(error)}`);
     return false;
   }
   log.info({ ...source, file, anchors: count }, "wrote the trust bundle");
-  onChanged(file);
+  onContents(file, pem);
   return true;
 }
 
-/** The anchors of bundles as one PEM text: by the bundles' names, each anchor once, without text around them. */
+function savedText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined; // writing it tells what is wrong
+  }
+}
+
+function isSameAnchors(saved: string | undefined, pem: string): boolean {
+  if (saved === undefined || saved === pem) return saved === pem;
+  const sorted = (text: string): string => decodedAnchors(text).toSorted().join("");
+  return sorted(saved) === sorted(pem);
+}
+
+const decodedAnchors = (text: string): string[] =>
+  decodePemBlocks(text)
+    .filter(({ type }) => type === "CERTIFICATE")
+    .map(({ bytes }) => encodePem("CERTIFICATE", bytes));
+
+/** The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. */
 export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {
   const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
   const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
-  const anchors = new Set(
-    sorted.flatMap(({ spec }) =>
-      decodePemBlocks(spec.trustBundle)
-        .filter(({ type }) => type === "CERTIFICATE")
-        .map(({ bytes }) => encodePem("CERTIFICATE", bytes)),
-    ),
-  );
+  const anchors = new Set(sorted.flatMap(({ spec }) => decodedAnchors(spec.trustBundle)));
   return { pem: [...anchors].join(""), count: anchors.size };
 }

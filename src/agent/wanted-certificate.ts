@@ -2,16 +2,20 @@ import { signerNames } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
 import type { Certificate } from "../pki/certificate.ts";
+import { keyTypeOf } from "../pki/keys.ts";
+import type { KeyType } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../pki/subject-alt-names.ts";
+import type { ServiceCertificate } from "./agent-settings.ts";
 
-/** What a certificate of the agent must say, and whom it is asked from. */
+/** What a certificate must contain, and who signs it. */
 export interface WantedCertificate {
   readonly signerName: string;
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly subjectAltNames: SubjectAltNames;
   readonly usages: readonly string[];
+  readonly keyType: KeyType;
 }
 
 /** The names and addresses that a machine is reached by. */
@@ -19,6 +23,8 @@ export interface MachineNames {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
 }
+
+type NamedMachine = MachineNames & { readonly nodeName: string };
 
 const subjectOf = (nodeName: string) => ({
   commonName: `${nodeUsernamePrefix}${nodeName}`,
@@ -30,25 +36,47 @@ export const wantedClientCertificate = (names: Names, nodeName: string): WantedC
   signerName: signerNames.apiserverClientNodeAgent(names),
   subjectAltNames: noSubjectAltNames,
   usages: ["digital signature", "client auth"],
+  keyType: "ECDSA P-256",
 });
 
 export const wantedServingCertificate = (
   names: Names,
-  { nodeName, dnsNames, ipAddresses }: MachineNames & { readonly nodeName: string },
+  { nodeName, dnsNames, ipAddresses }: NamedMachine,
 ): WantedCertificate => ({
   ...subjectOf(nodeName),
   signerName: signerNames.nodeAgentServing(names),
   subjectAltNames: { ...noSubjectAltNames, dnsNames, ipAddresses },
   usages: ["digital signature", "server auth"],
+  keyType: "ECDSA P-256",
 });
 
-/** Whether a certificate says all that is wanted; a signer may have added to it. */
-export function isCertificateFor({ subject, subjectAltNames }: Certificate, wanted: WantedCertificate): boolean {
-  const { dnsNames, ipAddresses } = wanted.subjectAltNames;
+/** `${node}` is the Node's name. `${address}` stands alone in a list, for all addresses of the machine. */
+export function wantedServiceCertificate(service: ServiceCertificate, machine: NamedMachine): WantedCertificate {
+  const fill = (text: string): string => text.replaceAll("${node}", machine.nodeName);
+  return {
+    signerName: service.signerName,
+    commonName: fill(service.commonName),
+    organizations: service.organizations.map(fill),
+    subjectAltNames: {
+      dnsNames: service.dnsNames.map(fill),
+      ipAddresses: service.ipAddresses.flatMap((text) => (text === "${address}" ? machine.ipAddresses : [text])),
+      emailAddresses: service.emailAddresses.map(fill),
+      uris: service.uris.map(fill),
+    },
+    usages: service.usages,
+    keyType: service.keyType,
+  };
+}
+
+/** Whether a certificate contains all that is wanted; a signer may have added to it. */
+export function isCertificateFor(certificate: Certificate, wanted: WantedCertificate): boolean {
+  const { subject, subjectAltNames, publicKey } = certificate;
   return (
+    keyTypeOf(publicKey) === wanted.keyType &&
     isSubjectOf(subject, wanted) &&
-    dnsNames.every((name) => subjectAltNames.dnsNames.includes(name)) &&
-    ipAddresses.every((address) => subjectAltNames.ipAddresses.includes(address))
+    (["dnsNames", "ipAddresses", "emailAddresses", "uris"] as const).every((kind) =>
+      wanted.subjectAltNames[kind].every((name) => subjectAltNames[kind].includes(name)),
+    )
   );
 }
 
@@ -59,6 +87,6 @@ const isSubjectOf = (
   subject.commonName === wanted.commonName &&
   wanted.organizations.every((organization) => subject.organizations.includes(organization));
 
-/** Whether a certificate is the node's identity, whatever names the server speaks. */
+/** Whether a certificate is the node's identity, in either naming profile. */
 export const isIdentityOf = ({ subject }: Certificate, nodeName: string): boolean =>
   isSubjectOf(subject, subjectOf(nodeName));

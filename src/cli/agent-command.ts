@@ -1,91 +1,143 @@
 import { Command, Option } from "commander";
 import { hostname } from "node:os";
-import type { AgentSettings } from "../agent/agent-settings.ts";
+import type { AgentProgram } from "../agent/agent-program.ts";
+import type { AgentSettings, Hook } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
-import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
-import { serverAccess } from "./agent-server-access.ts";
-import type { ServerAccessFlags } from "./agent-server-access.ts";
-import { parseTrustBundleFile } from "./agent-trust-bundle.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import { readAgentConfiguration } from "./agent-configuration.ts";
+import type { AgentConfiguration } from "./agent-configuration.ts";
+import { logLevels } from "./agent-flags.ts";
+import type { AgentFlags } from "./agent-flags.ts";
+import { serverAccess } from "./agent-server-access.ts";
+import { parseTrustBundleFile } from "./agent-trust-bundle.ts";
 
-interface AgentFlags extends ServerAccessFlags {
-  readonly nodeName: string;
-  readonly dataDir: string;
-  readonly listenAddress: string;
-  readonly port: string;
-  readonly nodeIp: readonly string[];
-  readonly dnsName: readonly string[];
+interface CommandLine extends AgentFlags {
+  readonly config?: string;
   readonly trustBundle: readonly string[];
   readonly onChange?: string;
-  readonly certificateLifetime?: string;
-  readonly logLevel: string;
 }
 
 const collect = (value: string, previous: readonly string[]): readonly string[] => [...previous, value];
 
-/** `signet agent`: `run` is given the settings that the flags say. */
-export const agent = (run: (settings: AgentSettings) => Promise<void>): Command =>
-  withExamples(
-    new Command("agent")
-      .description("keep this machine's identity: its Node, certificates, trust bundles and Lease")
-      .option("--server <url>", "the server: https://host:port; default: the kubeconfig's")
-      .option(
-        "--ca-file <file>",
-        "PEM of the CA that the server's certificate must chain to; read again when it changes",
-      )
-      .option("--kubeconfig <file>", "takes server, CA and the credentials to begin with from a kubeconfig")
-      .option("--bootstrap-token <token>", "introduces the machine; others on it can see it in the process list")
-      .option("--bootstrap-token-file <file>", "the same from a file, which is read again at each use")
-      .option("--client-certificate <file>", "PEM client certificate that introduces the machine, in place of a token")
-      .option("--client-key <file>", "PEM private key of that certificate")
-      .addOption(
-        new Option("--node-name <name>", "the Node's name").default(
-          hostname().toLowerCase(),
-          "the machine's host name",
+const hookTimeoutMilliseconds = 60_000;
+
+/** `signet agent`, and what one does with a running agent. */
+export function agent(run: (program: AgentProgram) => Promise<void>): Command {
+  const command = new Command("agent")
+    .description("maintain this machine's identity and the certificates of its services")
+    .option("--config <file>", "YAML: everything below, and the certificates of services; read again when it changes")
+    .option(
+      "--server <url>",
+      "https://host:port; repeat it for further servers, in order; default: the kubeconfig's",
+      collect,
+      [],
+    )
+    .option("--ca-file <file>", "PEM of the CA that the server's certificate must chain to; read again when it changes")
+    .option("--kubeconfig <file>", "server, CA and bootstrap credential from a kubeconfig")
+    .option("--bootstrap-token <token>", "introduces the machine; other users can see it in the process list")
+    .option("--bootstrap-token-file <file>", "a bootstrap token from a file, which is read at each use")
+    .option("--client-certificate <file>", "PEM client certificate that introduces the machine, instead of a token")
+    .option("--client-key <file>", "PEM private key of that certificate")
+    .addOption(
+      new Option("--node-name <name>", "the Node's name").default(hostname().toLowerCase(), "the machine's host name"),
+    )
+    .option("--data-dir <folder>", "where keys and certificates are kept", "./.signet-agent")
+    .option("--listen-address <address>", "where to serve /livez, /readyz and /metrics", "127.0.0.1")
+    .option("--port <number>", "the port for it; 0 picks a free one", "10250")
+    .option(
+      "--node-ip <address>",
+      "an address of the machine; may be repeated; default: as seen by the server",
+      collect,
+      [],
+    )
+    .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect, [])
+    .option(
+      "--trust-bundle <source:file>",
+      "keep a file with trust anchors: NAME:FILE for a bundle, signer=NAME:FILE for all of a signer; may be repeated",
+      collect,
+      [],
+    )
+    .option(
+      "--on-change <command>",
+      "run by sh -c when a file was written; SIGNET_CHANGE and SIGNET_CHANGED_FILE in its environment say which",
+    )
+    .option(
+      "--certificate-lifetime <duration>",
+      "how long the node's certificates are requested for, 10m at least; default: the signer's",
+    )
+    .addOption(new Option("--log-level <level>", "what is logged").choices(logLevels).default("info"))
+    .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
+  // The flags above are theirs too: commander takes them before and after the name of a subcommand.
+  const subcommand = (name: string, description: string): Command =>
+    new Command(name).description(`${description}; takes the flags of signet agent`);
+  command
+    .addCommand(
+      subcommand("once", "obtain or renew what is due, write files, run hooks, and end")
+        .option("--timeout <duration>", "end with code 6 after this time", "5m")
+        .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
+          run({ type: "once", timeoutMilliseconds: parseTimeout(timeout), ...sourceOf(self) }),
         ),
-      )
-      .option("--data-dir <folder>", "where keys and certificates are kept", "./.signet-agent")
-      .option("--listen-address <address>", "where to serve /healthz and /metrics", "0.0.0.0")
-      .option("--port <number>", "the port for it; 0 picks a free one", "10250")
-      .option(
-        "--node-ip <address>",
-        "an address of the machine; may be repeated; default: as seen by the server",
-        collect,
-        [],
-      )
-      .option("--dns-name <name>", "a DNS name of the machine besides the Node's; may be repeated", collect, [])
-      .option(
-        "--trust-bundle <source:file>",
-        "keep a file with trust anchors: NAME:FILE for a bundle, signer=NAME:FILE for all of a signer; may be repeated",
-        collect,
-        [],
-      )
-      .option(
-        "--on-change <command>",
-        "run by sh -c when a file was written; SIGNET_CHANGE and SIGNET_CHANGED_FILE in its environment say which",
-      )
-      .option(
-        "--certificate-lifetime <duration>",
-        "how long certificates are asked for, 10m at least; default: the signer's",
-      )
-      .addOption(
-        new Option("--log-level <level>", "what is logged")
-          .choices(["debug", "info", "warn", "error", "silent"])
-          .default("info"),
-      )
-      .action(async (flags: AgentFlags) => run(settingsOf(flags))),
+    )
+    .addCommand(
+      subcommand("status", "show the certificates, trust bundles and hooks of the agent that runs").action(
+        async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) }),
+      ),
+    )
+    .addCommand(
+      subcommand("check", "check the configuration, the files and the access to each server").action(
+        async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) }),
+      ),
+    )
+    .addCommand(
+      subcommand("renew", "tell the agent that runs to renew a certificate now")
+        .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
+        .action(async (name: string, _flags: unknown, self: Command) =>
+          run({ type: "renew", name, ...sourceOf(self) }),
+        ),
+    );
+  return withExamples(
+    command,
     ["Introduce this machine by a bootstrap token", "signet agent --kubeconfig bootstrap.kubeconfig"],
     [
       "Also keep a file with the CAs of a signer, and reload a program when it changes",
       'signet agent --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"',
     ],
+    ["Keep the certificates of services too", "signet agent --config /etc/signet/agent.yaml"],
   );
+}
 
-function settingsOf(flags: AgentFlags): AgentSettings {
+/** How the settings are read, at the start and after each change of the configuration file. */
+function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
+  const commandLine: CommandLine = command.optsWithGlobals();
+  const { config: configurationFile } = commandLine;
+  const given = Object.fromEntries(
+    Object.entries(commandLine).filter(([name]) => command.getOptionValueSourceWithGlobals(name) === "cli"),
+  );
+  const configuration = (): AgentConfiguration =>
+    configurationFile === undefined ? emptyConfiguration : readAgentConfiguration(configurationFile);
+  const merged = ({ flags }: AgentConfiguration): CommandLine => ({ ...commandLine, ...flags, ...given });
+  return {
+    configurationFile,
+    load() {
+      const read = configuration();
+      return settingsOf(merged(read), read);
+    },
+    dataDirectory: () => merged(configuration()).dataDir,
+  };
+}
+
+const emptyConfiguration: AgentConfiguration = { flags: {}, trustBundles: [], certificates: [], hook: undefined };
+
+function settingsOf(flags: CommandLine, configuration: AgentConfiguration): AgentSettings {
   const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];
   if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
+  const hook: Hook | undefined =
+    flags.onChange === undefined
+      ? configuration.hook
+      : { command: flags.onChange, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds };
   return {
     ...serverAccess(flags),
     nodeName: flags.nodeName,
@@ -94,8 +146,9 @@ function settingsOf(flags: AgentFlags): AgentSettings {
     port: parsePort(flags.port),
     nodeIpAddresses: flags.nodeIp.map(parseAddress),
     dnsNames: flags.dnsName.map(parseDnsName),
-    trustBundles: flags.trustBundle.map(parseTrustBundleFile),
-    changeCommand: flags.onChange,
+    trustBundles: [...configuration.trustBundles, ...flags.trustBundle.map(parseTrustBundleFile)],
+    certificates: configuration.certificates,
+    hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
     logLevel: flags.logLevel,
   };
@@ -128,4 +181,10 @@ function parseLifetime(text: string | undefined): number | undefined {
   const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
   if (seconds >= minimumLifetimeSeconds) return seconds;
   throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
+}
+
+function parseTimeout(text: string): number {
+  const milliseconds = parseDuration(text) ?? 0;
+  if (milliseconds > 0) return milliseconds;
+  throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
 }

@@ -10,7 +10,7 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {
-  readonly server?: string;
+  readonly server: readonly string[];
   readonly caFile?: string;
   readonly kubeconfig?: string;
   readonly bootstrapToken?: string;
@@ -19,18 +19,19 @@ export interface ServerAccessFlags {
   readonly clientKey?: string;
 }
 
-/** What the flags say, where they are silent the kubeconfig. Throws UsageError or KubeconfigError. */
+/** From the flags, else from the kubeconfig. Throws UsageError or KubeconfigError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
   const transport = kubeconfig === undefined ? undefined : readKubeconfig({ file: kubeconfig }).transport;
-  const server = flags.server ?? transport?.server;
-  if (server === undefined) throw new UsageError("name a server: --server, or --kubeconfig");
-  if (!URL.canParse(server) || new URL(server).protocol !== "https:") {
-    throw new UsageError(`--server: ${JSON.stringify(server)} is not a URL that begins with https://`);
+  const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
+  if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
+  const wrong = servers.find((server) => !URL.canParse(server) || new URL(server).protocol !== "https:");
+  if (wrong !== undefined) {
+    throw new UsageError(`--server: ${JSON.stringify(wrong)} is not a URL that begins with https://`);
   }
   const { caFile } = flags;
   return {
-    server,
+    servers,
     caCertificates: caFile === undefined ? () => transport?.caCertificates : rereadCaFile(caFile),
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
     bootstrap: bootstrapCredential(flags, transport),
@@ -49,21 +50,26 @@ function bootstrapCredential(
   if (given.length > 1) {
     throw new UsageError("name one of --bootstrap-token, --bootstrap-token-file and --client-certificate");
   }
-  if (bootstrapToken !== undefined) return { type: "token", token: () => bootstrapToken };
-  if (bootstrapTokenFile !== undefined) return { type: "token", token: () => readToken(bootstrapTokenFile) };
+  if (bootstrapToken !== undefined) return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };
+  if (bootstrapTokenFile !== undefined)
+    return { type: "token", source: bootstrapTokenFile, token: () => readToken(bootstrapTokenFile) };
   if (clientCertificate !== undefined && clientKey !== undefined) {
     return {
       type: "certificate",
+      source: clientCertificate,
       certificate: readPem("--client-certificate", clientCertificate, (pem) => parseCertificatesPem(pem)),
       key: readPem("--client-key", clientKey, parsePrivateKeyPem),
     };
   }
-  if (transport?.bearerToken !== undefined) return { type: "token", token: transport.bearerToken };
-  if (transport?.clientCertificate !== undefined) return { type: "certificate", ...transport.clientCertificate };
+  const source = flags.kubeconfig ?? "";
+  if (transport?.bearerToken !== undefined) return { type: "token", source, token: transport.bearerToken };
+  if (transport?.clientCertificate !== undefined) {
+    return { type: "certificate", source, ...transport.clientCertificate };
+  }
   return { type: "none" };
 }
 
-/** The file may come, go and change while the agent runs: a token is of use for one bootstrap. */
+/** The file may appear, change and disappear while the agent runs. */
 function readToken(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8").trim() || undefined;

@@ -15,6 +15,6 @@ export function parseTrustBundleFile(text: string): TrustBundleFile {
     throw new UsageError(`--trust-bundle: ${JSON.stringify(text)} is neither NAME:FILE nor signer=NAME:FILE`);
   }
   return name.startsWith(signerPrefix)
-    ? { source: { signerName: name.slice(signerPrefix.length) }, file }
-    : { source: { bundleName: name }, file };
+    ? { source: { signerName: name.slice(signerPrefix.length) }, file, hook: undefined }
+    : { source: { bundleName: name }, file, hook: undefined };
 }

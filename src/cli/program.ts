@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { AgentSettings } from "../agent/agent-settings.ts";
+import type { AgentProgram } from "../agent/agent-program.ts";
 import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from "../features/access/commands.ts";
 import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";
@@ -24,7 +24,7 @@ import type { StoragePrograms } from "./storage-commands.ts";
 /** The commands that are more than calls of the API. */
 export interface Programs extends StoragePrograms {
   serve(config: ServerConfig): Promise<void>;
-  agent(settings: AgentSettings): Promise<void>;
+  agent(program: AgentProgram): Promise<void>;
   controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export const signetCommand = (programs: Programs): Command =>
     .version(signetVersion, "-V, --version", "print the version")
     .commandsGroup("Servers:")
     .addCommand(serve((config) => programs.serve(config)))
-    .addCommand(agent((settings) => programs.agent(settings)))
+    .addCommand(agent((program) => programs.agent(program)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
     .commandsGroup("Identity:")
     .addCommand(auth())

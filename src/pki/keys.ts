@@ -14,6 +14,10 @@ export function generatePrivateKey(type: KeyType): KeyObject {
   return generateKeyPairSync("ed25519").privateKey;
 }
 
+/** The type of a public key, in the words of `KeyType` where it is one. */
+export const keyTypeOf = ({ algorithm, sizeBits, curve }: PublicKeyInfo): string =>
+  algorithm === "RSA" ? `RSA ${sizeBits}` : [algorithm, curve].join(" ").trim();
+
 const privateKeyTypes = new Set(["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]);
 
 /**

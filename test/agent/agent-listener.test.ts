@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:https";
+import { connect as connectPlain } from "node:net";
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { once } from "node:events";
@@ -51,11 +52,21 @@ describe("the agent's listener", () => {
     assert.equal((await ask("/pods")).code, 404);
   });
 
-  it("names what is wrong", async (context) => {
+  it("is alive when it is not ready, and says why it is not", async (context) => {
     const { ask, useCertificate } = await listening(context, ["the client certificate has expired"]);
     useCertificate(newPair());
-    const { code, text } = await ask("/healthz");
+    const { code, text } = await ask("/readyz");
     assert.deepEqual([code, text], [503, "the client certificate has expired\n"]);
+    for (const path of ["/livez", "/healthz"]) assert.equal((await ask(path)).code, 200);
+  });
+
+  it("answers however many idle connections are open", async (context) => {
+    const { ask, port, useCertificate } = await listening(context);
+    useCertificate(newPair());
+    const idle = Array.from({ length: 300 }, () => connectPlain({ host: "127.0.0.1", port }).on("error", () => {}));
+    context.after(() => idle.forEach((socket) => socket.destroy()));
+    await Promise.all(idle.map((socket) => once(socket, "connect")));
+    assert.equal((await ask("/livez")).code, 200);
   });
 
   it("shakes no hands before it has a certificate", async (context) => {

@@ -56,16 +56,23 @@ describe("the keeper of a certificate", () => {
     }
   });
 
-  it("waits 15 minutes for somebody to decide, and then asks anew", async (context) => {
+  it("waits with the same key as long as nobody decides, reminds every 15 minutes, and says who can help", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
     await started(scene);
-    await scene.time.advance(15 * minute - 1000);
+    const key = scene.store().pendingKey() ?? assert.fail();
+    await scene.time.advance(46 * minute);
     assert.equal(scene.requests.size, 1);
     assert.equal(scene.failures, 0);
-    await scene.time.advance(10_000);
-    assert.equal(scene.requests.size, 2);
-    assert.equal(scene.failures, 1);
+    const reminders = scene.log.filter((line) => line.includes("still waits"));
+    assert.equal(reminders.length, 3);
+    const [name = ""] = [...scene.requests.keys()];
+    assert.ok(reminders[0]?.endsWith(`signet csr approve ${name}`));
+    // The server deletes what nobody decides on in a day.
+    scene.requests.clear();
+    await scene.time.advance(5 * minute);
+    assert.ok(scene.requests.has(name));
+    assert.equal(scene.store().pendingKey(), key);
   });
 
   it("goes on waiting for the same request after a restart", async (context) => {
@@ -120,7 +127,7 @@ describe("the keeper of a certificate", () => {
   it("asks for another one when its names change, and at once when asked to", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);
-    manager.rotateNow();
+    manager.renewNow();
     await settle();
     assert.equal(scene.requests.size, 2);
     await scene.stop();

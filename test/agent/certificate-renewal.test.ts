@@ -5,10 +5,9 @@ import {
   certificateState,
   nextStep,
   requestIdentity,
-  overdueAt,
-  refusalOf,
+  refusalReason,
+  renewalTime,
   requestState,
-  rotationPoint,
 } from "../../src/agent/certificate-renewal.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
@@ -17,15 +16,18 @@ import { certificateFor } from "./issued-certificate.ts";
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });
 
-test("a certificate is renewed at 70 to 90 % of its lifetime, wherever the dice fall", () => {
+test("a certificate is renewed at 70 to 90 % of its lifetime, or shortly after the share that was given", () => {
   fc.assert(
     fc.property(fc.nat(1e12), fc.integer({ min: 600_000, max: 1e12 }), unit, (notBefore, lifetime, random) => {
-      const share = (rotationPoint({ notBefore, notAfter: notBefore + lifetime }, random) - notBefore) / lifetime;
-      assert.ok(share > 0.6999 && share < 0.9001);
+      const shareFor = (given: number | undefined): number =>
+        (renewalTime({ notBefore, notAfter: notBefore + lifetime }, { random, share: given }) - notBefore) / lifetime;
+      assert.ok(shareFor(undefined) > 0.6999 && shareFor(undefined) < 0.9001);
+      assert.ok(shareFor(0.5) > 0.4999 && shareFor(0.5) < 0.5501);
+      assert.ok(shareFor(0.95) < 0.9751);
     }),
   );
-  assert.equal(rotationPoint({ notBefore: 0, notAfter: 1000 }, 0), 700);
-  assert.equal(rotationPoint({ notBefore: 0, notAfter: 1000 }, 1), 900);
+  assert.equal(renewalTime({ notBefore: 0, notAfter: 1000 }, { random: 0, share: undefined }), 700);
+  assert.equal(renewalTime({ notBefore: 0, notAfter: 1000 }, { random: 1, share: undefined }), 900);
 });
 
 describe("a certificate", () => {
@@ -35,7 +37,7 @@ describe("a certificate", () => {
     ipAddresses: ["10.0.0.1"],
   });
   const certificate = certificateFor(wanted, { notBefore: 1_000_000, notAfter: 2_000_000 });
-  const question = { certificate, wanted, isRefused: false, rotateAt: 1_800_000, now: 1_500_000 };
+  const question = { certificate, wanted, isRefused: false, signerName: undefined, renewAt: 1_800_000, now: 1_500_000 };
 
   it("is current until it is due, expired after its end, and current before its beginning", () => {
     assert.equal(certificateState(question), "current");
@@ -52,6 +54,8 @@ describe("a certificate", () => {
     const moved = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: ["10.0.0.2"] } };
     assert.equal(certificateState({ ...question, wanted: moved }), "outdated");
     assert.equal(certificateState({ ...question, wanted: wantedClientCertificate(platformNames, "n2") }), "outdated");
+    assert.equal(certificateState({ ...question, wanted: { ...wanted, keyType: "RSA 2048" } }), "outdated");
+    assert.equal(certificateState({ ...question, signerName: "example.com/other" }), "outdated");
     const fewer = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: [] } };
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
   });
@@ -61,7 +65,7 @@ test("the next step is a request when one is wanted and no wait after a failure 
   const calm = {
     certificate: "current",
     dueInMilliseconds: 5000,
-    isRotationAsked: false,
+    isRenewalRequested: false,
     hasPendingRequest: false,
     retryInMilliseconds: 0,
   } as const;
@@ -71,13 +75,12 @@ test("the next step is a request when one is wanted and no wait after a failure 
     assert.deepEqual(nextStep({ ...calm, certificate }), { do: "request" });
     assert.deepEqual(nextStep({ ...calm, certificate, retryInMilliseconds: 70 }), { do: "wait", milliseconds: 70 });
   }
-  assert.deepEqual(nextStep({ ...calm, isRotationAsked: true }), { do: "request" });
+  assert.deepEqual(nextStep({ ...calm, isRenewalRequested: true }), { do: "request" });
   assert.deepEqual(nextStep({ ...calm, hasPendingRequest: true }), { do: "request" });
 });
 
 describe("a request", () => {
   const created = "2026-01-01T00:00:00Z";
-  const at = Date.parse(created);
   const request = (status: CertificateSigningRequest["status"]): CertificateSigningRequest => ({
     apiVersion: "certificates.platform.io/v1",
     kind: "CertificateSigningRequest",
@@ -87,19 +90,17 @@ describe("a request", () => {
   });
   const condition = (type: string) => ({ type, status: "True", reason: "Why", message: "because" });
 
-  it("is pending for 15 minutes, approved or not, and then overdue", () => {
-    assert.equal(requestState(request({}), at + 899_999), "pending");
-    assert.equal(requestState(request({ conditions: [condition("Approved")] }), at + 899_999), "pending");
-    assert.equal(requestState(request({}), at + 900_000), "overdue");
-    assert.equal(overdueAt(request({})), at + 900_000);
+  it("is pending until somebody approves it, and approved until it is issued", () => {
+    assert.equal(requestState(request({})), "pending");
+    assert.equal(requestState(request({ conditions: [condition("Approved")] })), "approved");
   });
 
-  it("is issued with a certificate, however late, and denied or failed whatever else there is", () => {
-    assert.equal(requestState(undefined, at), "absent");
-    assert.equal(requestState(request({ certificate: "LS0=" }), at + 9e9), "issued");
-    assert.equal(requestState(request({ certificate: "LS0=", conditions: [condition("Denied")] }), at), "denied");
-    assert.equal(requestState(request({ conditions: [condition("Approved"), condition("Failed")] }), at), "failed");
-    assert.equal(refusalOf(request({ conditions: [condition("Failed")] })), "Failed (Why): because");
+  it("is issued with a certificate, and denied or failed whatever else there is", () => {
+    assert.equal(requestState(undefined), "absent");
+    assert.equal(requestState(request({ certificate: "LS0=" })), "issued");
+    assert.equal(requestState(request({ certificate: "LS0=", conditions: [condition("Denied")] })), "denied");
+    assert.equal(requestState(request({ conditions: [condition("Approved"), condition("Failed")] })), "failed");
+    assert.equal(refusalReason(request({ conditions: [condition("Failed")] })), "Failed (Why): because");
   });
 });
 

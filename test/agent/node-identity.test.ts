@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { NodeIdentity } from "../../src/agent/node-identity.ts";
 import { ServerClock } from "../../src/agent/server-clock.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
@@ -8,31 +7,24 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
+import { settingsOf } from "./settings-of.ts";
 
 test("a certificate and a token that the server refuses take turns, and one that it takes again stays", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
   let token = "abcdef.0123456789abcdef";
-  const settings: AgentSettings = {
-    server: server.url,
+  const settings = settingsOf({
+    servers: [server.url],
     caCertificates: () => server.caCertificates,
-    bootstrap: { type: "token", token: () => token },
-    nodeName: "n1",
+    bootstrap: { type: "token", source: "/run/token", token: () => token },
     dataDirectory: "",
-    listenAddress: "",
-    port: 0,
-    nodeIpAddresses: [],
-    dnsNames: [],
-    trustBundles: [],
-    changeCommand: undefined,
-    certificateLifetimeSeconds: undefined,
-    logLevel: "silent",
-  };
+  });
   const pair = newPair({ notBefore: Date.now() - 1000, notAfter: Date.now() + 1e9 });
   const identity = new NodeIdentity({
     settings,
     clientCertificate: () => pair,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => assert.fail("the clock is right") }),
     localClock: systemClock,
+    monotonic: performance,
     userAgent: "test",
   });
   context.after(() => {
@@ -40,12 +32,14 @@ test("a certificate and a token that the server refuses take turns, and one that
     return server.stop();
   });
   const { node, bootstrap } = identity.connection;
+  const refusals = new Set<string>();
   const ask = async (): Promise<ApiClient | undefined> => {
-    const requestClient = identity.requestClient();
-    await requestClient?.request("GET", "/apis").catch((error: unknown) => {
+    const client = identity.requestClient();
+    await client?.request("GET", "/apis").catch((error: unknown) => {
       assert.ok(error instanceof ApiError && error.code === 401);
+      refusals.add(error.message.replace(/[0-9a-f]{30,}/, "SERIAL").replace(/until .*Z/, "until END"));
     });
-    return requestClient;
+    return client;
   };
   assert.ok(identity.isEstablished);
   assert.equal(await ask(), node);
@@ -57,4 +51,11 @@ test("a certificate and a token that the server refuses take turns, and one that
   token = server.adminToken;
   assert.equal(await ask(), bootstrap);
   assert.equal(await ask(), bootstrap);
+  assert.deepEqual(
+    [...refusals],
+    [
+      "the server does not accept the node's client certificate SERIAL, which is valid until END (401): its CA is not one that the server accepts any more, or it has expired: the bootstrap credential is used, if there is one",
+      "the server does not accept the bootstrap token abcdef of /run/token (401): it is unknown, was deleted or has expired: make another one with signet bootstrap-token create",
+    ],
+  );
 });

@@ -185,6 +185,7 @@ describe("a node", () => {
         wanted: isServing
           ? wantedServingCertificate(names, { nodeName, ...machine })
           : wantedClientCertificate(names, nodeName),
+        requestPrefix: "node-csr-",
         privateKey: generatePrivateKey("ECDSA P-256"),
         lifetimeSeconds: undefined,
       });

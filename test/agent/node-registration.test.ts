@@ -92,15 +92,14 @@ describe("a node's registration", () => {
 
 describe("a node's heartbeat", () => {
   it("makes its Lease, renews it, and gets over others who write or delete it", async (context) => {
-    const { names, client, references, leases, register } = await scene(context);
-    const { uid = "" } = (await register()).metadata;
+    const { names, client, references, leases, nodes, register } = await scene(context);
     const time = new VirtualTime(Date.UTC(2026, 0));
     const heartbeat = new LeaseHeartbeat({
       names,
       nodeName: "n1",
       leases: client.resource(references.leases, names.namespaces.nodeLease),
       clock: time,
-      nodeUid: () => uid,
+      registeredNodeUid: async () => (await register()).metadata.uid,
     });
     const beatAt = async (milliseconds: number) => {
       time.jump(milliseconds);
@@ -108,6 +107,7 @@ describe("a node's heartbeat", () => {
       return leases.get("n1");
     };
     const { metadata, spec } = await beatAt(0);
+    const { uid } = (await nodes.get("n1")).metadata;
     assert.deepEqual(metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "n1", uid }]);
     assert.deepEqual(spec, {
       holderIdentity: "n1",
@@ -121,5 +121,11 @@ describe("a node's heartbeat", () => {
     assert.deepEqual(renewed.metadata.labels, { touched: "yes" });
     await leases.delete("n1");
     assert.equal((await beatAt(10_000)).spec.renewTime, "2026-01-01T00:00:30.000000Z");
+    // A deleted Node takes its Lease along: both come back together.
+    await nodes.delete("n1");
+    await leases.delete("n1");
+    const [owner] = (await beatAt(10_000)).metadata.ownerReferences ?? [];
+    assert.equal(owner?.uid, (await nodes.get("n1")).metadata.uid);
+    assert.notEqual(owner?.uid, uid);
   });
 });

@@ -56,6 +56,8 @@ export class SigningScene {
       name: "serving",
       store: this.store(),
       lifetimeSeconds: undefined,
+      renewalShare: undefined,
+      requestPrefix: "node-csr-",
       isRefused: () => false,
       requestClient: () => this.#client,
       clock: this.time,
@@ -66,7 +68,7 @@ export class SigningScene {
       onInstalled: () => {},
       onFailed: () => this.failures++,
     });
-    manager.want({ names: platformNames, wanted: wish });
+    manager.specify({ names: platformNames, wanted: wish });
     this.#work = manager.run(this.#running.signal);
     return manager;
   }

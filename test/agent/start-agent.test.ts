@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import type { BootstrapCredential } from "../../src/agent/agent-settings.ts";
+import type { AgentSettings, BootstrapCredential } from "../../src/agent/agent-settings.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import type { StartAgentOptions } from "../../src/agent/start-agent.ts";
@@ -19,6 +19,7 @@ import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import { settingsOf } from "./settings-of.ts";
 
 /** A server that lets machines bootstrap, a data directory, and agents in this process. */
 async function scene(context: TestContext, profile: Profile = "platform") {
@@ -38,7 +39,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
   await client.resource(references.secrets, names.namespaces.system).create(secret);
   const log: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
   const write = (fields: Record<string, unknown>, message: string): void => void log.push({ fields, message });
-  const stores = (name: "client" | "serving") => new CertificateStore(join(folder, "pki"), name);
+  const stores = (name: string) => new CertificateStore(join(folder, "pki"), name);
   context.after(async () => {
     await server.stop();
     rmSync(folder, { recursive: true });
@@ -50,26 +51,21 @@ async function scene(context: TestContext, profile: Profile = "platform") {
     log,
     stores,
     kubeconfigFile: server.kubeconfigFile,
-    withToken: { type: "token", token: () => token } as const,
+    withToken: { type: "token", source: "a test", token: () => token } as const,
     serials: () =>
       [stores("client").read(), stores("serving").read()].map((pair) => pair && serialNumberHex(pair.certificate)),
-    async start(bootstrap: BootstrapCredential, options: Partial<StartAgentOptions> = {}) {
+    async start(
+      bootstrap: BootstrapCredential,
+      { settings = {}, ...options }: Partial<StartAgentOptions> & { readonly settings?: Partial<AgentSettings> } = {},
+    ) {
       const agent = await startAgent(
-        {
-          server: server.url,
+        settingsOf({
+          servers: [server.url],
           caCertificates: () => server.caCertificates,
           bootstrap,
-          nodeName: "n1",
           dataDirectory: folder,
-          listenAddress: "127.0.0.1",
-          port: 0,
-          nodeIpAddresses: [],
-          dnsNames: [],
-          trustBundles: [],
-          changeCommand: undefined,
-          certificateLifetimeSeconds: undefined,
-          logLevel: "silent",
-        },
+          ...settings,
+        }),
         { log: { info: write, warn: write, error: write }, version: "test", ...options },
       );
       context.after(() => agent.stop());
@@ -112,15 +108,15 @@ describe("an agent", () => {
     await first.stop();
     const [before] = serials();
     const second = await start({ type: "none" });
-    second.rotateNow();
+    second.renewNow();
     await eventually("another client certificate", () => serials()[0] !== before);
-    assert.ok(!log.some(({ message }) => message.includes("of no use")));
+    assert.ok(!log.some(({ message }) => message.includes("not connected")));
   });
 
   it("can be introduced by a client certificate, such as the administrator's", async (context) => {
     const { start, stores, kubeconfigFile } = await scene(context);
     const { clientCertificate = assert.fail() } = readKubeconfig({ file: kubeconfigFile }).transport;
-    await start({ type: "certificate", ...clientCertificate });
+    await start({ type: "certificate", source: "a kubeconfig", ...clientCertificate });
     const pair = await eventually("a client certificate", () => stores("client").read());
     assert.equal(pair.certificate.subject.commonName, "system:node:n1");
     assert.notEqual(pair.keyPem, clientCertificate.key);
@@ -135,7 +131,7 @@ describe("an agent", () => {
       newPair({ notBefore: now - 1000, notAfter: now + 1e9 }),
     ];
     for (const pair of pairs) {
-      stores("client").install(pair, now);
+      stores("client").install(pair, { now, signerName: "platform.io/apiserver-client-nodeagent" });
       const [before] = serials();
       const agent = await start(withToken);
       await eventually("a new client certificate", () => serials()[0] !== before);
@@ -147,9 +143,9 @@ describe("an agent", () => {
   it("says what it lacks when there is nothing to introduce itself with, and begins when there is", async (context) => {
     const { start, withToken, serials, log } = await scene(context);
     let token: string | undefined;
-    await start({ type: "token", token: () => token });
+    await start({ type: "token", source: "/run/token", token: () => token });
     await eventually("the complaint", () =>
-      log.some(({ message }) => message.includes("neither a client certificate")),
+      log.some(({ message }) => message.includes("/run/token is missing, empty or cannot be read")),
     );
     token = withToken.token();
     await eventually("a client certificate", () => serials()[0]);

@@ -42,12 +42,12 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const follow = () =>
     followTrustBundles(
       {
-        followed: { source, file },
+        followed: { source, file, hook: undefined },
         bundles: nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles),
         random: () => 0,
         sleep: time.sleep,
         log: { info() {}, warn() {}, error: () => void seen.faults++ },
-        onChanged: () => void seen.changes++,
+        onContents: () => void seen.changes++,
         onAnchors: (_file, count) => void (seen.count = count),
       },
       stopping.signal,
@@ -67,6 +67,8 @@ describe("a followed trust bundle", () => {
     await holds(two + one);
     assert.equal(seen.changes, 2);
     await bundles.patch("mine", { metadata: { labels: { a: "b" } } });
+    // Another order is no other trust.
+    await bundles.patch("mine", { spec: { trustBundle: one + two } });
     await bundles.patch("mine", { spec: { trustBundle: three } });
     await holds(three);
     assert.equal(seen.changes, 3);
@@ -102,8 +104,8 @@ describe("a followed trust bundle", () => {
     await bundles.create(bundle("unrelated", three));
     await follow();
     await holds(two + one);
-    await bundles.create(bundle("example.com:signer:a", one, signerName));
-    await holds(one + two);
+    await bundles.create(bundle("example.com:signer:a", three, signerName));
+    await holds(three + two + one);
   });
 });
 

@@ -21,8 +21,9 @@ const server = "https://server.example:6443";
 
 async function settingsOf(...flags: readonly string[]): Promise<AgentSettings> {
   let settings: AgentSettings | undefined;
-  const command = agent(async (given) => void (settings = given)).exitOverride();
-  await command.parseAsync(["--server", server, ...flags], { from: "user" });
+  const command = agent(async ({ load }) => void (settings = load())).exitOverride();
+  const words = flags.includes("--server") || flags.includes("--config") ? flags : ["--server", server, ...flags];
+  await command.parseAsync([...words], { from: "user" });
   return settings ?? assert.fail();
 }
 
@@ -50,15 +51,16 @@ describe("the flags of an agent", () => {
     assert.equal(caCertificates(), undefined);
     assert.equal(bootstrap.type === "token" && bootstrap.token(), "t");
     assert.deepEqual(settings, {
-      server,
+      servers: [server],
       nodeName: "n1",
       dataDirectory: "d",
-      listenAddress: "0.0.0.0",
+      listenAddress: "127.0.0.1",
       port: 0,
       nodeIpAddresses: ["fe80::1", "10.0.0.1"],
       dnsNames: ["n1.example"],
       trustBundles: [],
-      changeCommand: "true",
+      certificates: [],
+      hook: { command: "true", check: undefined, timeoutMilliseconds: 60_000 },
       certificateLifetimeSeconds: 5400,
       logLevel: "info",
     });
@@ -85,7 +87,7 @@ describe("the way to a server", () => {
     const [caFile, bootstrapTokenFile] = [join(folder, "ca.pem"), join(folder, "token")];
     const [one, other] = [newPair().certificatePem, `${newPair().certificatePem}\n`];
     writeFileSync(caFile, one);
-    const { caCertificates, bootstrap } = serverAccess({ server, caFile, bootstrapTokenFile });
+    const { caCertificates, bootstrap } = serverAccess({ server: [server], caFile, bootstrapTokenFile });
     const token = (): string | undefined => (bootstrap.type === "token" ? bootstrap.token() : assert.fail());
     assert.deepEqual([caCertificates(), token()], [one, undefined]);
     writeFileSync(bootstrapTokenFile, "abcdef.0123456789abcdef\n");
@@ -110,23 +112,31 @@ describe("the way to a server", () => {
         "current-context": "x",
       }),
     );
-    const access = serverAccess({ kubeconfig });
-    assert.equal(access.server, "https://other.example");
+    const access = serverAccess({ server: [], kubeconfig });
+    assert.equal(access.servers[0], "https://other.example");
     assert.equal(access.bootstrap.type === "token" && access.bootstrap.token(), "abcdef.0123456789abcdef");
-    assert.equal(serverAccess({ kubeconfig, server }).server, server);
-    assert.throws(() => serverAccess({}), UsageError);
-    assert.deepEqual(serverAccess({ server }).bootstrap, { type: "none" });
+    assert.equal(serverAccess({ kubeconfig, server: [server] }).servers[0], server);
+    assert.throws(() => serverAccess({ server: [] }), UsageError);
+    assert.deepEqual(serverAccess({ server: [server] }).bootstrap, { type: "none" });
   });
 });
 
 describe("a trust bundle's flag", () => {
   it("names a bundle or a signer, and the file after the last colon", () => {
     const file = "/etc/anchors.pem";
-    assert.deepEqual(parseTrustBundleFile(`example:${file}`), { source: { bundleName: "example" }, file });
+    assert.deepEqual(parseTrustBundleFile(`example:${file}`), {
+      source: { bundleName: "example" },
+      file,
+      hook: undefined,
+    });
     const bundleName = "platform.io:nodeagent-serving:ca";
-    assert.deepEqual(parseTrustBundleFile(`${bundleName}:${file}`), { source: { bundleName }, file });
+    assert.deepEqual(parseTrustBundleFile(`${bundleName}:${file}`), { source: { bundleName }, file, hook: undefined });
     const signerName = "platform.io/nodeagent-serving";
-    assert.deepEqual(parseTrustBundleFile(`signer=${signerName}:${file}`), { source: { signerName }, file });
+    assert.deepEqual(parseTrustBundleFile(`signer=${signerName}:${file}`), {
+      source: { signerName },
+      file,
+      hook: undefined,
+    });
   });
 
   it("is refused without a name or a file", () => {

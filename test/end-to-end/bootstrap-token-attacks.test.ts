@@ -116,6 +116,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
 
     const privateKey = generatePrivateKey("ECDSA P-256");
     const body = signingRequest({
+      requestPrefix: "node-csr-",
       names,
       wanted: wantedClientCertificate(names, "evil"),
       privateKey,

@@ -54,9 +54,12 @@ const patchContentTypes: Readonly<Record<PatchType, string>> = {
  */
 export class ApiClient {
   readonly #transport: Transport;
+  readonly #explain: (error: ApiError) => string;
 
-  constructor(transport: Transport) {
+  /** `explain` gives the errors of the server a message of the caller's own. */
+  constructor(transport: Transport, { explain = ({ message }) => message }: ApiClientOptions = {}) {
     this.#transport = transport;
+    this.#explain = explain;
   }
 
   /** The operations on one resource, in one namespace; "" is all namespaces, or a cluster-scoped resource. */
@@ -79,7 +82,7 @@ export class ApiClient {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await readText(response.body);
-    if (response.status >= 300) throw errorOf(response.status, text);
+    if (response.status >= 300) throw this.#errorOf(response.status, text);
     return parseAnswer(text) as T; // the server answers with the requested kind
   }
 
@@ -92,7 +95,7 @@ export class ApiClient {
       headers: { accept: "application/json" },
       signal,
     });
-    if (response.status >= 300) throw errorOf(response.status, await readText(response.body));
+    if (response.status >= 300) throw this.#errorOf(response.status, await readText(response.body));
     return response;
   }
 
@@ -100,13 +103,30 @@ export class ApiClient {
   async text(path: string): Promise<string> {
     const response = await this.#transport.send({ method: "GET", path });
     const text = await readText(response.body);
-    if (response.status >= 300) throw errorOf(response.status, text);
+    if (response.status >= 300) throw this.#errorOf(response.status, text);
     return text;
   }
 
   close(): void {
     this.#transport.close();
   }
+
+  /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
+  #errorOf(code: number, text: string): ApiError {
+    const status = parseStatus(text);
+    const options = {
+      code,
+      message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
+      ...(status?.reason !== undefined && { reason: status.reason }),
+      ...(status?.details !== undefined && { details: status.details }),
+      ...(status?.details?.retryAfterSeconds !== undefined && { retryAfterSeconds: status.details.retryAfterSeconds }),
+    };
+    return new ApiError({ ...options, message: this.#explain(new ApiError(options)) });
+  }
+}
+
+interface ApiClientOptions {
+  readonly explain?: (error: ApiError) => string;
 }
 
 interface RequestOptions {
@@ -252,18 +272,6 @@ function parseAnswer(text: string): object {
   }
   if (typeof answer === "object" && answer !== null && !Array.isArray(answer)) return answer;
   throw new UnreadableAnswer("the answer is JSON, but not an object");
-}
-
-/** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
-function errorOf(code: number, text: string): ApiError {
-  const status = parseStatus(text);
-  return new ApiError({
-    code,
-    message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
-    ...(status?.reason !== undefined && { reason: status.reason }),
-    ...(status?.details !== undefined && { details: status.details }),
-    ...(status?.details?.retryAfterSeconds !== undefined && { retryAfterSeconds: status.details.retryAfterSeconds }),
-  });
 }
 
 /** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */

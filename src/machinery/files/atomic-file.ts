@@ -1,6 +1,8 @@
 import {
   closeSync,
   constants,
+  fchmodSync,
+  fchownSync,
   fsyncSync,
   openSync,
   renameSync,
@@ -11,23 +13,36 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { UnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /**
  * Writes a whole file. A reader, or a crash at any point, sees the old contents or the new ones, never a part. It
  * writes a new file in the same folder, flushes it, renames it over the old one and flushes the folder. So mode, owner
  * and hard links of an existing file do not matter: it is replaced, not written to. A symbolic link is replaced too,
- * and its target stays unchanged. Throws UnusableFile when the name is, or links to, something other than a file.
+ * and its target stays unchanged. Throws UnusableFile, which names the file, when it cannot be written, or the name is or
+ * links to something other than a file.
  */
-function writeFileAtomically(file: string, contents: string | Uint8Array, { mode }: { readonly mode: number }): void {
-  const replacement = openReplacement(file, { mode });
+export function writeFileAtomically(file: string, contents: string | Uint8Array, ownership: FileOwnership): void {
   try {
-    replacement.write(contents);
+    const replacement = openReplacement(file, ownership);
+    try {
+      replacement.write(contents);
+    } catch (error) {
+      replacement.discard();
+      throw error;
+    }
+    replacement.commit();
   } catch (error) {
-    replacement.discard();
-    throw error;
+    if (error instanceof UnusableFile) throw error;
+    throw new UnusableFile(`cannot write ${file}: ${fileFailureReason(error)}`, { cause: error });
   }
-  replacement.commit();
+}
+
+/** Who may use a file. Left out: the process's own user and group. */
+export interface FileOwnership {
+  readonly mode: number;
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /** A file that is being written, under another name until it is complete. */
@@ -40,14 +55,21 @@ export interface Replacement {
 }
 
 /** Begins to write a file in parts, with the promises of `writeFileAtomically`. End it with `commit` or `discard`. */
-export function openReplacement(file: string, { mode }: { readonly mode: number }): Replacement {
+export function openReplacement(file: string, ownership: FileOwnership): Replacement {
   checkReplaceable(file);
   const temporary = join(
     dirname(file),
     `${basename(file).slice(0, longestPrefix)}.${randomBytes(6).toString("hex")}.new`,
   );
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    giveTo(descriptor, ownership);
+  } catch (error) {
+    closeSync(descriptor);
+    rmSync(temporary, { force: true });
+    throw error;
+  }
   return {
     write: (contents) => writeFileSync(descriptor, contents),
     commit() {
@@ -69,6 +91,11 @@ export function openReplacement(file: string, { mode }: { readonly mode: number 
       rmSync(temporary, { force: true });
     },
   };
+}
+
+function giveTo(descriptor: number, { mode, uid, gid }: FileOwnership): void {
+  if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
+  if (mode !== 0o600) fchmodSync(descriptor, mode);
 }
 
 /** A name may have 255 bytes, and a character takes up to four. */

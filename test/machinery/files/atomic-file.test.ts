@@ -43,7 +43,10 @@ describe("a file that is written", () => {
   });
 
   it("keeps the old contents when the write can't be made", () => {
-    assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), { code: "ENOENT" });
+    assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), {
+      name: "UnusableFile",
+      message: `cannot write ${join(folder, "missing", "key")}: the folder does not exist and cannot be made there; name another`,
+    });
   });
 
   it("is private even if the file existed before and was readable by others", () => {

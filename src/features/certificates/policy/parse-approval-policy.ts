@@ -6,8 +6,8 @@ import {
   type ApprovalRule,
   type KeyRequirement,
 } from "./approval-policy.ts";
-import { Fields } from "./fields.ts";
-import type { FieldContext } from "./fields.ts";
+import { PatternFields } from "./pattern-fields.ts";
+import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
 
 export type ParsedPolicy =
@@ -29,7 +29,7 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
     return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
   }
   const faults: string[] = [];
-  const root = new Fields(document, { path: "", faults });
+  const root = new PatternFields(document, { path: "", faults });
   const rules = root.list("rules", (value, path) => parseRule(value, { path, faults })) ?? [];
   root.refuseOthers();
   if (rules.length === 0 && faults.length === 0) faults.push("rules: at least one rule is required");
@@ -41,7 +41,7 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
 }
 
 function parseRule(value: unknown, context: FieldContext): ApprovalRule {
-  const rule = new Fields(value, context);
+  const rule = new PatternFields(value, context);
   const name = rule.text("name") ?? "";
   if (!/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(name)) {
     rule.fault("name", "must be 1 to 63 letters, digits, dots, dashes or underscores");
@@ -65,7 +65,7 @@ function parseRule(value: unknown, context: FieldContext): ApprovalRule {
   };
 }
 
-function parseRequirements(fields: Fields): ApprovalRule["require"] {
+function parseRequirements(fields: PatternFields): ApprovalRule["require"] {
   const usages = fields.texts("usages");
   const unrecognized = certificateUsagesOf(usages ?? []).unrecognized;
   if (unrecognized.length > 0) fields.fault("usages", `unknown: ${unrecognized.join(", ")}`);
@@ -92,7 +92,7 @@ function parseRequirements(fields: Fields): ApprovalRule["require"] {
 }
 
 function parseKey(value: unknown, context: FieldContext): KeyRequirement {
-  const key = new Fields(value, context);
+  const key = new PatternFields(value, context);
   const type = key.text("type");
   const minimumBits = key.positiveInteger("minimumBits");
   key.refuseOthers();

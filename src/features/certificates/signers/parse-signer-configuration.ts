@@ -4,8 +4,8 @@ import { parseDuration } from "../../../machinery/api/duration.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
-import { Fields } from "../policy/fields.ts";
-import type { FieldContext } from "../policy/fields.ts";
+import { PatternFields } from "../policy/pattern-fields.ts";
+import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { certificateUsagesOf } from "./usages.ts";
@@ -61,7 +61,7 @@ export function parseSignerConfiguration(text: string, file: string): ParsedSign
     return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
   }
   const faults: string[] = [];
-  const root = new Fields(document, { path: "", faults });
+  const root = new PatternFields(document, { path: "", faults });
   if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
   if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
   const signers =
@@ -86,7 +86,7 @@ function parseSigner(
   value: unknown,
   { context, folder }: { readonly context: FieldContext; readonly folder: string },
 ): SignerSpecification {
-  const fields = new Fields(value, context);
+  const fields = new PatternFields(value, context);
   const bounded = <T>(name: string, list: T[] | undefined): T[] | undefined => {
     if (list !== undefined && list.length > maximumEntries)
       fields.fault(name, `must have at most ${maximumEntries} entries`);
@@ -150,7 +150,7 @@ function nameFaults(name: string): string[] {
   return validateSignerName(name, "").map(({ message }) => message);
 }
 
-function parseAuthority(fields: Fields, folder: string): AuthoritySource {
+function parseAuthority(fields: PatternFields, folder: string): AuthoritySource {
   const certificateFile = fields.text("certificateFile");
   const keyFile = fields.text("keyFile");
   const isGenerated = fields.has("generate");
@@ -183,7 +183,7 @@ function parseAuthority(fields: Fields, folder: string): AuthoritySource {
   };
 }
 
-function parseUsages(fields: Fields, usages: readonly string[] = defaultUsages): readonly string[] {
+function parseUsages(fields: PatternFields, usages: readonly string[] = defaultUsages): readonly string[] {
   if (certificateUsagesOf(usages).extendedKeyUsages.length > 0) return usages;
   fields.fault("usages", "must contain an extended key usage, such as server auth");
   return usages;
@@ -194,7 +194,7 @@ function usageFault(usage: string): string | undefined {
   return certificateUsagesOf([usage]).unrecognized.length > 0 ? `unknown usage ${JSON.stringify(usage)}` : undefined;
 }
 
-function parseKeyTypes(fields: Fields, texts: readonly string[] | undefined): readonly KeyType[] {
+function parseKeyTypes(fields: PatternFields, texts: readonly string[] | undefined): readonly KeyType[] {
   if (texts === undefined) return defaultKeyTypes;
   if (texts.length === 0) fields.fault("keyTypes", "must have at least one entry");
   return keyTypes.filter((type) => texts.includes(type));
@@ -203,7 +203,7 @@ function parseKeyTypes(fields: Fields, texts: readonly string[] | undefined): re
 const keyTypeFault = (text: string): string | undefined =>
   keyTypes.some((type) => type === text) ? undefined : `must be one of ${keyTypes.join(", ")}`;
 
-function parseLifetime(fields: Fields): SignerLifetime {
+function parseLifetime(fields: PatternFields): SignerLifetime {
   const maximum = parseLifetimeOf(fields, { name: "maximumLifetime", byDefault: defaultMaximumLifetime });
   const usual = fields.has("defaultLifetime")
     ? parseLifetimeOf(fields, { name: "defaultLifetime", byDefault: "" })
@@ -214,7 +214,7 @@ function parseLifetime(fields: Fields): SignerLifetime {
 
 /** A duration of the file, in milliseconds. */
 function parseLifetimeOf(
-  fields: Fields,
+  fields: PatternFields,
   { name, byDefault }: { readonly name: string; readonly byDefault: string },
 ): number {
   const milliseconds = parseDuration(fields.text(name) ?? byDefault) ?? 0;

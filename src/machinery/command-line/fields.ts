@@ -1,18 +1,7 @@
-import { parseIpRange } from "../../../pki/ip-address.ts";
-import type { IpRange } from "../../../pki/ip-address.ts";
-import { namePattern } from "./name-pattern.ts";
-import type { NamePattern } from "./name-pattern.ts";
-
 /** The path of a value in a document, and the list to add its faults to. */
 export interface FieldContext {
   readonly path: string;
   readonly faults: string[];
-}
-
-export interface PatternOptions {
-  readonly separator: "." | "/" | "@" | "";
-  /** Why a valid pattern is not allowed here. */
-  readonly faultOf?: (pattern: string) => string | undefined;
 }
 
 /** Reads the fields of a mapping by their types. Fields that were not read are faults. */
@@ -35,28 +24,41 @@ export class Fields {
   }
 
   fault(name: string, message: string): void {
-    this.faults.push(`${this.#pathOf(name)}: ${message}`);
+    this.faults.push(`${this.pathOf(name)}: ${message}`);
   }
 
   fields(name: string): Fields {
-    return new Fields(this.#take(name), { path: this.#pathOf(name), faults: this.faults });
+    return new Fields(this.take(name), { path: this.pathOf(name), faults: this.faults });
+  }
+
+  /** The fields of an entry of a list, which `list` has given with its path. */
+  at(value: unknown, path: string): Fields {
+    return new Fields(value, { path, faults: this.faults });
   }
 
   text(name: string): string | undefined {
-    const value = this.#take(name);
+    const value = this.take(name);
     if (value === undefined || typeof value === "string") return value;
     this.fault(name, "must be a string");
     return undefined;
   }
 
   flag(name: string): boolean {
-    const value = this.#take(name);
+    const value = this.take(name);
     if (value !== undefined && typeof value !== "boolean") this.fault(name, "must be true or false");
     return value === true;
   }
 
+  integer(name: string, { from, to }: { readonly from: number; readonly to: number }): number | undefined {
+    const value = this.take(name);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to) return value;
+    this.fault(name, `must be a whole number from ${from} to ${to}`);
+    return undefined;
+  }
+
   positiveInteger(name: string): number | undefined {
-    const value = this.#take(name);
+    const value = this.take(name);
     if (value === undefined) return undefined;
     if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
     this.fault(name, "must be a positive whole number");
@@ -64,54 +66,37 @@ export class Fields {
   }
 
   list<T>(name: string, parseOne: (value: unknown, path: string) => T | undefined): T[] | undefined {
-    const value = this.#take(name);
+    const value = this.take(name);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
       this.fault(name, "must be a list");
       return undefined;
     }
     return value
-      .map((one: unknown, index) => parseOne(one, `${this.#pathOf(name)}[${index}]`))
+      .map((one: unknown, index) => parseOne(one, `${this.pathOf(name)}[${index}]`))
       .filter((one) => one !== undefined);
   }
 
   texts(name: string, faultOf: (text: string) => string | undefined = () => undefined): string[] | undefined {
     return this.list(name, (value, path) => {
       const isText = typeof value === "string" && value !== "";
-      const fault = isText ? faultOf(value) : "must be a non-empty string";
+      const fault = isText ? faultOf(value) : "must be a string that is not empty";
       if (isText && fault === undefined) return value;
       this.faults.push(`${path}: ${fault}`);
       return undefined;
     });
   }
 
-  patterns(name: string, { separator, faultOf = () => undefined }: PatternOptions): NamePattern[] | undefined {
-    return this.list(name, (value, path) => {
-      const text = separator === "." && typeof value === "string" ? value.toLowerCase() : value;
-      const pattern = typeof text === "string" ? namePattern(text, separator) : { fault: "must be a string" };
-      const fault = "fault" in pattern ? pattern.fault : faultOf(pattern.source);
-      if (!("fault" in pattern) && fault === undefined) return pattern;
-      this.faults.push(`${path}: ${fault}`);
-      return undefined;
-    });
-  }
-
-  ipRange(value: unknown, path: string): IpRange | undefined {
-    const range = typeof value === "string" ? parseIpRange(value) : undefined;
-    if (range === undefined) this.faults.push(`${path}: must be an IP address or a range such as 10.0.0.0/8`);
-    return range;
-  }
-
   refuseOthers(): void {
     for (const name of this.#values.keys()) if (!this.#known.has(name)) this.fault(name, "unknown field");
   }
 
-  #take(name: string): unknown {
+  protected take(name: string): unknown {
     this.#known.add(name);
     return this.#values.get(name);
   }
 
-  #pathOf(name: string): string {
+  protected pathOf(name: string): string {
     return this.#path === "" ? name : `${this.#path}.${name}`;
   }
 }

@@ -1,0 +1,102 @@
+import { createServer, request } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { failureText } from "./agent-log.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { AgentStatus } from "./agent-status.ts";
+import type { RunningAgent } from "./start-agent.ts";
+
+/** In the data directory, which only the agent's user can enter. */
+const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
+const answerMilliseconds = 10_000;
+
+export interface ControlSocket {
+  close(): Promise<void>;
+}
+
+/**
+ * Lets commands of the same user talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns the data
+ * directory, so a socket that is there is left from a process that has ended. A socket that cannot be opened is logged.
+ */
+export async function openControlSocket(
+  dataDirectory: string,
+  { agent, log }: { readonly agent: () => RunningAgent | undefined; readonly log: AgentLog },
+): Promise<ControlSocket> {
+  const path = socketPath(dataDirectory);
+  rmSync(path, { force: true });
+  const server = createServer({ maxHeaderSize: 4096, requestTimeout: answerMilliseconds }, (incoming, response) =>
+    answer(incoming, response, agent()),
+  );
+  server.maxConnections = 16;
+  await new Promise<void>((resolve) => {
+    server.once("error", (error) => {
+      log.warn({ path }, `signet agent status and renew are not available: ${failureText(error)}`);
+      resolve();
+    });
+    server.listen({ path }, resolve);
+  });
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer(
+  { method, url = "" }: IncomingMessage,
+  response: ServerResponse,
+  agent: RunningAgent | undefined,
+): void {
+  const send = (code: number, body: unknown): void => {
+    response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+  const { pathname, searchParams } = new URL(url, "http://agent");
+  if (agent === undefined) send(503, { message: "the agent is reading its settings again" });
+  else if (method === "GET" && pathname === "/status") send(200, agent.status());
+  else if (method === "POST" && pathname === "/renew") {
+    const isKnown = agent.renewNow(searchParams.get("name") ?? "");
+    send(isKnown ? 202 : 404, { message: isKnown ? "accepted" : "there is no certificate of this name" });
+  } else send(404, { message: "there is no such command" });
+}
+
+export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> =>
+  // The agent is of the same version.
+  (await ask(dataDirectory, { method: "GET", path: "/status" })) as AgentStatus;
+
+export async function renewThroughAgent(dataDirectory: string, name: string): Promise<void> {
+  await ask(dataDirectory, { method: "POST", path: `/renew?name=${encodeURIComponent(name)}` });
+}
+
+function ask(
+  dataDirectory: string,
+  { method, path }: { readonly method: string; readonly path: string },
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { socketPath: socketPath(dataDirectory), method, path, timeout: answerMilliseconds },
+      (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+        answer.on("error", reject);
+        answer.on("end", () => {
+          const body: unknown = JSON.parse(text);
+          if ((answer.statusCode ?? 500) < 300) resolve(body);
+          else reject(new UnusableFile(messageOf(body)));
+        });
+      },
+    );
+    sent.on("timeout", () => sent.destroy(new Error("the agent does not answer")));
+    sent.on("error", (error) => {
+      const isAway = "code" in error && (error.code === "ENOENT" || error.code === "ECONNREFUSED");
+      reject(isAway ? new UnusableFile(`no agent runs with the data directory ${dataDirectory}`) : error);
+    });
+    sent.end();
+  });
+}
+
+const messageOf = (body: unknown): string =>
+  typeof body === "object" && body !== null && "message" in body ? String(body.message) : "the agent refused";

@@ -1,0 +1,105 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { ownFolder } from "../machinery/files/owned-folder.ts";
+import { openProcessLog } from "../machinery/files/process-log.ts";
+import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
+import { agentFaults } from "./agent-status.ts";
+import type { AgentStatus } from "./agent-status.ts";
+import { checkAgent } from "./check-agent.ts";
+import { runAgentUntilStopped } from "./run-until-stopped.ts";
+import type { SettingsSource } from "./run-until-stopped.ts";
+import { startAgent } from "./start-agent.ts";
+
+/** A command of `signet agent`. */
+export type AgentProgram = SettingsSource & {
+  /** Of the settings; needs no server. */ readonly dataDirectory: () => string;
+} & (
+    | { readonly type: "run" | "status" | "check" }
+    | { readonly type: "once"; readonly timeoutMilliseconds: number }
+    | { readonly type: "renew"; readonly name: string }
+  );
+
+/** Runs a command. Sets the process's exit code to 1 when what it shows is not in order. */
+export async function runAgentProgram(program: AgentProgram, version: string): Promise<void> {
+  switch (program.type) {
+    case "run":
+      return runAgentUntilStopped(program, version);
+    case "once":
+      return runOnce(program, version);
+    case "status": {
+      const status = await readAgentStatus(program.dataDirectory());
+      console.log(statusText(status));
+      if (agentFaults(status).length > 0) process.exitCode = exitCodes.refused.code;
+      return;
+    }
+    case "check": {
+      const isInOrder = await checkAgent(program.load(), { print: (line) => console.log(line), version });
+      if (!isInOrder) process.exitCode = exitCodes.refused.code;
+      return;
+    }
+    case "renew":
+      await renewThroughAgent(program.dataDirectory(), program.name);
+      console.log(`the agent renews ${program.name}; signet agent status shows the result`);
+  }
+}
+
+const lookMilliseconds = 100;
+
+/** For cron, images and CI: ends as soon as everything is up to date. */
+async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
+  const settings = { ...program.load(), port: 0 };
+  const folder = ownFolder(settings.dataDirectory);
+  const agent = await startAgent(settings, { log: openProcessLog(settings.logLevel), version });
+  const end = performance.now() + program.timeoutMilliseconds;
+  while (!isUpToDate(agent.status()) && performance.now() < end) await delay(lookMilliseconds);
+  const status = agent.status();
+  await agent.stop();
+  folder.release();
+  console.log(statusText(status));
+  if (isUpToDate(status)) return;
+  console.error(
+    "signet: not everything is up to date after the time of --timeout; the lines above and the log say why",
+  );
+  process.exitCode = exitCodes.pending.code;
+}
+
+const isUpToDate = (status: AgentStatus): boolean =>
+  agentFaults(status).length === 0 &&
+  !status.hasPendingHooks &&
+  status.certificates.every(({ state }) => state === "current") &&
+  status.trustBundles.every(({ anchors }) => anchors !== undefined);
+
+function statusText({ nodeName, now, certificates, trustBundles, hookFaults, hasPendingHooks }: AgentStatus): string {
+  const time = (milliseconds: number | undefined): string =>
+    milliseconds === undefined ? "-" : new Date(milliseconds).toISOString().replace(/\.\d+Z$/, "Z");
+  const rows = [
+    ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"],
+    ...certificates.map(({ name, state, notAfter, renewAt }) => [
+      name,
+      notAfter !== undefined && now > notAfter ? "expired" : state,
+      time(notAfter),
+      time(renewAt),
+    ]),
+  ];
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("   ")
+      .trimEnd(),
+  );
+  return [
+    `node ${nodeName}`,
+    ...lines,
+    ...certificates.flatMap(({ name, failure, fileFault, pendingRequest }) => [
+      ...(pendingRequest === undefined ? [] : [`${name}: waits for request ${pendingRequest}`]),
+      ...(failure === undefined ? [] : [`${name}: ${failure}`]),
+      ...(fileFault === undefined ? [] : [`${name}: ${fileFault}`]),
+    ]),
+    ...trustBundles.map(
+      ({ file, anchors }) => `${file}: ${anchors === undefined ? "not known yet" : `${anchors} anchors`}`,
+    ),
+    ...hookFaults,
+    ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),
+  ].join("\n");
+}

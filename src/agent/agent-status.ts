@@ -1,0 +1,24 @@
+import type { CertificateStatus } from "./certificate-manager.ts";
+
+/** What an agent tells people about itself. Contains nothing secret. Times are milliseconds since the epoch. */
+export interface AgentStatus {
+  readonly nodeName: string;
+  /** By the server's clock. */
+  readonly now: number;
+  readonly certificates: readonly (CertificateStatus & { readonly fileFault: string | undefined })[];
+  /** `anchors` is undefined until the server has answered. */
+  readonly trustBundles: readonly { readonly file: string; readonly anchors: number | undefined }[];
+  readonly hookFaults: readonly string[];
+  /** A hook runs, or will run again. */
+  readonly hasPendingHooks: boolean;
+}
+
+/** Why the agent is not ready: certificates that are missing or expired, files that cannot be written, hooks that fail. */
+export const agentFaults = ({ certificates, now, hookFaults }: AgentStatus): string[] => [
+  ...certificates.flatMap(({ name, notAfter, fileFault }) => [
+    ...(notAfter === undefined ? [`there is no ${name} certificate`] : []),
+    ...(notAfter !== undefined && now > notAfter ? [`the ${name} certificate has expired`] : []),
+    ...(fileFault === undefined ? [] : [`the files of the ${name} certificate are not written: ${fileFault}`]),
+  ]),
+  ...hookFaults,
+];

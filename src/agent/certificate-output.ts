@@ -1,0 +1,183 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { flushFolder, replaceLink, writeFileAtomically } from "../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../machinery/files/atomic-file.ts";
+import { makeFolder } from "../machinery/files/make-folder.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { encodeJavaKeyStore } from "../pki/java-key-store.ts";
+import { encodePem } from "../pki/pem.ts";
+import { encodePkcs12 } from "../pki/pkcs12.ts";
+import { parsePrivateKeyPem } from "../pki/keys.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import type { KeyPair } from "./key-pair.ts";
+
+/** What a file of a folder contains, each as PEM. */
+export type FolderPart = "key" | "certificate" | "chain" | "fullChain";
+
+/** Where and how a certificate is written for the program that uses it. */
+export type CertificateOutput = { readonly ownership: FileOwnership } & (
+  | { /** The key, then the certificate, then its chain. */ readonly type: "pem"; readonly file: string }
+  | {
+      readonly type: "pkcs12" | "jks";
+      readonly file: string;
+      readonly alias: string;
+      readonly password: () => string;
+    }
+  /** Links with fixed names into a folder of the newest version. One rename changes all of them. */
+  | {
+      readonly type: "folder";
+      readonly folder: string;
+      readonly names: Readonly<Partial<Record<FolderPart, string>>>;
+    }
+);
+
+/** The name of the link to the newest version, as in the volumes of Kubernetes. */
+const currentLink = "..data";
+const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
+
+/** The file or folder that people know an output by. */
+export const outputPath = (output: CertificateOutput): string =>
+  output.type === "folder" ? output.folder : output.file;
+
+/** The contents of an output: the same bytes for the same pair. Secret. */
+function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<string, Buffer> {
+  switch (output.type) {
+    case "pem":
+      return new Map([[output.file, Buffer.from(pair.keyPem + pair.certificatePem)]]);
+    case "folder":
+      return new Map(
+        Object.entries(output.names).map(([part, name]) => [
+          join(output.folder, name),
+          // The keys of `names` are parts.
+          Buffer.from(partOf(pair, part as FolderPart)),
+        ]),
+      );
+    case "pkcs12":
+    case "jks": {
+      const encode = output.type === "pkcs12" ? encodePkcs12 : encodeJavaKeyStore;
+      const contents = encode({
+        alias: output.alias,
+        password: output.password(),
+        privateKey: parsePrivateKeyPem(pair.keyPem),
+        chain: parseCertificatesPem(pair.certificatePem).map(({ der }) => der),
+        createdAt: pair.certificate.notBefore,
+      });
+      return new Map([[output.file, contents]]);
+    }
+  }
+}
+
+function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {
+  if (part === "key") return keyPem;
+  if (part === "fullChain") return certificatePem;
+  const [certificate = "", ...chain] = parseCertificatesPem(certificatePem).map(({ der }) =>
+    encodePem("CERTIFICATE", der),
+  );
+  return part === "certificate" ? certificate : chain.join("");
+}
+
+/**
+ * Makes an output what the pair says, unless it is already. A reader, or a crash at any point, finds files that belong
+ * together. Returns a digest of the contents. Throws UnusableFile that names the file.
+ */
+export function writeOutput(output: CertificateOutput, pair: KeyPair): string {
+  const contents = contentsOf(output, pair);
+  const isCurrent = [...contents].every(([file, bytes]) => isWritten(file, { bytes, ownership: output.ownership }));
+  if (output.type !== "folder") {
+    if (!isCurrent) for (const [file, bytes] of contents) writeFile(file, bytes, output.ownership);
+  } else if (!isCurrent || !hasLinks(output.folder, Object.values(output.names))) {
+    writeVersion(output.folder, contents, output);
+  }
+  const digest = createHash("sha256");
+  for (const [file, bytes] of contents) digest.update(file).update("\0").update(bytes);
+  return digest.digest("hex");
+}
+
+function isWritten(
+  file: string,
+  { bytes, ownership }: { readonly bytes: Buffer; readonly ownership: FileOwnership },
+): boolean {
+  try {
+    const { mode, uid, gid } = statSync(file);
+    return (
+      readFileSync(file).equals(bytes) &&
+      (mode & 0o7777) === ownership.mode &&
+      uid === (ownership.uid ?? uid) &&
+      gid === (ownership.gid ?? gid)
+    );
+  } catch {
+    return false; // writing it tells what is wrong
+  }
+}
+
+function writeFile(file: string, bytes: Buffer, ownership: FileOwnership): void {
+  makeFolder(dirname(file), { mode: 0o755 });
+  writeFileAtomically(file, bytes, ownership);
+}
+
+const linkTarget = (link: string): string | undefined =>
+  lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(link) : undefined;
+
+const hasLinks = (folder: string, names: readonly string[]): boolean =>
+  names.every((name) => linkTarget(join(folder, name)) === `${currentLink}/${name}`);
+
+/** Writes all files into a new folder, then makes it the current one, then removes older ones but the last. */
+function writeVersion(
+  folder: string,
+  contents: ReadonlyMap<string, Buffer>,
+  { ownership, names }: Extract<CertificateOutput, { readonly type: "folder" }>,
+): void {
+  try {
+    makeFolder(folder, { mode: 0o755 });
+    checkFolder(folder);
+    const previous = linkTarget(join(folder, currentLink));
+    const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
+    mkdirSync(join(folder, version));
+    chmodSync(join(folder, version), 0o755);
+    for (const [file, bytes] of contents) {
+      writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), bytes, ownership);
+    }
+    replaceLink(join(folder, currentLink), version);
+    const wanted = new Set(Object.values(names));
+    for (const name of wanted) {
+      const target = `${currentLink}/${name}`;
+      const link = join(folder, name);
+      if (lstatSync(link, { throwIfNoEntry: false }) === undefined) symlinkSync(target, link);
+      else if (linkTarget(link) !== target) replaceLink(link, target);
+    }
+    for (const name of readdirSync(folder)) {
+      const isOldVersion = versionPattern.test(name) && name !== version && name !== previous;
+      const isOldLink = linkTarget(join(folder, name))?.startsWith(`${currentLink}/`) === true && !wanted.has(name);
+      if (isOldVersion || isOldLink || /\.[0-9a-f]{12}\.new$/.test(name)) {
+        rmSync(join(folder, name), { recursive: true, force: true });
+      }
+    }
+    flushFolder(folder);
+  } catch (error) {
+    if (error instanceof UnusableFile) throw error;
+    throw new UnusableFile(`cannot write to ${folder}: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
+
+/** In a folder that another user can write to, that user could choose where the key is written. */
+function checkFolder(folder: string): void {
+  const { uid, mode } = statSync(folder);
+  const user = process.getuid?.();
+  if (user === undefined) return; // Windows has no file modes
+  if ((uid !== user && uid !== 0) || (mode & 0o022) !== 0) {
+    throw new UnusableFile(
+      `${folder} can be changed by other users: it must belong to the agent's user, with mode 0755 or less`,
+    );
+  }
+}

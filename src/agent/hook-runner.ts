@@ -1,0 +1,180 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { createHash } from "node:crypto";
+import type { Clock } from "../machinery/api/clock.ts";
+import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
+import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import { failureText } from "./agent-log.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { Hook } from "./agent-settings.ts";
+import type { HookMemory } from "./hook-memory.ts";
+
+/** A file or folder that has been written, and the hook that must know. */
+export interface FileChange {
+  /** `client-certificate`, `serving-certificate`, `trust-bundle`, or `NAME-certificate`. */
+  readonly change: string;
+  readonly file: string;
+  /** Of the contents. */
+  readonly digest: string;
+  readonly hook: Hook;
+}
+
+export interface HookRunnerOptions {
+  readonly memory: HookMemory;
+  readonly log: AgentLog;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly sleep: Sleep;
+}
+
+interface Task {
+  readonly change: FileChange;
+  readonly contents: string;
+  readonly failures: number;
+  /** By the monotonic clock. */
+  readonly notBefore: number;
+  readonly fault: string | undefined;
+}
+
+const failedHookBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
+
+/**
+ * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file is not run again. One
+ * that failed, or that the agent did not live to run, is: after 10 s, doubling to 10 minutes, and after a restart.
+ *
+ * The command is the operator's own text. What has changed is in the variables SIGNET_CHANGE and SIGNET_CHANGED_FILE, never in
+ * the command itself. Its output goes to standard error.
+ */
+export class HookRunner {
+  readonly #options: HookRunnerOptions;
+  readonly #tasks = new Map<string, Task>();
+  readonly #stopping = new AbortController();
+  #wake = new AbortController();
+  #running: ChildProcess | undefined;
+  #work: Promise<void> | undefined;
+
+  constructor(options: HookRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Says what a file contains now. Changes of one file while a hook runs are one change. */
+  changed(change: FileChange): void {
+    const contents = contentsFor(change);
+    if (this.#tasks.get(change.file)?.contents === contents) return;
+    this.#tasks.delete(change.file);
+    if (this.#options.memory.finishedContents(change.file) === contents) return;
+    this.#tasks.set(change.file, { change, contents, failures: 0, notBefore: 0, fault: undefined });
+    this.#wake.abort();
+    this.#work ??= this.#run();
+  }
+
+  /** Whether every hook has finished. */
+  get isIdle(): boolean {
+    return this.#tasks.size === 0;
+  }
+
+  /** Hooks whose last run failed, one line each. */
+  faults(): string[] {
+    return [...this.#tasks.values()].flatMap(({ change, fault }) =>
+      fault === undefined ? [] : [`the hook for ${change.file} ${fault}`],
+    );
+  }
+
+  /** Waits for a running hook, at most so long; then it is killed, and runs again after the next start. */
+  async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
+    this.#stopping.abort();
+    this.#wake.abort();
+    const done = new AbortController();
+    const killed = this.#options.sleep(graceMilliseconds, done.signal).then(() => killGroup(this.#running));
+    await this.#work;
+    done.abort();
+    await killed;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      this.#wake = new AbortController();
+      const [next] = [...this.#tasks.values()].sort((one, other) => one.notBefore - other.notBefore);
+      if (next === undefined) break;
+      const wait = next.notBefore - this.#options.monotonic.now();
+      if (wait > 0) await this.#options.sleep(wait, AbortSignal.any([this.#stopping.signal, this.#wake.signal]));
+      else await this.#attempt(next);
+    }
+    this.#work = undefined;
+  }
+
+  async #attempt(task: Task): Promise<void> {
+    const { log, memory, monotonic, random } = this.#options;
+    const { change, file, hook } = task.change;
+    const fields = { change, file };
+    const fault = (await this.#faultOf(task.change)) ?? undefined;
+    const isStopped = this.#stopping.signal.aborted && fault !== undefined;
+    if (fault === undefined) memory.finish(file, task.contents);
+    // Newer contents have taken the place of this task, or the agent stops.
+    if (this.#tasks.get(file) !== task || isStopped) return;
+    if (fault === undefined) {
+      this.#tasks.delete(file);
+      log.info({ ...fields }, "the hook has finished");
+      return;
+    }
+    const failures = task.failures + 1;
+    const wait = backoffMilliseconds(failedHookBackoff, { failures, random: random() });
+    this.#tasks.set(file, { ...task, failures, notBefore: monotonic.now() + wait, fault });
+    const what = hook.check === undefined ? "the hook" : "the hook or its check";
+    log.error({ ...fields, failures, retryInSeconds: Math.ceil(wait / 1000) }, `${what} ${fault}`);
+  }
+
+  /** Why the hook did not finish. */
+  async #faultOf(change: FileChange): Promise<string | undefined> {
+    const { check, command } = change.hook;
+    const fault = check === undefined ? undefined : await this.#execute(check, change);
+    if (fault !== undefined) return `was not run, because its check ${fault}`;
+    return this.#stopping.signal.aborted ? "was not run" : this.#execute(command, change);
+  }
+
+  #execute(command: string, { change, file, hook }: FileChange): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      // A group of its own: what the command has started is ended with it, and Ctrl-C does not reach it.
+      const child = spawn("/bin/sh", ["-c", command], {
+        env: { ...process.env, SIGNET_CHANGE: change, SIGNET_CHANGED_FILE: file },
+        stdio: ["ignore", 2, 2],
+        detached: true,
+      });
+      this.#running = child;
+      const { timeoutMilliseconds } = hook;
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        killGroup(child);
+      }, timeoutMilliseconds);
+      const end = (fault: string | undefined): void => {
+        clearTimeout(timer);
+        this.#running = undefined;
+        resolve(fault);
+      };
+      child.once("error", (error) => end(`could not be run: ${failureText(error)}`));
+      child.once("exit", (code, signal) => {
+        if (code === 0) end(undefined);
+        else if (isLate) end(`was killed: it ran longer than ${timeoutMilliseconds / 1000} s`);
+        else end(code === null ? `was ended by ${signal}` : `ended with code ${code}`);
+      });
+    });
+  }
+}
+
+/** The contents of the file and the hook: another command must see the same contents too. */
+const contentsFor = ({ digest, hook }: FileChange): string =>
+  createHash("sha256")
+    .update(JSON.stringify([digest, hook.check, hook.command]))
+    .digest("hex");
+
+function killGroup(child: ChildProcess | undefined): void {
+  if (child?.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import type { Sleep } from "../machinery/loops/repetition.ts";
+import { failureText } from "./agent-log.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { Hook } from "./agent-settings.ts";
+import { outputPath, writeOutput } from "./certificate-output.ts";
+import type { CertificateOutput } from "./certificate-output.ts";
+import type { HookRunner } from "./hook-runner.ts";
+import { formatKeyPair } from "./key-pair.ts";
+import type { KeyPair } from "./key-pair.ts";
+
+export interface PublishedCertificateOptions {
+  readonly name: string;
+  /** The pair in use. */
+  readonly current: () => KeyPair | undefined;
+  /** Where the agent itself keeps the pair. */
+  readonly file: string;
+  readonly outputs: readonly CertificateOutput[];
+  readonly hook: Hook | undefined;
+  readonly hooks: HookRunner;
+  readonly sleep: Sleep;
+  readonly log: AgentLog;
+}
+
+/** Somebody may remove or change a file. */
+const checkMilliseconds = 60_000;
+const retryMilliseconds = 10_000;
+
+/** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed. */
+export class PublishedCertificate {
+  readonly #options: PublishedCertificateOptions;
+  #digest: string | undefined;
+  #fault: string | undefined;
+
+  constructor(options: PublishedCertificateOptions) {
+    this.#options = options;
+  }
+
+  /** Why the files are not written. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Writes the files unless they are right already. A failure is logged, and tried again by `run`. */
+  publish(): void {
+    const { name, current, file, outputs, hook, hooks, log } = this.#options;
+    const pair = current();
+    if (pair === undefined) return;
+    try {
+      const digests = outputs.map((output) => writeOutput(output, pair));
+      const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
+      const files = outputs.map(outputPath);
+      if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");
+      this.#digest = digest;
+      this.#fault = undefined;
+      if (hook !== undefined) hooks.changed({ change: `${name}-certificate`, file: files[0] ?? file, digest, hook });
+    } catch (error) {
+      const fault = failureText(error);
+      if (fault !== this.#fault) log.error({ certificate: name }, `the files stay as they were: ${fault}`);
+      this.#fault = fault;
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.publish();
+      await this.#options.sleep(this.#fault === undefined ? checkMilliseconds : retryMilliseconds, signal);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { dirname, resolve } from "node:path";
+import { parse } from "yaml";
+import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
+import { parseDuration } from "../machinery/api/duration.ts";
+import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
+import { Fields } from "../machinery/command-line/fields.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { parseIpAddress } from "../pki/ip-address.ts";
+import { logLevels } from "./agent-flags.ts";
+import type { AgentFlags } from "./agent-flags.ts";
+import { parseServiceCertificate } from "./agent-service-certificate.ts";
+
+/** What the file of `signet agent --config` says. Flags of the command line take precedence over `flags`. */
+export interface AgentConfiguration {
+  readonly flags: Partial<AgentFlags>;
+  readonly trustBundles: readonly TrustBundleFile[];
+  readonly certificates: readonly ServiceCertificate[];
+  readonly hook: Hook | undefined;
+}
+
+const apiVersion = "signet.platform.io/v1";
+const kind = "AgentConfiguration";
+const maximumEntries = 200;
+const maximumFaults = 20;
+const defaultHookTimeout = "60s";
+const longestHookMilliseconds = 3_600_000;
+
+/** Throws UsageError with every fault and the path of its field. Relative file names start at the folder of the file. */
+export const readAgentConfiguration = (file: string): AgentConfiguration =>
+  parseSettingsFile("config", file, (text) => parseAgentConfiguration(text, dirname(file)), readFollowedFile);
+
+export function parseAgentConfiguration(text: string, folder: string): AgentConfiguration {
+  const faults: string[] = [];
+  const root = new Fields(parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" }), {
+    path: "",
+    faults,
+  });
+  const configuration = configurationOf(root, folder);
+  if (faults.length === 0) return configuration;
+  const more = faults.length - maximumFaults;
+  const shown = faults.slice(0, maximumFaults).map((fault) => printable(fault.slice(0, 400)));
+  throw new Error([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("; "));
+}
+
+function configurationOf(root: Fields, folder: string): AgentConfiguration {
+  if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
+  if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
+  const flags = flagsOf(root, folder);
+  const trustBundles = bounded(
+    root,
+    "trustBundles",
+    root.list("trustBundles", (value, path) => parseTrustBundle(root.at(value, path), folder)),
+  );
+  const caBundle = parseCaBundle(root, flags.caFile);
+  const certificates = bounded(
+    root,
+    "certificates",
+    root.list("certificates", (value, path) =>
+      parseServiceCertificate(root.at(value, path), { folder, hookOf: parseHook }),
+    ),
+  );
+  const hook = parseHook(root, "onChange");
+  root.refuseOthers();
+  refuseRepeated(root, "certificates", { items: certificates, keyOf: ({ name }) => name });
+  refuseRepeated(root, "trustBundles", { items: trustBundles, keyOf: ({ file }) => file });
+  return { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
+}
+
+function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
+  const fileOf = (name: string): string | undefined => {
+    const file = root.text(name);
+    return file === undefined ? undefined : resolve(folder, file);
+  };
+  const listen = root.fields("listen");
+  const port = listen.integer("port", { from: 0, to: 65_535 });
+  const nodeName = root.text("nodeName");
+  if (nodeName !== undefined) {
+    const fault = validateDnsSubdomainName(nodeName, { isPrefix: false })[0];
+    if (fault !== undefined) root.fault("nodeName", fault);
+  }
+  const logLevel = root.text("logLevel");
+  if (logLevel !== undefined && !logLevels.includes(logLevel)) {
+    root.fault("logLevel", `must be one of ${logLevels.join(", ")}`);
+  }
+  const certificateLifetime = root.text("certificateLifetime");
+  if (certificateLifetime !== undefined && (parseDuration(certificateLifetime) ?? 0) < 600_000) {
+    root.fault("certificateLifetime", "must be a duration such as 24h, at least 10m");
+  }
+  const given = {
+    server: root.texts("servers", serverFault),
+    caFile: fileOf("caFile"),
+    kubeconfig: fileOf("kubeconfig"),
+    bootstrapTokenFile: fileOf("bootstrapTokenFile"),
+    clientCertificate: fileOf("clientCertificateFile"),
+    clientKey: fileOf("clientKeyFile"),
+    nodeName,
+    dataDir: fileOf("dataDirectory"),
+    listenAddress: listen.text("address"),
+    port: port === undefined ? undefined : String(port),
+    nodeIp: root.texts("nodeAddresses", (text) =>
+      parseIpAddress(text) === undefined ? "must be an IP address" : undefined,
+    ),
+    dnsName: root.texts("dnsNames", (text) => validateDnsSubdomainName(text.toLowerCase(), { isPrefix: false })[0]),
+    certificateLifetime,
+    logLevel,
+  };
+  listen.refuseOthers();
+  // A field that is left out leaves the flag's default in place.
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+const serverFault = (text: string): string | undefined =>
+  URL.canParse(text) && new URL(text).protocol === "https:" ? undefined : "must be a URL that begins with https://";
+
+function parseTrustBundle(fields: Fields, folder: string): TrustBundleFile {
+  const [name, signer, file] = [fields.text("name"), fields.text("signer"), fields.text("file")];
+  const hook = parseHook(fields, "hook");
+  if ((name === undefined) === (signer === undefined)) fields.fault("name", "give either name or signer");
+  if (!file) fields.fault("file", "is required");
+  fields.refuseOthers();
+  const source = signer === undefined ? { bundleName: name ?? "" } : { signerName: signer };
+  return { source, file: resolve(folder, file ?? ""), hook };
+}
+
+/** The bundle that the file of the server's CA follows. */
+function parseCaBundle(root: Fields, caFile: string | undefined): TrustBundleFile[] {
+  const bundleName = root.text("caBundle");
+  if (bundleName === undefined) return [];
+  if (caFile === undefined) root.fault("caBundle", "needs caFile, which it keeps up to date");
+  return [{ source: { bundleName }, file: caFile ?? "", hook: undefined }];
+}
+
+function parseHook(parent: Fields, name: string): Hook | undefined {
+  if (!parent.has(name)) return undefined;
+  const fields = parent.fields(name);
+  const command = fields.text("command");
+  const check = fields.text("check");
+  const timeoutMilliseconds = parseDuration(fields.text("timeout") ?? defaultHookTimeout) ?? 0;
+  if (!command) fields.fault("command", "is required");
+  if (timeoutMilliseconds <= 0 || timeoutMilliseconds > longestHookMilliseconds) {
+    fields.fault("timeout", "must be a duration such as 30s, at most 1h");
+  }
+  fields.refuseOthers();
+  return { command: command ?? "", check, timeoutMilliseconds };
+}
+
+function bounded<T>(root: Fields, name: string, list: readonly T[] = []): readonly T[] {
+  if (list.length > maximumEntries) root.fault(name, `must have at most ${maximumEntries}`);
+  return list.slice(0, maximumEntries);
+}
+
+function refuseRepeated<T>(
+  root: Fields,
+  name: string,
+  { items, keyOf }: { readonly items: readonly T[]; readonly keyOf: (item: T) => string },
+): void {
+  const first = new Map<string, number>();
+  for (const [index, item] of items.entries()) {
+    const same = first.get(keyOf(item));
+    if (same === undefined) first.set(keyOf(item), index);
+    else root.fault(`${name}[${index}]`, `is the same as ${name}[${same}]: ${keyOf(item)}`);
+  }
+}

@@ -1,0 +1,183 @@
+import { execFileSync } from "node:child_process";
+import { resolve } from "node:path";
+import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
+import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
+import { parseDuration } from "../machinery/api/duration.ts";
+import type { FileOwnership } from "../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import type { Fields } from "../machinery/command-line/fields.ts";
+import { dnsNameFault } from "../pki/dns-name.ts";
+import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import type { KeyType } from "../pki/keys.ts";
+
+interface Surroundings {
+  /** Where relative file names start. */
+  readonly folder: string;
+  readonly hookOf: (fields: Fields, name: string) => Hook | undefined;
+}
+
+/** The node's own certificates have these names. */
+const reservedNames = new Set(["client", "serving"]);
+const keyTypes: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "RSA 2048", "RSA 3072", "RSA 4096", "Ed25519"];
+const nameFields = ["commonName", "dnsNames", "ipAddresses", "emailAddresses", "uris"];
+const defaultUsages = ["digital signature", "server auth"];
+const folderParts: readonly FolderPart[] = ["key", "certificate", "chain", "fullChain"];
+const formats = ["pem", "folder", "pkcs12", "jks"] as const;
+
+/** Reads an entry of `certificates` in the agent's configuration file. */
+export function parseServiceCertificate(fields: Fields, { folder, hookOf }: Surroundings): ServiceCertificate {
+  const name = fields.text("name") ?? "";
+  if (!/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/.test(name)) {
+    fields.fault("name", "must be 1 to 40 lower case letters, digits and hyphens");
+  }
+  if (reservedNames.has(name)) fields.fault("name", `${name} is the name of a certificate of the node itself`);
+  const signerName = fields.text("signer") ?? "";
+  if (signerName === "") fields.fault("signer", "is required, such as example.com/services");
+  const names = {
+    commonName: fields.text("commonName") ?? "",
+    organizations: fields.texts("organizations", templateFault) ?? [],
+    dnsNames: fields.texts("dnsNames", dnsFault) ?? [],
+    ipAddresses: (fields.texts("ipAddresses", addressFault) ?? []).map(normalAddress),
+    emailAddresses: fields.texts("emailAddresses", templateFault) ?? [],
+    uris: fields.texts("uris", templateFault) ?? [],
+  };
+  const fault = templateFault(names.commonName);
+  if (fault !== undefined) fields.fault("commonName", fault);
+  if (!nameFields.some((field) => fields.has(field))) {
+    fields.fault("dnsNames", "must name something, here or in ipAddresses, emailAddresses, uris or commonName");
+  }
+  const keyType = fields.text("keyType") ?? "ECDSA P-256";
+  const known = keyTypes.find((type) => type === keyType);
+  if (known === undefined) fields.fault("keyType", `must be one of ${keyTypes.join(", ")}`);
+  const percent = fields.integer("renewAtPercent", { from: 10, to: 95 });
+  const outputs =
+    fields.list("files", (value, path) => parseOutput(fields.at(value, path), { folder, alias: name })) ?? [];
+  const certificate = {
+    name,
+    signerName,
+    ...names,
+    usages: fields.texts("usages") ?? defaultUsages,
+    keyType: known ?? "ECDSA P-256",
+    lifetimeSeconds: parseLifetime(fields),
+    renewalShare: percent === undefined ? undefined : percent / 100,
+    outputs,
+    hook: hookOf(fields, "hook"),
+  };
+  fields.refuseOthers();
+  return certificate;
+}
+
+/** The names that stand for the machine's own, and nothing else in their form. */
+function templateFault(text: string): string | undefined {
+  const unknown = /\$\{(?!node\})[^}]*\}?/.exec(text)?.[0];
+  return unknown === undefined ? undefined : `${unknown} is not known here: there is \${node}`;
+}
+
+function dnsFault(text: string): string | undefined {
+  return templateFault(text) ?? dnsNameFault(text.replaceAll("${node}", "node"), { allowsWildcard: true });
+}
+
+const addressFault = (text: string): string | undefined =>
+  text === "${address}" || parseIpAddress(text) !== undefined
+    ? undefined
+    : "must be an IP address, or ${address} for those of the machine";
+
+function normalAddress(text: string): string {
+  const octets = parseIpAddress(text);
+  return octets === undefined ? text : formatIpAddress(octets);
+}
+
+function parseLifetime(fields: Fields): number | undefined {
+  const text = fields.text("lifetime");
+  if (text === undefined) return undefined;
+  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
+  if (seconds < 600) fields.fault("lifetime", "must be a duration such as 24h, at least 10m");
+  return seconds;
+}
+
+function parseOutput(
+  fields: Fields,
+  { folder, alias: defaultAlias }: { readonly folder: string; readonly alias: string },
+): CertificateOutput {
+  const given = formats.filter((format) => fields.has(format));
+  const [format = "pem"] = given;
+  if (given.length !== 1) fields.fault("pem", `give one of ${formats.join(", ")}`);
+  const path = resolve(folder, fields.text(format) ?? "");
+  const ownership = parseOwnership(fields);
+  const output = outputOf();
+  fields.refuseOthers();
+  return output;
+
+  function outputOf(): CertificateOutput {
+    switch (format) {
+      case "pem":
+        return { type: "pem", file: path, ownership };
+      case "folder":
+        return { type: "folder", folder: path, names: parseNames(fields), ownership };
+      case "pkcs12":
+      case "jks": {
+        const alias = fields.text("alias") ?? defaultAlias;
+        if (!/^[!-~]{1,64}$/.test(alias)) fields.fault("alias", "must be 1 to 64 visible ASCII characters");
+        const passwordFile = fields.text("passwordFile");
+        if (!passwordFile) fields.fault("passwordFile", "is required");
+        const file = resolve(folder, passwordFile ?? "");
+        return { type: format, file: path, alias, password: () => readPassword(file), ownership };
+      }
+    }
+  }
+}
+
+function parseNames(fields: Fields): Partial<Record<FolderPart, string>> {
+  const names = Object.fromEntries(
+    folderParts.flatMap((part) => {
+      const name = fields.text(part);
+      if (name === undefined) return [];
+      if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}$/.test(name)) fields.fault(part, "must be a file name without folders");
+      return [[part, name]];
+    }),
+  );
+  if (new Set(Object.values(names)).size < Object.keys(names).length) fields.fault("key", "must not share its name");
+  return Object.keys(names).length === 0 ? { key: "tls.key", fullChain: "tls.crt" } : names;
+}
+
+/** Java refuses shorter ones. */
+const shortestPassword = 6;
+
+function readPassword(file: string): string {
+  const password = readPrivateFile(file)?.replace(/\r?\n$/, "");
+  if (password === undefined) throw new UnusableFile(`${file}: the password file is missing`);
+  if (password.length < shortestPassword || !/^[ -~]{1,128}$/.test(password)) {
+    throw new UnusableFile(`${file}: the password must have ${shortestPassword} to 128 visible ASCII characters`);
+  }
+  return password;
+}
+
+function parseOwnership(fields: Fields): FileOwnership {
+  const [owner, group, mode] = [fields.text("owner"), fields.text("group"), fields.text("mode")];
+  const uid = owner === undefined ? undefined : idOf(owner, "passwd");
+  const gid = group === undefined ? undefined : idOf(group, "group");
+  if (owner !== undefined && uid === undefined) fields.fault("owner", `there is no user ${JSON.stringify(owner)}`);
+  if (group !== undefined && gid === undefined) fields.fault("group", `there is no group ${JSON.stringify(group)}`);
+  if (mode !== undefined && !/^0?[0-7]{3}$/.test(mode)) fields.fault("mode", 'must be octal digits such as "0640"');
+  const bits = Number.parseInt(mode ?? "0600", 8);
+  // The files of an output are all treated as the key is.
+  if ((bits & 0o027) !== 0) fields.fault("mode", "must not let the group write, or others do anything: it is a key");
+  return { mode: bits, ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
+}
+
+/** The number of a user or group. Undefined when there is none. */
+function idOf(name: string, database: "passwd" | "group"): number | undefined {
+  if (/^\d{1,10}$/.test(name)) return Number(name);
+  if (!/^[A-Za-z_][A-Za-z0-9_.-]*\$?$/.test(name)) return undefined;
+  try {
+    const entry = execFileSync("getent", [database, name], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+      timeout: 10_000,
+    });
+    return Number(entry.split(":")[2]);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Clock } from "../api/clock.ts";
+import type { Transport } from "./transport.ts";
+
+/** After this time on another server, the first one is tried again. */
+const returnMilliseconds = 5 * 60_000;
+
+/**
+ * One transport over several servers with the same data, in the order of preference. A request goes to one server only. When
+ * that gives no answer, the request fails and the next request goes to the next server: so no write is sent twice, and the
+ * caller's own retry finds the other server.
+ */
+export function firstReachable(
+  transports: readonly Transport[],
+  { monotonic }: { readonly monotonic: Clock },
+): Transport {
+  let current = 0;
+  let since = 0;
+  return {
+    async send(request) {
+      if (current !== 0 && monotonic.now() - since >= returnMilliseconds) current = 0;
+      const index = current;
+      const transport = transports[index];
+      if (transport === undefined) throw new Error("there is no server");
+      try {
+        return await transport.send(request);
+      } catch (error) {
+        // A request that was given up says nothing about its server.
+        if (request.signal?.aborted !== true && current === index) {
+          current = (index + 1) % transports.length;
+          since = monotonic.now();
+        }
+        throw error;
+      }
+    },
+    close: () => {
+      for (const transport of transports) transport.close();
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { createHmac } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+
+/** A key with its certificates, to be kept in a key store of one entry. */
+export interface KeyStoreEntry {
+  /** The name by which programs find the key. */
+  readonly alias: string;
+  /** Visible ASCII characters. */
+  readonly password: string;
+  readonly privateKey: KeyObject;
+  /** DER, the key's own certificate first. */
+  readonly chain: readonly Uint8Array[];
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** The key as unencrypted PKCS #8. Secret. */
+export const privateKeyDer = ({ privateKey }: KeyStoreEntry): Buffer =>
+  privateKey.export({ format: "der", type: "pkcs8" });
+
+/**
+ * Bytes for a salt or an initialization vector of up to 32 bytes. They look random to everybody without the key, and are the
+ * same for the same entry: so a store can be compared with the file that was written before.
+ */
+export function saltFor(
+  entry: KeyStoreEntry,
+  { purpose, bytes }: { readonly purpose: string; readonly bytes: number },
+): Buffer {
+  const hmac = createHmac("sha256", privateKeyDer(entry)).update(`${purpose}\0${entry.alias}\0${entry.password}\0`);
+  for (const der of entry.chain) hmac.update(der);
+  return hmac.digest().subarray(0, bytes);
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import type { Hook } from "../../src/agent/agent-settings.ts";
+import { HookMemory } from "../../src/agent/hook-memory.ts";
+import { HookRunner } from "../../src/agent/hook-runner.ts";
+import { eventually } from "../end-to-end/eventually.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** A folder where hooks leave traces, and runners as a process makes one after each start. */
+function scene(context: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "signet-hook-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const lines: string[] = [];
+  const write = (_fields: unknown, message: string): void => void lines.push(message);
+  const log = { info: write, warn: write, error: write };
+  const time = new VirtualTime(0);
+  const out = join(folder, "out");
+  const hookOf = (command: string, check?: string): Hook => ({ command, check, timeoutMilliseconds: 60_000 });
+  return {
+    folder,
+    lines,
+    time,
+    hookOf,
+    traces: () => (existsSync(out) ? readFileSync(out, "utf8").split("\n").slice(0, -1) : []),
+    trace: hookOf(`printf '%s|%s\\n' "$SIGNET_CHANGE" "$SIGNET_CHANGED_FILE" >> '${out}'`),
+    start: () =>
+      new HookRunner({ memory: new HookMemory(folder, log), log, monotonic: time, random: () => 1, sleep: time.sleep }),
+    idle: (runner: HookRunner) => eventually("all hooks have finished", () => runner.isIdle),
+  };
+}
+
+describe("a hook", () => {
+  it("is run one at a time, with what has changed in its environment and not in its text", async (context) => {
+    const { folder, start, idle, hookOf, trace, traces } = scene(context);
+    const busy = join(folder, "busy");
+    const hook = hookOf(`test ! -e '${busy}' && touch '${busy}' && ${trace.command} && rm '${busy}'`);
+    const runner = start();
+    const hostile = `$(touch '${folder}/injected'); "x`;
+    runner.changed({ change: "trust-bundle", file: hostile, digest: "a", hook });
+    runner.changed({ change: "client-certificate", file: "/one", digest: "b", hook });
+    runner.changed({ change: "client-certificate", file: "/one", digest: "b", hook });
+    await idle(runner);
+    assert.deepEqual(traces(), [`trust-bundle|${hostile}`, "client-certificate|/one"]);
+    assert.ok(!existsSync(join(folder, "injected")));
+  });
+
+  it("that has finished is not run again for the same contents, also after a restart, but for others and another command", async (context) => {
+    const { start, idle, trace, hookOf, traces } = scene(context);
+    const change = { change: "trust-bundle", file: "/f", hook: trace };
+    for (const digest of ["a", "a", "b"]) {
+      const runner = start();
+      runner.changed({ ...change, digest });
+      await idle(runner);
+    }
+    assert.equal(traces().length, 2);
+    const runner = start();
+    runner.changed({ ...change, digest: "b", hook: hookOf(`${trace.command}; true`) });
+    await idle(runner);
+    assert.equal(traces().length, 3);
+  });
+
+  it("that fails is told of and run again later, and its check keeps it from being run", async (context) => {
+    const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
+    const ready = join(folder, "ready");
+    const runner = start();
+    runner.changed({
+      change: "trust-bundle",
+      file: "/f",
+      digest: "a",
+      hook: hookOf(trace.command, `test -e '${ready}'`),
+    });
+    await eventually("the fault", () => runner.faults().length === 1);
+    assert.deepEqual(runner.faults(), ["the hook for /f was not run, because its check ended with code 1"]);
+    assert.match(lines[0] ?? "", /its check ended with code 1/);
+    writeFileSync(ready, "");
+    assert.deepEqual(traces(), []);
+    await time.advance(10_000);
+    await idle(runner);
+    assert.equal(traces().length, 1);
+  });
+
+  it("that its runner did not live to see finish is run by the next one", async (context) => {
+    const { folder, start, idle, hookOf, time, traces, trace } = scene(context);
+    const begun = join(folder, "begun");
+    const hook = hookOf(`${trace.command}; test -e '${begun}' || { touch '${begun}'; sleep 60; }`);
+    const change = { change: "trust-bundle", file: "/f", digest: "a", hook };
+    const first = start();
+    first.changed(change);
+    await eventually("the hook runs", () => existsSync(begun));
+    const stopped = first.stop({ graceMilliseconds: 4000 });
+    await time.advance(4000);
+    await stopped;
+    const second = start();
+    second.changed(change);
+    await idle(second);
+    assert.equal(traces().length, 2);
+  });
+
+  it("is killed with everything that it has started when it takes too long", async (context) => {
+    const { start, hookOf } = scene(context);
+    const runner = start();
+    const hook = { ...hookOf("sleep 60 & sleep 60"), timeoutMilliseconds: 50 };
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook });
+    await eventually("the fault", () => runner.faults().length === 1);
+    assert.deepEqual(runner.faults(), ["the hook for /f was killed: it ran longer than 0.05 s"]);
+    await runner.stop({ graceMilliseconds: 0 });
+  });
+
+  it("is run again when what is remembered cannot be read", async (context) => {
+    const { folder, start, idle, trace, traces } = scene(context);
+    writeFileSync(join(folder, "hooks.json"), '{"/f": ', { mode: 0o600 });
+    const runner = start();
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: trace });
+    await idle(runner);
+    assert.equal(traces().length, 1);
+  });
+});

@@ -1,0 +1,18 @@
+import type { AgentSettings, ServerAccess } from "../../src/agent/agent-settings.ts";
+
+/** Settings of a node n1 that only says what a test is about. */
+export const settingsOf = (
+  settings: Partial<AgentSettings> & Omit<ServerAccess, "serverName"> & { readonly dataDirectory: string },
+): AgentSettings => ({
+  nodeName: "n1",
+  listenAddress: "127.0.0.1",
+  port: 0,
+  nodeIpAddresses: [],
+  dnsNames: [],
+  trustBundles: [],
+  certificates: [],
+  hook: undefined,
+  certificateLifetimeSeconds: undefined,
+  logLevel: "silent",
+  ...settings,
+});

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseAgentConfiguration } from "../../src/cli/agent-configuration.ts";
+
+const header = "apiVersion: signet.platform.io/v1\nkind: AgentConfiguration\n";
+
+test("a configuration file says everything that flags do, and the certificates of services", () => {
+  const { flags, certificates, trustBundles, hook } = parseAgentConfiguration(
+    `${header}
+servers: ["https://one.example:6443", "https://two.example:6443"]
+caFile: ca.crt
+caBundle: example:server-ca
+bootstrapTokenFile: /run/token
+nodeName: n1
+listen: { address: "::1", port: 0 }
+onChange: { command: "true" }
+trustBundles:
+  - { signer: example.com/services, file: trust.pem, hook: { command: reload, timeout: 5s } }
+certificates:
+  - name: web
+    signer: example.com/services
+    commonName: \${node}.example.com
+    dnsNames: ["\${node}.example.com", "*.web.example.com"]
+    ipAddresses: ["\${address}", "FE80:0::1"]
+    keyType: RSA 2048
+    lifetime: 24h
+    renewAtPercent: 50
+    files:
+      - { pem: web.pem, owner: "33", group: "33", mode: "0640" }
+      - { folder: tls, key: server.key, certificate: server.crt, chain: chain.crt }
+      - { pkcs12: web.p12, passwordFile: password }
+    hook: { check: nginx -t, command: nginx -s reload }
+`,
+    "/etc/signet",
+  );
+  assert.deepEqual(flags, {
+    server: ["https://one.example:6443", "https://two.example:6443"],
+    caFile: "/etc/signet/ca.crt",
+    bootstrapTokenFile: "/run/token",
+    nodeName: "n1",
+    listenAddress: "::1",
+    port: "0",
+  });
+  assert.deepEqual(trustBundles, [
+    {
+      source: { signerName: "example.com/services" },
+      file: "/etc/signet/trust.pem",
+      hook: { command: "reload", check: undefined, timeoutMilliseconds: 5000 },
+    },
+    { source: { bundleName: "example:server-ca" }, file: "/etc/signet/ca.crt", hook: undefined },
+  ]);
+  assert.equal(hook?.timeoutMilliseconds, 60_000);
+  const [{ outputs, ...web } = assert.fail()] = certificates;
+  assert.deepEqual(web, {
+    name: "web",
+    signerName: "example.com/services",
+    commonName: "${node}.example.com",
+    organizations: [],
+    dnsNames: ["${node}.example.com", "*.web.example.com"],
+    ipAddresses: ["${address}", "fe80::1"],
+    emailAddresses: [],
+    uris: [],
+    usages: ["digital signature", "server auth"],
+    keyType: "RSA 2048",
+    lifetimeSeconds: 86_400,
+    renewalShare: 0.5,
+    hook: { command: "nginx -s reload", check: "nginx -t", timeoutMilliseconds: 60_000 },
+  });
+  assert.deepEqual(
+    outputs.map((output) =>
+      output.type === "folder" ? [output.type, output.folder, output.names] : [output.type, output.file],
+    ),
+    [
+      ["pem", "/etc/signet/web.pem"],
+      ["folder", "/etc/signet/tls", { key: "server.key", certificate: "server.crt", chain: "chain.crt" }],
+      ["pkcs12", "/etc/signet/web.p12"],
+    ],
+  );
+  assert.deepEqual(outputs[0]?.ownership, { mode: 0o640, uid: 33, gid: 33 });
+});
+
+test("every fault of a configuration file is told with the path of its field", () => {
+  const text = `${header}
+servers: [http://plain.example]
+listen: { port: 70000, adress: x }
+nodeName: Not A Name
+trustBundles: [{ name: a, signer: b, file: f }, { name: c, file: f }]
+certificates:
+  - { name: client, dnsNames: ["a b"], files: [{ pem: a, folder: b }] }
+  - { name: x, signer: s, dnsNames: ["\${host}"], files: [{ jks: k, mode: "0644" }, { pem: p, owner: no-such-user }] }
+  - { name: x, signer: s, uris: ["spiffe://x"], keyType: DSA, renewAtPercent: 99, hook: { check: c } }
+more: true
+`;
+  assert.throws(
+    () => parseAgentConfiguration(text, "/"),
+    (error: Error) => {
+      for (const fault of [
+        "servers[0]: must be a URL that begins with https://",
+        "listen.port: must be a whole number from 0 to 65535",
+        "listen.adress: unknown field",
+        "nodeName: ",
+        "trustBundles[0].name: give either name or signer",
+        "trustBundles[1]: is the same as trustBundles[0]",
+        "certificates[0].name: client is the name of a certificate of the node itself",
+        "certificates[0].signer: is required",
+        "certificates[0].dnsNames[0]: ",
+        "certificates[0].files[0].pem: give one of pem, folder, pkcs12, jks",
+        "certificates[1].dnsNames[0]: ${host} is not known here",
+        "certificates[1].files[0].passwordFile: is required",
+        "certificates[1].files[0].mode: must not let",
+        'certificates[1].files[1].owner: there is no user "no-such-user"',
+        "certificates[2].keyType: must be one of",
+        "certificates[2].renewAtPercent: must be",
+        "certificates[2].hook.command: is required",
+        "certificates[2]: is the same as certificates[1]: x",
+        "more: unknown field",
+      ]) {
+        assert.ok(error.message.includes(fault), `${fault}\n${error.message}`);
+      }
+      return true;
+    },
+  );
+});
+
+test("whatever a configuration file holds, it is read or refused with an error for people", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      assert.throws(
+        () => parseAgentConfiguration(text, "/"),
+        (error) => error instanceof Error && !(error instanceof TypeError),
+      );
+    }),
+  );
+});

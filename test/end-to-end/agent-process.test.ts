@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { newPair } from "../agent/new-pair.ts";
+import { eventually } from "./eventually.ts";
+import { SignetProcess } from "./signet-process.ts";
+
+/** An agent that has a certificate from before and no server, with what its flags or its file say. */
+function scene(context: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "signet-agent-"));
+  const data = join(folder, "data");
+  const config = join(folder, "agent.yaml");
+  new CertificateStore(join(data, "pki"), "client").install(newPair(), { now: 0, signerName: "example.com/signer" });
+  const processes: SignetProcess[] = [];
+  context.after(async () => {
+    await Promise.all(processes.map((one) => one.end("SIGKILL")));
+    rmSync(folder, { recursive: true });
+  });
+  const configure = (...lines: readonly string[]): void =>
+    writeFileSync(
+      config,
+      [
+        "apiVersion: signet.platform.io/v1",
+        "kind: AgentConfiguration",
+        'servers: ["https://127.0.0.1:1"]',
+        "nodeName: n1",
+        "dataDirectory: data",
+        "listen: { port: 0 }",
+        ...lines,
+      ].join("\n"),
+    );
+  return {
+    folder,
+    config,
+    configure,
+    start(...args: readonly string[]): SignetProcess {
+      const started = new SignetProcess("agent", "--config", config, ...args);
+      processes.push(started);
+      return started;
+    },
+  };
+}
+
+describe("the process of an agent", () => {
+  it("ends within seconds of SIGTERM although a hook runs, which runs again after the next start", async (context) => {
+    const { folder, configure, start } = scene(context);
+    const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
+    configure(`onChange: { command: "echo begun >> '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    for (const runs of [1, 2]) {
+      const agent = start();
+      await eventually("the hook runs", () => readFileSync(begun, "utf8").split("\n").length === runs + 1);
+      await agent.end("SIGTERM");
+      assert.ok(!existsSync(finished));
+    }
+  });
+
+  it("reads its settings again on SIGHUP and when the file has changed, and keeps the old ones when the new ones are wrong", async (context) => {
+    const { folder, configure, start } = scene(context);
+    configure();
+    const agent = start();
+    await agent.find(/(serves on port)/);
+    configure(`onChange: { command: "touch '${join(folder, "one")}'" }`);
+    agent.signal("SIGHUP");
+    await eventually("the new hook", () => existsSync(join(folder, "one")));
+    configure("certificates: [{ name: web, signer: example.com/s, dnsNames: ['${nodes}'], keyTyp: x }]");
+    agent.signal("SIGHUP");
+    const fault = await agent.find(/the settings cannot be used, the old ones stay: (.*?)"}/);
+    assert.match(fault, /certificates\[0\]\.dnsNames\[0\]: \$\{nodes\} is not known here/);
+    assert.match(fault, /certificates\[0\]\.keyTyp: unknown field/);
+    configure(`onChange: { command: "touch '${join(folder, "two")}'" }`);
+    await eventually("the changed file is noticed", () => existsSync(join(folder, "two")));
+    await agent.end("SIGTERM");
+  });
+
+  it("shares its data directory with no other agent, and tells its status to the commands of its user", async (context) => {
+    const { configure, config, start } = scene(context);
+    configure();
+    const agent = start();
+    await agent.find(/(serves on port)/);
+    await assert.rejects(SignetProcess.run("agent", "--config", config), /is in use by the process \d+/);
+    await assert.rejects(SignetProcess.run("agent", "status", "--config", config), /node n1\nCERTIFICATE .*\nclient /);
+    await assert.rejects(SignetProcess.run("agent", "renew", "web", "--config", config), /no certificate of this name/);
+    assert.match(await SignetProcess.run("agent", "renew", "client", "--config", config), /renews client/);
+    await assert.rejects(
+      SignetProcess.run("agent", "check", "--config", config),
+      /ok {2}the settings\n[^]*FAULT {2}the server https:\/\/127.0.0.1:1: connect ECONNREFUSED/,
+    );
+    await agent.end("SIGTERM");
+    await assert.rejects(SignetProcess.run("agent", "status", "--config", config), /no agent runs with the data dir/);
+  });
+});

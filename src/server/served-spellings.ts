@@ -22,8 +22,21 @@ export const servedReviews = ({ other }: Names, reviews: readonly ReviewDefiniti
         return [review, { ...review, group: other.ownGroup(group), storedAs: { group, version } }];
       });
 
-/** In the order of discovery: clients take the first group that knows a name, and most of them know upstream's. */
-export function upstreamFirst<T extends { readonly group: string }>(names: Names, definitions: readonly T[]): T[] {
-  const isUpstream = ({ group }: T): boolean => names.spellingOf(group) === names.other;
-  return [...definitions.filter(isUpstream), ...definitions.filter((definition) => !isUpstream(definition))];
+/**
+ * In the order of discovery, after the core group: clients take the first group that knows a name, and most of them know
+ * upstream's. Only that one has a kind's short names, because kubectl warns of names that could mean two resources.
+ */
+export function discovered<
+  T extends { readonly group: string; readonly plural: string; readonly shortNames?: readonly string[] },
+>(names: Names, definitions: readonly T[]): T[] {
+  const rank = ({ group }: T): number => (group === "" ? 0 : names.spellingOf(group) === names.other ? 1 : 2);
+  const known = new Set<string>();
+  return definitions
+    .toSorted((one, other) => rank(one) - rank(other))
+    .map((definition) => {
+      const { shortNames = [], plural } = definition;
+      const isKnown = known.has(plural);
+      known.add(plural);
+      return isKnown && shortNames.length > 0 ? { ...definition, shortNames: [] } : definition;
+    });
 }

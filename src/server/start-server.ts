@@ -40,7 +40,7 @@ import type { HealthCheck } from "../machinery/http/health-routes.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
 import { ownSignerName } from "../features/certificates/signer-names.ts";
 import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
-import { servedReviews, upstreamFirst } from "./served-spellings.ts";
+import { servedReviews, discovered } from "./served-spellings.ts";
 import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
@@ -208,7 +208,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   let url = "";
   const { authenticate } = authentication;
   const { handler } = createApiServer({
-    definitions: upstreamFirst(names, [...resources, ...reviews]),
+    definitions: discovered(names, [...resources, ...reviews]),
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
       : authenticate,

@@ -16,7 +16,7 @@ export const alice: UserInfo = {
 
 export const now = Date.parse("2026-03-04T05:06:07Z");
 export const nowText = "2026-03-04T05:06:07Z";
-export const context: DeleteContext = { user: alice, namespace: "ns", isDryRun: false, now };
+export const context: DeleteContext = { user: alice, namespace: "ns", askedGroup: "", isDryRun: false, now };
 
 const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 export const pem = (file: string): string => readFileSync(join(fixtures, file), "utf8");

@@ -84,7 +84,7 @@ describe("a server with both names", () => {
       apiVersion,
       kind,
       metadata: { name, ...metadata },
-      ...sampleFields(platformNames)[kind],
+      ...sampleFields(platformNames)[group.startsWith("events.") ? "Event of events" : kind],
     });
     before(async () => {
       assert.equal((await api.send({ method: "POST", path: collection, body: sample() })).status, 201);
@@ -237,7 +237,11 @@ describe("a server with both names", () => {
       for (const { groupVersion } of versions) {
         const own = await sendJson({ path: `/apis/${groupVersion}` });
         const upstream = await sendJson({ path: `/apis/${respelled(groupVersion)}` });
-        for (const { resources } of [own, upstream]) for (const one of resources) delete one.storageVersionHash;
+        for (const one of [...own.resources, ...upstream.resources]) {
+          delete one.storageVersionHash;
+          // One group alone has them: kubectl warns of names that could mean two resources.
+          delete one.shortNames;
+        }
         assert.deepEqual(upstream, JSON.parse(respelled(JSON.stringify(own))));
         const described = await sendJson({ path: `/openapi/v3/apis/${respelled(groupVersion)}` });
         assert.doesNotMatch(JSON.stringify(described.paths), new RegExp(group.replaceAll(".", "\\.")));

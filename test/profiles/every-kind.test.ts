@@ -57,7 +57,7 @@ for (const { title, profile, hasUpstreamNames } of servers) {
         apiVersion,
         kind,
         metadata: { name, labels: { sample: "yes", ...labels } },
-        ...sampleFields(names)[kind],
+        ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
       });
       const create = () => api.send({ method: "POST", path: collection, body: sample() });
       const remove = () =>

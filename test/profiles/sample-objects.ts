@@ -15,6 +15,13 @@ export const sampleFields = (names: Names): Readonly<Record<string, object>> => 
   const subjects = [{ kind: "User", apiGroup: group, name: "ann" }];
   return {
     Pod: { spec: { containers: [{ name: "main", image: "worker:1" }] } },
+    "Event of events": {
+      eventTime: "2026-01-01T00:00:00.000000Z",
+      regarding: { kind: "ServiceAccount", name: "default", namespace: "default" },
+      reportingController: "example.com/tests",
+      reportingInstance: "one",
+      ...{ action: "Testing", reason: "Tested", type: "Normal", note: "It works." },
+    },
     Event: { involvedObject: { kind: "ServiceAccount", name: "default", namespace: "default" }, reason: "Tested" },
     CertificateSigningRequest: {
       spec: { request: certificateRequest, signerName: "example.com/signer", usages: ["client auth"] },

@@ -132,7 +132,8 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
       { name = "sample", isDry = false }: { readonly name?: string; readonly isDry?: boolean } = {},
     ): string[] => {
       // Rules compare with the server's own spelling, whichever the path has.
-      const group = names.ownGroup(askedGroup);
+      // Events are stored in the core group.
+      const group = askedGroup.startsWith("events.") ? "" : names.ownGroup(askedGroup);
       const target = [group, resource, ...(subresource === "" ? [] : [subresource])].join("/");
       const objects = { CREATE: " object", UPDATE: " object oldObject", DELETE: " oldObject" }[operation];
       // The path of a Namespace also contains its name as the namespace.
@@ -141,11 +142,11 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
       return [`admit ${line}`, `validate ${line}`];
     };
 
-    const bodyOf = ({ apiVersion, kind }: Served, name = "sample"): object => ({
+    const bodyOf = ({ apiVersion, kind, group }: Served, name = "sample"): object => ({
       apiVersion,
       kind,
       metadata: { name, labels: { sample: "yes" } },
-      ...sampleFields(names)[kind],
+      ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
     });
 
     it("asks every rule in both phases, once, for every verb of every stored kind", async () => {

@@ -3,13 +3,38 @@ import { invalidValue, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { HookContext, ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { eventSchema } from "./event-schema.ts";
+import { eventSchema, newEventForm } from "./event-schema.ts";
 import type { Event } from "./event-schema.ts";
 import { nameDescription } from "../../machinery/registry/columns.ts";
 import { ageOf } from "../../machinery/registry/human-duration.ts";
+
+type Selectable = NonNullable<ResourceDefinition<Event>["selectableFields"]>;
+
+const aboutObject = (field: "involvedObject" | "regarding"): Selectable => ({
+  [`${field}.kind`]: ({ involvedObject }) => involvedObject.kind ?? "",
+  [`${field}.namespace`]: ({ involvedObject }) => involvedObject.namespace ?? "",
+  [`${field}.name`]: ({ involvedObject }) => involvedObject.name ?? "",
+  [`${field}.uid`]: ({ involvedObject }) => involvedObject.uid ?? "",
+  [`${field}.apiVersion`]: ({ involvedObject }) => involvedObject.apiVersion ?? "",
+  [`${field}.resourceVersion`]: ({ involvedObject }) => involvedObject.resourceVersion ?? "",
+  [`${field}.fieldPath`]: ({ involvedObject }) => involvedObject.fieldPath ?? "",
+});
+
+/** How the group `events` serves them (upstream: `events.k8s.io/v1`), which today's recorders use. */
+const newEvents = {
+  ...newEventForm,
+  selectableFields: {
+    ...aboutObject("regarding"),
+    reason: ({ reason }) => reason ?? "",
+    reportingController: ({ reportingComponent }) => reportingComponent,
+    type: ({ type }) => type ?? "",
+  } satisfies Selectable,
+};
 
 /**
  * Reports from controllers and node agents about their work, for people. `kubectl describe` shows the events of an
@@ -22,17 +47,18 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     shortNames: ["ev"],
     schema: eventSchema,
     validateName: validateDnsSubdomainName,
-    validate: (event, context) => validateEvent(event, { context, names }),
-    validateUpdate: (event, _previous, context) => validateEvent(event, { context, names }),
+    validate: (event, context) => [
+      ...validateEvent(event, { context, names }),
+      ...(isOfNewGroup(names, context) ? validateNewEvent(event) : []),
+    ],
+    validateUpdate: (event, previous, context) => [
+      ...validateEvent(event, { context, names }),
+      ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, previous) : []),
+    ],
     allowsCreateOnUpdate: true,
+    alsoServedAs: names.hasUpstreamVersions ? [{ group: names.group("events"), version: "v1", ...newEvents }] : [],
     selectableFields: {
-      "involvedObject.kind": ({ involvedObject }) => involvedObject.kind ?? "",
-      "involvedObject.namespace": ({ involvedObject }) => involvedObject.namespace ?? "",
-      "involvedObject.name": ({ involvedObject }) => involvedObject.name ?? "",
-      "involvedObject.uid": ({ involvedObject }) => involvedObject.uid ?? "",
-      "involvedObject.apiVersion": ({ involvedObject }) => involvedObject.apiVersion ?? "",
-      "involvedObject.resourceVersion": ({ involvedObject }) => involvedObject.resourceVersion ?? "",
-      "involvedObject.fieldPath": ({ involvedObject }) => involvedObject.fieldPath ?? "",
+      ...aboutObject("involvedObject"),
       reason: ({ reason }) => reason ?? "",
       reportingComponent: ({ reportingComponent }) => reportingComponent,
       source: ({ source, reportingComponent }) => source.component ?? reportingComponent,
@@ -141,3 +167,56 @@ function validateEvent(
   }
   return faults;
 }
+
+const isOfNewGroup = (names: Names, { askedGroup }: HookContext): boolean =>
+  spellingsOf(names, (one) => one.group("events")).includes(askedGroup);
+
+/** What the group `events` asks of a new event besides (upstream: `ValidateEventCreate`). */
+function validateNewEvent(event: Event): FieldError[] {
+  const { eventTime, type = "", firstTimestamp, lastTimestamp, count, source } = event;
+  const unset = (field: string, isSet: boolean): FieldError[] =>
+    isSet ? [invalidValue(field, "", "needs to be unset")] : [];
+  return [
+    ...validateSeries(event),
+    ...((eventTime ?? null) === null ? [required("eventTime", "")] : []),
+    ...(type === "Normal" || type === "Warning" ? [] : [invalidValue("type", "", `has invalid value: ${type}`)]),
+    ...unset("firstTimestamp", (firstTimestamp ?? null) !== null),
+    ...unset("lastTimestamp", (lastTimestamp ?? null) !== null),
+    ...unset("count", (count ?? 0) !== 0),
+    ...unset("source", (source.component ?? "") !== "" || (source.host ?? "") !== ""),
+  ];
+}
+
+const fixedFields = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+] as const satisfies readonly (keyof Event)[];
+
+/** Only the series of such an event changes (upstream: `ValidateEventUpdate`). */
+function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
+  return [
+    ...(isSemanticallyEqual(next.series, previous.series) ? [] : validateSeries(next)),
+    ...fixedFields
+      .filter((field) => !isSemanticallyEqual(next[field], previous[field]))
+      .map((field) => invalidValue(field, next[field] ?? null, "field is immutable")),
+  ];
+}
+
+const validateSeries = ({ series }: Event): FieldError[] =>
+  series === undefined
+    ? []
+    : [
+        ...((series.count ?? 0) < 2 ? [invalidValue("series.count", "", "should be at least 2")] : []),
+        ...((series.lastObservedTime ?? null) === null ? [required("series.lastObservedTime", "")] : []),
+      ];

@@ -5,12 +5,17 @@ import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/track-review.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
+import { FieldNames } from "./field-names.ts";
 import { storedAs } from "./resource-definition.ts";
 import type { GroupVersion, CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly schema: CompiledSchema<T>;
+  /** Of the objects that hooks and admission see, and of field ownership where fields have other names. */
+  readonly storedSchema: CompiledSchema<T>;
+  /** From the names of the served fields to the stored ones, and back. Undefined where they are the same. */
+  readonly fieldNames: FieldNames | undefined;
   /** The subresources that are only created, by name. */
   readonly created: ReadonlyMap<string, CompiledReview>;
   /** `v1`, `certificates.platform.io/v1`. */
@@ -36,9 +41,15 @@ export function compileKind<T extends ApiObject>(
 ): CompiledKind<T> {
   const { group, kind, plural, subresources = {}, alsoServedAs = [], deprecation } = definition;
   const apiVersion = apiVersionOf(definition);
+  const schema =
+    sameKind !== undefined && sameKind.schema.schema === definition.schema
+      ? sameKind.schema
+      : new CompiledSchema(definition.schema);
   const endpoints = [["", definition] as const, ...Object.entries(subresources)];
   return {
-    schema: sameKind?.schema ?? new CompiledSchema(definition.schema),
+    schema,
+    storedSchema: sameKind?.schema ?? schema,
+    fieldNames: definition.renames && new FieldNames(definition.renames, definition.schema),
     created:
       sameKind?.created ??
       new Map(

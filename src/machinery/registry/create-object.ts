@@ -76,7 +76,8 @@ export async function createTracked<T extends ApiObject>(
 
   currentTrace()?.begin("validation");
   const now = clock.now();
-  const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now };
+  const { user, isDryRun } = caller;
+  const context: HookContext = { user, askedGroup: definition.group, namespace, isDryRun, now };
   const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
   validateNew(registry, prepared, context);

@@ -33,7 +33,11 @@ export function decodeObject<T extends ApiObject>(
   request: DecodeRequest,
 ): DecodedObject<T> {
   const { object, strictFaults } = decodeValue(compiled.schema, request);
-  const typed = { ...object, kind: definition.kind, apiVersion: compiled.storedApiVersion };
+  const stored =
+    compiled.fieldNames === undefined
+      ? object
+      : compiled.storedSchema.decode(compiled.fieldNames.toStored(object)).value;
+  const typed = { ...stored, kind: definition.kind, apiVersion: compiled.storedApiVersion };
   return {
     object: definition.setDefaults?.(typed, { now: clock.now(), askedGroup: definition.group }) ?? typed,
     strictFaults,

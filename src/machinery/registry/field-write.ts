@@ -2,15 +2,18 @@ import type { ApiObject } from "../api/object-meta.ts";
 import type { FieldWrite } from "./apply/track-update.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
-/** The parts of a write that field management needs. */
+/**
+ * The parts of a write that field management needs. Where a version has names of its own for fields, ownership is recorded under
+ * the stored ones, with the stored apiVersion: an entry says in which version its paths are.
+ */
 export function fieldWrite<T extends ApiObject>(
   { compiled, clock }: ResourceRegistry<T>,
   { manager, subresource }: { readonly manager: string; readonly subresource: string },
 ): FieldWrite {
   return {
-    compiled: compiled.schema,
+    compiled: compiled.storedSchema,
     manager,
-    apiVersion: compiled.apiVersion,
+    apiVersion: compiled.fieldNames === undefined ? compiled.apiVersion : compiled.storedApiVersion,
     apiVersions: compiled.apiVersions,
     subresource,
     now: clock.now(),

@@ -1,4 +1,4 @@
-import { badRequest, conflict } from "../api/api-error.ts";
+import { badRequest, conflict, invalid } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
@@ -17,6 +17,8 @@ import { applyMergePatch, parseMergePatch } from "./patch/merge-patch.ts";
 import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import { configurationFaults } from "./apply/configuration-faults.ts";
+import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { fieldWrite } from "./field-write.ts";
 import { changeObject } from "./update-object.ts";
 import type { Change, Changed } from "./update-object.ts";
@@ -82,7 +84,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
       });
     }
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
-    const applied = applyConfiguration({ ...write, live: live && registry.served(live), configuration });
+    const applied = merged(registry, { write, live, configuration });
     reportRepeatedKeys(repeatedKeys, request);
     const { object, strictFaults } = fitted(registry, applied);
     reportStrictFaults(strictFaults, { request });
@@ -95,6 +97,30 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
       metadata: { ...kept, ...(uid !== "" && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
     } as T; // only the metadata is replaced
   };
+}
+
+interface Applying<T extends ApiObject> {
+  readonly write: Omit<ApplyRequest, "live" | "configuration">;
+  readonly live: T | undefined;
+  /** As the version has it. */
+  readonly configuration: ApiObject;
+}
+
+/** The live object with the configuration, as the version has it. */
+function merged<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { write, live, configuration }: Applying<T>,
+): unknown {
+  const { fieldNames, storedApiVersion, apiVersion, schema } = registry.compiled;
+  if (fieldNames === undefined) {
+    return applyConfiguration({ ...write, live: live && registry.served(live), configuration });
+  }
+  const faults = configurationFaults(schema.schema, configuration);
+  if (faults.length > 0) throw invalid(registry.kind, configuration.metadata.name ?? "", faults);
+  const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
+  // The faults above are those of an object of this kind.
+  const applied = applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });
+  return { ...fieldNames.toServed(applied), apiVersion };
 }
 
 interface AppliedConfiguration {

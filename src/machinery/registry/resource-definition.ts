@@ -67,6 +67,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly deprecation?: Deprecation;
   /** Where else the same objects are served. */
   readonly alsoServedAs?: readonly ServedVersion<T>[];
+  /** The names of fields under this version, where they are not the stored ones. */
+  readonly renames?: FieldRenames;
   /** The group and version that the kind is stored as, where this definition serves it under another. */
   readonly storedAs?: GroupVersion;
 
@@ -87,6 +89,9 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly resetFields?: readonly (readonly string[])[];
 }
 
+/** Top-level fields that a version calls otherwise: its name, and the name that is stored. */
+export type FieldRenames = Readonly<Record<string, string>>;
+
 export interface GroupVersion {
   readonly group: string;
   readonly version: string;
@@ -102,8 +107,11 @@ interface Deprecation {
  * read and written under each of them. `registry.definition` is then the kind's with these parts replaced.
  */
 interface ServedVersion<T extends ApiObject> extends GroupVersion {
-  /** Default: the schema of the stored kind. Another one has the same fields, with the type names of its version. */
+  /** Default: the schema of the stored kind. Another one has the same fields, perhaps under other names (`renames`). */
   readonly schema?: ObjectSchema<T>;
+  readonly renames?: FieldRenames;
+  /** Default: those of the stored kind. */
+  readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
   readonly deprecation?: Deprecation;
 }
 
@@ -113,11 +121,11 @@ interface Now {
 }
 
 export interface DefaultsContext extends Now {
-  /** The group that the request names. */
+  /** The group that the request names. Errors show it, and reviews answer in its spelling. */
   readonly askedGroup: string;
 }
 
-export interface HookContext extends Now {
+export interface HookContext extends DefaultsContext {
   readonly user: UserInfo;
   readonly namespace: string;
   readonly isDryRun: boolean;
@@ -177,8 +185,6 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
 }
 
 export interface ReviewContext extends HookContext {
-  /** The group that the request names. Errors and answers show it, and spell as it does. */
-  readonly askedGroup: string;
   /** For a create subresource: the name in the path. Otherwise empty. */
   readonly name: string;
 }

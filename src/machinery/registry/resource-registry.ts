@@ -222,13 +222,27 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   /** An object as this version serves it. The objects of the store, of hooks and of admission are as they are stored. */
   served(object: T): T {
-    const { apiVersion } = this;
-    return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+    const { apiVersion, fieldNames } = this.compiled;
+    if (object.apiVersion === apiVersion) return object;
+    const fields = fieldNames === undefined ? object : fieldNames.toServed(object);
+    return { ...fields, apiVersion } as T; // in the form of the version's schema
   }
 
   /** The JSON of an object as this version serves it. */
   textOf(stored: StoredObject<T>): string {
-    return stored.textAs(this.#servedPrefix);
+    return this.compiled.fieldNames === undefined
+      ? stored.textAs(this.#servedPrefix)
+      : JSON.stringify(this.served(stored.object));
+  }
+
+  /** The same as an item of a list: without kind and apiVersion, which follow from the list's. */
+  itemTextOf(stored: StoredObject<T>): string {
+    return this.compiled.fieldNames === undefined ? stored.itemText : JSON.stringify(this.itemOf(stored));
+  }
+
+  itemOf({ object }: StoredObject<T>): T {
+    const { kind: _kind, apiVersion: _apiVersion, ...item } = this.served(object);
+    return item as unknown as T; // the form of T inside a list
   }
 
   /**

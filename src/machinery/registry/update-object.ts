@@ -134,7 +134,9 @@ async function nextVersion<T extends ApiObject>(
   checkVersion(registry, { wanted: mutated, previous });
   const placed = inRequestNamespace(mutated, { scope: definition.scope, namespace });
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
-  const context: HookContext = { user: caller.user, namespace, isDryRun: caller.isDryRun, now: registry.clock.now() };
+  const { user, isDryRun } = caller;
+  const now = registry.clock.now();
+  const context: HookContext = { user, askedGroup: definition.group, namespace, isDryRun, now };
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, oldObject, context) ?? merged;
 

@@ -39,6 +39,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
   const authorization = names.group("authorization");
   const coordination = names.group("coordination");
   const rbacGroup = names.group("rbac.authorization");
+  const eventGroups = names.hasUpstreamVersions ? ["", names.group("events")] : [""];
   const aggregateTo = (role: string): Record<string, string> => ({
     [`${rbacGroup}/aggregate-to-${role}`]: "true",
   });
@@ -111,7 +112,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
       rule(["create", "delete"], [""], ["pods"]),
       rule(["update", "patch"], [""], ["pods/status"]),
       rule(read, [""], ["secrets", "configmaps"]),
-      rule(["create", "update", "patch"], [""], ["events"]),
+      rule(["create", "update", "patch"], eventGroups, ["events"]),
       rule(["create", ...read], [certificates], [csr]),
       rule(["get", "create", "update", "patch", "delete"], [coordination], ["leases"]),
       rule(["create"], [""], ["serviceaccounts/token"]),

@@ -9,7 +9,6 @@ import {
 } from "../../registry/partial-object-metadata.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { StoredObject } from "../../registry/stored-object.ts";
 import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
@@ -52,24 +51,16 @@ export function representList<T extends ApiObject>(
   return textResponse(table, representation);
 }
 
-function joined<T extends ApiObject>({ definition, apiVersion }: ResourceRegistry<T>, list: ObjectList<T>): string {
+function joined<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
+  const { definition, apiVersion } = registry;
   const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
-  const items = list.items.map(({ itemText }) => itemText).join(",");
+  const items = list.items.map((item) => registry.itemTextOf(item)).join(",");
   return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[${items}]}\n`;
 }
 
-const listObject = <T extends ApiObject>(
-  { definition, apiVersion }: ResourceRegistry<T>,
-  list: ObjectList<T>,
-): ApiList<T> => ({
-  kind: `${definition.kind}List`,
-  apiVersion,
+const listObject = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ApiList<T> => ({
+  kind: `${registry.definition.kind}List`,
+  apiVersion: registry.apiVersion,
   metadata: listMetadata(list),
-  items: list.items.map(itemOf),
+  items: list.items.map((item) => registry.itemOf(item)),
 });
-
-/** Items have no kind and apiVersion of their own: they follow from the list's. */
-function itemOf<T extends ApiObject>({ object }: StoredObject<T>): T {
-  const { kind: _kind, apiVersion: _apiVersion, ...item } = object;
-  return item as unknown as T; // the form of T inside a list
-}

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { ApiRequester } from "../../profiles/api-request.ts";
+
+const core = "/api/v1/namespaces/default/events";
+const regarding = { kind: "Pod", name: "p", namespace: "default" };
+const fields = {
+  eventTime: "2026-01-02T03:04:05.000000Z",
+  regarding,
+  reportingController: "example.com/recorder",
+  reportingInstance: "recorder-1",
+  action: "Starting",
+  reason: "Started",
+  type: "Normal",
+  note: "Started it.",
+};
+const apply = { "content-type": "application/apply-patch+yaml" };
+const merge = { "content-type": "application/merge-patch+json" };
+
+for (const group of ["events.k8s.io", "events.platform.io"]) {
+  describe(`an event of ${group}`, () => {
+    let server: TestServer;
+    let api: ApiRequester;
+    before(async () => {
+      server = await startTestServer();
+      api = new ApiRequester(server);
+    });
+    after(async () => {
+      api.close();
+      await server.stop();
+    });
+    const collection = `/apis/${group}/v1/namespaces/default/events`;
+    const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+      const { status, bytes } = await api.send({ method, path, headers, ...(body !== undefined && { body }) });
+      return { status, text: bytes.toString(), object: JSON.parse(bytes.toString()) };
+    };
+    const create = (name: string, more: object = {}) =>
+      send("POST", collection, { metadata: { name }, ...fields, ...more });
+
+    it("is an event of the core group under its names, and back", async () => {
+      const created = await create("both");
+      assert.equal(created.status, 201, created.text);
+      const { metadata, kind, apiVersion, ...content } = created.object;
+      assert.deepEqual([kind, apiVersion], ["Event", `${group}/v1`]);
+      assert.deepEqual(content, {
+        ...fields,
+        deprecatedSource: {},
+        deprecatedFirstTimestamp: null,
+        deprecatedLastTimestamp: null,
+      });
+      const old = (await send("GET", `${core}/both`)).object;
+      assert.equal(old.message, fields.note);
+      assert.deepEqual(old.involvedObject, regarding);
+      assert.equal(old.reportingComponent, fields.reportingController);
+      assert.equal(old.metadata.uid, metadata.uid);
+      assert.equal(metadata.managedFields[0].apiVersion, "v1");
+      assert.ok(metadata.managedFields[0].fieldsV1["f:involvedObject"], "the paths are those of that version");
+
+      const legacy = {
+        metadata: { name: "old" },
+        involvedObject: regarding,
+        reason: "R",
+        message: "m",
+        type: "Normal",
+        count: 3,
+        source: { component: "c" },
+        firstTimestamp: "2026-01-01T00:00:00Z",
+      };
+      assert.equal((await send("POST", core, legacy)).status, 201);
+      const shown = (await send("GET", `${collection}/old`)).object;
+      assert.deepEqual(
+        [
+          shown.note,
+          shown.deprecatedCount,
+          shown.deprecatedSource,
+          shown.deprecatedFirstTimestamp,
+          shown.reportingController,
+        ],
+        ["m", 3, { component: "c" }, "2026-01-01T00:00:00Z", undefined],
+      );
+      const { items, kind: listKind } = (await send("GET", collection)).object;
+      assert.equal(listKind, "EventList");
+      assert.ok(items.every((item: object) => "regarding" in item && !("involvedObject" in item) && !("kind" in item)));
+    });
+
+    it("is selected by its own fields", async () => {
+      await create("selected", { regarding: { ...regarding, name: "chosen" } });
+      const found = await send(
+        "GET",
+        `${collection}?fieldSelector=regarding.name%3Dchosen,reportingController%3D${encodeURIComponent(fields.reportingController)}`,
+      );
+      assert.deepEqual(
+        found.object.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
+        ["selected"],
+      );
+      assert.equal((await send("GET", `${collection}?fieldSelector=involvedObject.name%3Dx`)).status, 400);
+      assert.equal((await send("GET", `${core}?fieldSelector=regarding.name%3Dx`)).status, 400);
+    });
+
+    it("must be a complete one, and changes only its series", async () => {
+      for (const [more, fault] of [
+        [{ eventTime: null }, /eventTime: Required value/],
+        [{ type: "Odd" }, /type: Invalid value/],
+        [{ deprecatedCount: 1 }, /count: Invalid value: "": needs to be unset/],
+        [{ deprecatedSource: { component: "c" } }, /source: Invalid value: "": needs to be unset/],
+        [{ reportingController: "" }, /reportingComponent: Required value/],
+        [
+          { series: { count: 1, lastObservedTime: fields.eventTime } },
+          /series.count: Invalid value: "": should be at least 2/,
+        ],
+      ] as const) {
+        const { status, object } = await create("wrong", more);
+        assert.equal(status, 422);
+        assert.match(object.message, fault);
+      }
+      await create("fixed");
+      const series = { count: 2, lastObservedTime: fields.eventTime };
+      const repeated = await send("PATCH", `${collection}/fixed`, { series }, merge);
+      assert.deepEqual(repeated.object.series, series, repeated.text);
+      const changed = await send("PATCH", `${collection}/fixed`, { note: "another" }, merge);
+      assert.match(changed.object.message, /message: Invalid value: "another": field is immutable/);
+      assert.equal((await send("PATCH", `${core}/fixed`, { message: "another" }, merge)).status, 200, "as upstream");
+    });
+
+    it("is applied, patched and owned whichever way it is written", async () => {
+      const body = { apiVersion: `${group}/v1`, kind: "Event", metadata: { name: "applied" }, ...fields };
+      const path = `${collection}/applied?fieldManager=one`;
+      assert.equal((await send("PATCH", path, body, apply)).status, 201);
+      const again = await send("PATCH", path, body, apply);
+      assert.equal(again.status, 200, again.text);
+      const old = {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: "applied" },
+        involvedObject: regarding,
+        message: "mine",
+      };
+      const conflict = await send("PATCH", `${core}/applied?fieldManager=two`, old, apply);
+      assert.equal(conflict.status, 409);
+      assert.match(conflict.object.message, /conflict with "one"[^]*\.message/);
+      const unknown = await send("PATCH", path, { ...body, message: "a name of the core group" }, apply);
+      assert.equal(unknown.status, 422);
+      assert.match(unknown.object.message, /message: Invalid value: field not declared in schema/);
+      const sent = await send("POST", `${collection}?fieldValidation=Strict`, {
+        metadata: { name: "x" },
+        ...fields,
+        message: "m",
+      });
+      assert.match(sent.object.message, /unknown field "message"/);
+      const replaced = await send(
+        "PATCH",
+        `${collection}/applied`,
+        [
+          { op: "test", path: "/note", value: fields.note },
+          { op: "add", path: "/metadata/labels", value: { a: "b" } },
+        ],
+        { "content-type": "application/json-patch+json" },
+      );
+      assert.deepEqual(replaced.object.metadata.labels, { a: "b" }, replaced.text);
+    });
+
+    it("needs a right of its own, as upstream", async () => {
+      const rules = [{ verbs: ["create"], apiGroups: [""], resources: ["events"] }];
+      await send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: "recorder" }, rules });
+      const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "recorder" };
+      await send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+        metadata: { name: "recorder" },
+        roleRef,
+        subjects: [{ kind: "User", name: "rec" }],
+      });
+      const as = { "impersonate-user": "rec" };
+      assert.equal((await send("POST", collection, { metadata: { name: "r" }, ...fields }, as)).status, 403);
+      await send(
+        "PATCH",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/recorder",
+        { rules: [{ ...rules[0], apiGroups: ["events.k8s.io"] }] },
+        merge,
+      );
+      assert.equal((await send("POST", collection, { metadata: { name: "r" }, ...fields }, as)).status, 201);
+    });
+  });
+}

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
+import type { Logger } from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
 import type { Profile } from "../src/machinery/api/names.ts";
 import { parseServerConfig } from "../src/server/server-config.ts";
@@ -25,6 +26,8 @@ export interface TestServerOptions {
   readonly storage?: "memory" | "lmdb";
   /** A data directory of the test itself, which `stop` does not remove. */
   readonly dataDirectory?: string;
+  /** Default: nothing is logged. */
+  readonly log?: Logger;
   /** Static tokens instead of the administrator's. */
   readonly tokenFile?: string;
 }
@@ -37,6 +40,7 @@ export async function startTestServer({
   storage = "memory",
   dataDirectory: givenDirectory,
   tokenFile: givenTokenFile,
+  log = pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
 }: TestServerOptions = {}): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-test-"));
   const dataDirectory = givenDirectory ?? join(folder, "data");
@@ -49,7 +53,7 @@ export async function startTestServer({
     file: settings,
   });
   const server = await startServer(config, {
-    log: pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
+    log,
     admission,
     ...(storage === "memory" && { store: new MemoryStore() }),
   });

@@ -49,7 +49,10 @@ const lookMilliseconds = 100;
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
   const settings = { ...program.load(), port: 0 };
   const folder = ownFolder(settings.dataDirectory);
-  const agent = await startAgent(settings, { log: openProcessLog(settings.logLevel), version });
+  const agent = await startAgent(settings, {
+    log: openProcessLog({ level: settings.logLevel, format: undefined }),
+    version,
+  });
   const end = performance.now() + program.timeoutMilliseconds;
   while (!isUpToDate(agent.status()) && performance.now() < end) await delay(lookMilliseconds);
   const status = agent.status();

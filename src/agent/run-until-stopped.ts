@@ -26,14 +26,14 @@ type Wake = { readonly reason: "stop"; readonly signal: string } | { readonly re
 /**
  * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. SIGHUP, and a change of the configuration
  * file, read all settings again: the agent restarts inside the process, and settings that are wrong leave the old ones in use.
- * SIGUSR2 renews all certificates. Logs JSON lines on standard error. Throws UnusableFile when another agent uses the data
+ * SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when another agent uses the data
  * directory.
  */
 export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
   let settings = source.load();
   const { dataDirectory } = settings;
   const folder = ownFolder(dataDirectory);
-  const log = openProcessLog(settings.logLevel);
+  const log = openProcessLog({ level: settings.logLevel, format: undefined });
   let agent: RunningAgent | undefined;
   const events = new Wakes(source, log);
   process.on("SIGUSR2", () => {

@@ -7,7 +7,7 @@ import type { UserInfo } from "../machinery/api/user-info.ts";
 import { refuseUsers, refuseUsersOfTokens } from "../machinery/authentication/refuse-users.ts";
 import type { HttpRequest } from "../machinery/api/http-message.ts";
 import { createAuthentication } from "../machinery/authentication/authentication.ts";
-import type { Authenticate } from "../machinery/authentication/authentication.ts";
+import type { Authenticate, ObservedAuthentication } from "../machinery/authentication/authentication.ts";
 import { bearerToken } from "../machinery/authentication/bearer-token.ts";
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
@@ -22,6 +22,7 @@ export interface AuthenticationParts {
   readonly accounts: ConnectedAccounts;
   readonly nodes: ConnectedNodes;
   readonly loopback: LoopbackTokens;
+  readonly onOutcome: (authentication: ObservedAuthentication) => void;
 }
 
 export interface ServerAuthentication {
@@ -38,6 +39,7 @@ export function openAuthentication({
   accounts,
   nodes,
   loopback,
+  onOutcome,
 }: AuthenticationParts): ServerAuthentication {
   const { apiAudiences } = accounts.tokens;
   const lockout = (user: UserInfo): string | undefined => {
@@ -63,6 +65,7 @@ export function openAuthentication({
     authenticate: createAuthentication({
       credentials,
       isAnonymousAllowed: access.isAnonymousAllowed,
+      onOutcome,
       onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
     }),
     reviewToken: tokenReviewer(verifyToken, apiAudiences),

@@ -4,8 +4,8 @@ import { nodeFlags, nodeSettings } from "../features/nodes/settings.ts";
 import type { NodeSettings } from "../features/nodes/settings.ts";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
-import { logFlags } from "../machinery/command-line/log-flags.ts";
-import type { LogLevel } from "../machinery/command-line/log-flags.ts";
+import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
+import type { LogSettings } from "../machinery/files/process-log.ts";
 
 /**
  * The names of all controllers for `--controllers`. They are kube-controller-manager's names if it has the same
@@ -95,7 +95,7 @@ function enabledControllers(items: readonly string[]): ReadonlySet<string> {
 export const remoteControllerFlags = { ...controllerFlags, ...logFlags } as const satisfies Flags;
 
 export interface RemoteControllerConfig extends ControllerSettings {
-  readonly logLevel: LogLevel;
+  readonly log: LogSettings;
 }
 
 /** Throws UsageError for invalid settings. */
@@ -105,5 +105,5 @@ export function parseRemoteControllerConfig(given: GivenFlags): RemoteController
   if (settings.enabled.size === 0) {
     throw new UsageError("--controllers disables every controller, so there is nothing to run: enable at least one");
   }
-  return { ...settings, logLevel: values["log-level"] };
+  return { ...settings, log: logSettings(values) };
 }

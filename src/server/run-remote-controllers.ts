@@ -16,7 +16,7 @@ import { clientSigners, openAuthorities } from "../features/certificates/authori
 
 /** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
 export async function runRemoteControllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void> {
-  const log = openProcessLog(config.logLevel);
+  const log = openProcessLog(config.log);
   logTraces(log);
   const { certificates } = config;
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, log);

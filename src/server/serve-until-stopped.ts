@@ -27,7 +27,7 @@ interface Serving {
 /** Runs a server until SIGTERM or SIGINT. Prints its address, and when it is ready. */
 export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   keepHeapSmall();
-  const log = openProcessLog(config.logLevel);
+  const log = openProcessLog(config.log);
   logTraces(log);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(config), log);
   const manager = serviceManager(log);

@@ -7,8 +7,8 @@ import { namesFor } from "../machinery/api/names.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
-import { logFlags } from "../machinery/command-line/log-flags.ts";
-import type { LogLevel } from "../machinery/command-line/log-flags.ts";
+import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
+import type { LogSettings } from "../machinery/files/process-log.ts";
 import { controllerFlags, controllerSettings } from "./controller-settings.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
 import { listenerFlags, listenerSettings } from "./listener-settings.ts";
@@ -96,7 +96,7 @@ export interface ServerConfig {
   readonly auditLogPath: string | undefined;
   /** The number of processes that share the port. */
   readonly workers: number;
-  readonly logLevel: LogLevel;
+  readonly log: LogSettings;
 }
 
 interface RequestLimits {
@@ -133,7 +133,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
     controllers: controllerSettings(values),
     auditLogPath: values["audit-log-path"],
     workers: workerCount(values.workers),
-    logLevel: values["log-level"],
+    log: logSettings(values),
   };
 }
 

@@ -23,7 +23,10 @@ import { controllersUser, serverUser } from "./loopback-users.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { checkReplicaIdentity } from "./replica-identity.ts";
 import { openStore } from "./open-store.ts";
-import { lockDataDirectory } from "./lock-data-directory.ts";
+import { observeServer } from "./observation/observe-server.ts";
+import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
+import { lockDataDirectory, storeDirectory } from "./lock-data-directory.ts";
+import { storeBytes } from "../machinery/storage/backends/lmdb-environment.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
 import { startServerControllers } from "./server-controllers.ts";
@@ -75,6 +78,8 @@ export interface StartOptions {
   readonly isStoreShared?: boolean;
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared?: boolean;
+  /** The metrics of those processes. */
+  readonly otherMetrics?: () => Promise<readonly string[]>;
   /** The descriptor of a listening socket that replaces the address and port of the settings. */
   readonly passedSocket?: number;
 }
@@ -92,6 +97,8 @@ export interface RunningServer {
   /** A client in this process with all permissions. */
   readonly client: ApiClient;
   readonly store: Store;
+  /** The metrics of this process alone, in Prometheus' text format. */
+  metricsText(): Promise<string>;
   /** Starts compaction and the enabled controllers. Call it once. */
   startLoops(): void;
   /** Stops requests, watches, controllers and the store, in this order. */
@@ -115,6 +122,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const store = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const keysBefore = dataDirectoryFiles(dataDirectory).keys;
   const authorities = openClusterAuthorities(dataDirectory, clock);
   const signing = openSigningAuthorities({
     settings: certificateSettings,
@@ -122,6 +130,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     names,
     clock,
     own: authorities.ofSigner,
+    log,
   });
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, log);
   const otherClientAuthorities = clientAuthorityFiles(config.access);
@@ -143,6 +152,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     (opened) => opened.stop(),
   );
 
+  const observation = observeServer({ names, log, clock, configuredSigners });
   const stores = new Stores({
     names,
     definitions: storedResources(names),
@@ -150,6 +160,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     feed,
     clock,
     maximumObjectBytes: config.limits.maximumObjectBytes,
+    onWritten: observation.onWritten,
   });
   await stores.start();
 
@@ -194,11 +205,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
   const loopback = new LoopbackTokens();
-  const authentication = openAuthentication({ log, ...connected, loopback });
-  const reviews = servedReviews(
-    names,
-    reviewDefinitions(access.reviews, accounts.tokenReviews(authentication.reviewToken)),
-  );
+  const authentication = openAuthentication({ log, ...connected, loopback, onOutcome: observation.onAuthenticated });
+  const reviewToken = observation.counted(authentication.reviewToken);
+  const reviews = servedReviews(names, reviewDefinitions(access.reviews, accounts.tokenReviews(reviewToken)));
   const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());
   const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const health = { isStopping: false };
@@ -207,7 +216,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   nodes.onLocked(() => streams.endOf((user) => nodes.locked.lockedNodeOf(user) !== undefined));
   let url = "";
   const { authenticate } = authentication;
-  const { handler } = createApiServer({
+  const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
@@ -235,6 +244,19 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     onStreamStarted: (user, end) => streams.add(user, end),
     maximumReads: config.limits.maximumReads,
     maximumWrites: config.limits.maximumWrites,
+    otherMetrics: given.otherMetrics,
+    onAnswered: observation.onAnswered,
+  });
+  observation.addMetrics({
+    registry: metrics.registry,
+    stores,
+    store,
+    storedBytes: () => (usesEtcd ? undefined : storeBytes(storeDirectory(dataDirectory))),
+    authorities: () => ({
+      server: authorities.server.certificate,
+      serving: certificate.current().cert,
+      signing: signing.authorityFor,
+    }),
   });
 
   const client = opening.adopt(
@@ -280,6 +302,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     caCertificates,
   });
 
+  for (const file of dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key))) {
+    log.info({ file }, "private key made");
+  }
   const running = opening.move();
   let hasLoops = false;
   const startLoops = (): void => {
@@ -322,6 +347,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     handler,
     client,
     store,
+    metricsText: () => metrics.text(),
     startLoops,
     async stop(stopOptions = { graceMilliseconds: 0 }) {
       ({ graceMilliseconds } = stopOptions);

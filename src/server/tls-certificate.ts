@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { periodically } from "../machinery/api/periodically.ts";
 import type { ServingCertificate } from "../machinery/http/listener.ts";
@@ -67,6 +68,10 @@ export function openTlsCertificate(
       const nextIdentity = identify(next);
       // Throws when the key does not match: the next check tries again.
       listener(next);
+      log.info(
+        { notAfter: timestamp(parseCertificatesPem(next.cert)[0]?.notAfter ?? 0) },
+        "serving certificate renewed",
+      );
       identity = nextIdentity;
       current = next;
     },

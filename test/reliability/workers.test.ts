@@ -59,6 +59,17 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
     }
   });
 
+  it("gives the metrics of all workers together, through every worker", async () => {
+    const created = async (client: ApiClient): Promise<number> => {
+      const text = await client.text("/metrics");
+      const series = /^apiserver_request_total\{verb="CREATE",.*resource="configmaps",.*code="201"\} (\d+)$/m;
+      return Number(series.exec(text)?.[1]);
+    };
+    const counts = await Promise.all(clients.map((client) => created(client)));
+    assert.ok((counts[0] ?? 0) >= 40, String(counts));
+    assert.equal(new Set(counts).size, 1, String(counts));
+  });
+
   it("removes a permission in every worker at once", async () => {
     const group = "rbac.authorization.platform.io";
     const bindings = `/apis/${group}/v1/clusterrolebindings`;

@@ -12,8 +12,22 @@ export interface AuthenticationOptions {
   /** In the order in which they are asked: it is a security decision. */
   readonly credentials: readonly Credential[];
   readonly isAnonymousAllowed: boolean;
+  /**
+   * Hears which credential has told who asks, or which one was the last to be refused when none could tell. It runs on the
+   * request path, so keep it fast.
+   */
+  readonly onOutcome?: (authentication: ObservedAuthentication) => void;
   /** Hears of a credential that could not be checked, because what it asks outside this process has failed. */
   readonly onFailure?: (credential: Credential, error: unknown) => void;
+}
+
+type DecidedOutcome = Exclude<CredentialOutcome, { outcome: "notApplicable" }>;
+
+export interface ObservedAuthentication {
+  /** The credential's name. */
+  readonly method: string;
+  readonly answer: DecidedOutcome;
+  readonly request: HttpRequest;
 }
 
 /** Answers who asks. Throws, or rejects with, a 401 ApiError. */
@@ -25,7 +39,7 @@ export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
  * A credential that cannot be checked counts as refused.
  */
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
-  const { credentials, isAnonymousAllowed, onFailure } = options;
+  const { credentials, isAnonymousAllowed, onFailure, onOutcome } = options;
   const outcomeOf = (credential: Credential, request: HttpRequest): MaybePromise<CredentialOutcome> => {
     const answer = credential.authenticate(request);
     if (!(answer instanceof Promise)) return answer;
@@ -35,11 +49,16 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     });
   };
   return (request) => {
-    let isRefused = false;
+    let refusal: Pick<ObservedAuthentication, "method" | "answer"> | undefined;
     const userOf = (credential: Credential, answer: CredentialOutcome): UserInfo | undefined => {
-      if (answer.outcome !== "notApplicable") currentTrace()?.note(explanation(credential, answer));
-      if (answer.outcome === "refused") isRefused = true;
-      return answer.outcome === "authenticated" ? withAuthenticatedGroup(answer.user) : undefined;
+      if (answer.outcome === "notApplicable") return undefined;
+      currentTrace()?.note(explanation(credential, answer));
+      if (answer.outcome === "refused") {
+        refusal = { method: credential.name, answer };
+        return undefined;
+      }
+      onOutcome?.({ method: credential.name, answer, request });
+      return withAuthenticatedGroup(answer.user);
     };
     const ask = (first: number): MaybePromise<UserInfo> => {
       for (let index = first; index < credentials.length; index += 1) {
@@ -50,7 +69,8 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         const user = userOf(credential, answer);
         if (user !== undefined) return user;
       }
-      if (isRefused || !isAnonymousAllowed) throw unauthorized();
+      if (refusal !== undefined) onOutcome?.({ ...refusal, request });
+      if (refusal !== undefined || !isAnonymousAllowed) throw unauthorized();
       return anonymousUser;
     };
     return ask(0);

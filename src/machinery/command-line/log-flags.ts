@@ -1,3 +1,4 @@
+import type { LogSettings } from "../files/process-log.ts";
 import type { Flags, FlagValues } from "./flag.ts";
 
 /** What a process says of itself while it runs. */
@@ -8,6 +9,15 @@ export const logFlags = {
     choices: ["debug", "info", "warn", "error", "silent"],
     help: "What is logged.",
   },
+  "log-format": {
+    type: "string",
+    choices: ["text", "json"],
+    help: "How lines of the log are written. Default: text on a terminal, json elsewhere.",
+  },
 } as const satisfies Flags;
 
-export type LogLevel = FlagValues<typeof logFlags>["log-level"];
+/** What is logged, and how. */
+export const logSettings = (values: FlagValues<typeof logFlags>): LogSettings => ({
+  level: values["log-level"],
+  format: values["log-format"],
+});

@@ -1,16 +1,26 @@
+import { isatty } from "node:tty";
 import pino from "pino";
 import type { Logger } from "pino";
 import { LineWriter } from "./line-writer.ts";
+import { logLineAsText } from "./log-line.ts";
 import { standardOutput } from "./log-output.ts";
 
 const maximumBytes = 1024 * 1024;
 
+export type LogFormat = "text" | "json";
+
+export interface LogSettings {
+  readonly level: string;
+  /** Undefined: text on a terminal, for the person there; JSON elsewhere. */
+  readonly format: LogFormat | undefined;
+}
+
 /**
- * The log of a long-running process: JSON lines on standard error. It never blocks or ends the process. When the disk
+ * The log of a long-running process: lines on standard error. It never blocks or ends the process. When the disk
  * is full or the reader stops, lines are lost, and a later line says how many. Uncaught errors are logged here too: see
  * `logFaults`.
  */
-export function openProcessLog(level: string): Logger {
+export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: LogSettings): Logger {
   const writer = new LineWriter({
     output: standardOutput(2),
     maximumBytes,
@@ -19,7 +29,10 @@ export function openProcessLog(level: string): Logger {
       if (lostLines > 0) log.warn({ lostLines }, "lines of this log were lost");
     },
   });
-  const log = pino({ level, base: null }, { write: (line) => void writer.write(line) });
+  const log = pino(
+    { level, base: null },
+    { write: (line) => void writer.write(format === "text" ? logLineAsText(line) : line) },
+  );
   process.once("exit", () => writer.flushAtExit());
   logFaults(log);
   return log;

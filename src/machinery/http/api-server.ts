@@ -1,13 +1,13 @@
 import type { Handler } from "../api/http-message.ts";
 import type { AuditLog } from "./audit.ts";
 import { createRequestChain } from "./request-chain.ts";
-import type { ChainLog, ChainOptions } from "./request-chain.ts";
+import type { AnsweredRequest, ChainLog, ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
 import { FairQueue } from "./fairness.ts";
 import { healthRoutes } from "./health-routes.ts";
 import type { HealthCheck } from "./health-routes.ts";
 import { Metrics } from "./metrics.ts";
-import type { AuditCounts } from "./metrics.ts";
+import type { AuditCounts, MetricsOptions } from "./metrics.ts";
 import { openApiRoutes } from "./openapi-routes.ts";
 import type { OpenApiSource } from "./openapi-routes.ts";
 import { withIndex } from "./path-routes.ts";
@@ -42,6 +42,10 @@ export interface ApiServerOptions extends Pick<
   /** Upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight`. */
   readonly maximumReads?: number;
   readonly maximumWrites?: number;
+  /** The metrics of the other processes of this server. */
+  readonly otherMetrics?: MetricsOptions["others"];
+  /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
+  readonly onAnswered?: (answered: AnsweredRequest) => void;
 }
 
 /** The whole server behind a listener or an in-process client: the request chain and all its handlers. */
@@ -52,6 +56,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   const metrics = new Metrics({
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
     longRunning: options.openStreams,
+    others: options.otherMetrics,
     ...(options.audit !== undefined && { audit: options.audit.counts }),
   });
   const metricsRoute: PathRoute = { methods: "get", handle: () => metrics.scrape() };
@@ -82,6 +87,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     log: options.log,
     onAnswered: (answered) => {
       metrics.observe(answered);
+      options.onAnswered?.(answered);
       options.audit?.answered(answered);
     },
     ...(options.onStreamStarted !== undefined && { onStreamStarted: options.onStreamStarted }),

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
+import { mergeMetrics } from "./merge-metrics.ts";
 import { plainText } from "./response.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
@@ -38,6 +39,8 @@ export interface AuditCounts {
 }
 
 export interface MetricsOptions {
+  /** The metrics of the other processes of this server, each as `text` gives them. Default: there are none. */
+  readonly others?: (() => Promise<readonly string[]>) | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   readonly longRunning: () => number;
   readonly audit?: () => AuditCounts;
@@ -48,7 +51,10 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #series = new Map<string, Series>();
 
-  constructor({ inflight, longRunning, audit }: MetricsOptions) {
+  readonly #others: () => Promise<readonly string[]>;
+
+  constructor({ inflight, longRunning, audit, others = async () => [] }: MetricsOptions) {
+    this.#others = others;
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     const labelNames = ["verb", "group", "version", "resource", "subresource"];
@@ -140,9 +146,15 @@ export class Metrics {
     if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
   }
 
+  /** The metrics of this process. */
+  async text(): Promise<string> {
+    return `${await this.registry.metrics()}${this.#durations()}`;
+  }
+
+  /** Answers with the metrics of all processes of this server together. */
   async scrape(): Promise<HttpResponse> {
-    const text = `${await this.registry.metrics()}${this.#durations()}`;
-    const response = plainText(200, text);
+    const [own, others] = await Promise.all([this.text(), this.#others()]);
+    const response = plainText(200, others.length === 0 ? own : mergeMetrics([own, ...others]));
     response.headers["content-type"] = this.registry.contentType;
     return response;
   }

@@ -92,6 +92,10 @@ class AdmittedWrite {
     return this.#caller.isDryRun;
   }
 
+  get username(): string {
+    return this.#caller.user.username;
+  }
+
   /** Aborted when the caller's request has ended. */
   get signal(): AbortSignal {
     return this.#caller.signal;

@@ -30,6 +30,16 @@ import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
 import { servedDefinitions } from "./served-definitions.ts";
 
+/** A write of this process that is durable. */
+export interface ObservedWrite {
+  readonly definition: ResourceDefinition;
+  readonly username: string;
+  /** Undefined for a create. */
+  readonly previous: StoredObject | undefined;
+  /** Undefined for a delete. */
+  readonly next: StoredObject | undefined;
+}
+
 export interface RegistryOptions<T extends ApiObject> {
   readonly definition: ResourceDefinition<T>;
   readonly store: Store;
@@ -44,6 +54,8 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly maximumObjectBytes?: number;
   /** How long a read waits for a revision that does not exist yet. */
   readonly futureWaitMilliseconds?: number;
+  /** Called after each write of this process. It runs on the request path, so keep it fast; it must not throw. */
+  readonly onWritten?: ((write: ObservedWrite) => void) | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
   readonly stored?: ResourceRegistry<T>;
 }
@@ -87,6 +99,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #servedPrefix: KindPrefix;
   readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
+  readonly #onWritten: ((write: ObservedWrite) => void) | undefined;
 
   constructor({
     definition,
@@ -97,6 +110,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     historyLength = 10_000,
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
+    onWritten,
     stored,
   }: RegistryOptions<T>) {
     this.definition = definition;
@@ -106,6 +120,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.futureWaitMilliseconds = futureWaitMilliseconds;
     this.compiled = compileKind(definition, stored?.compiled);
     this.#maximumObjectBytes = maximumObjectBytes;
+    this.#onWritten = onWritten;
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
@@ -119,7 +134,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         bytesOf: (object) => object.textLength,
       });
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
-    const shared = { store, feed, admission, clock, historyLength, maximumObjectBytes, futureWaitMilliseconds };
+    const bounds = { historyLength, maximumObjectBytes, futureWaitMilliseconds };
+    const shared = { store, feed, admission, clock, onWritten, ...bounds };
     this.versions = [
       this,
       ...others.map((served) => new ResourceRegistry({ ...shared, definition: served, stored: this })),
@@ -270,8 +286,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
     const trace = currentTrace();
     trace?.begin("store");
+    const before = this.#onWritten === undefined ? undefined : this.cache.get(request.key);
     try {
       const result = await this.store.write({ ...request, signal: admitted.signal });
+      if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
@@ -307,6 +325,24 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   notFound(name: string): Error {
     return notFound(this.resource, name);
+  }
+
+  #tellWritten(
+    { username }: Admitted,
+    {
+      request: { key, value, expectedRevision },
+      before,
+      revision,
+    }: {
+      readonly request: Omit<WriteRequest, "signal">;
+      readonly before: StoredObject<T> | undefined;
+      readonly revision: number;
+    },
+  ): void {
+    if (this.#onWritten === undefined) return;
+    const next = value && this.written({ key, value, modRevision: revision });
+    const previous = before?.revision === expectedRevision ? before : undefined;
+    this.#onWritten({ definition: this.definition, username, previous, next } as unknown as ObservedWrite); // of T
   }
 
   #waitForVersion(resourceVersion: string): Promise<void> | undefined {

@@ -2,7 +2,11 @@
 export type FromWorker =
   | { readonly type: "ready"; readonly url: string; readonly kubeconfigFile: string }
   /** The worker wrote to the store. */
-  | { readonly type: "written" };
+  | { readonly type: "written" }
+  /** The worker needs the metrics of all other workers. */
+  | { readonly type: "collect-metrics"; readonly id: number }
+  /** The worker's own metrics, as the answer to `tell-metrics`. */
+  | { readonly type: "metrics"; readonly id: number; readonly text: string };
 
 /** Messages to a worker. */
 export type ToWorker =
@@ -11,4 +15,8 @@ export type ToWorker =
   | { readonly type: "written" }
   /** This worker runs the controllers and compaction from now on. */
   | { readonly type: "run-loops" }
+  /** The worker must send its own metrics. */
+  | { readonly type: "tell-metrics"; readonly id: number }
+  /** The metrics of the other workers, as the answer to `collect-metrics`. */
+  | { readonly type: "collected-metrics"; readonly id: number; readonly texts: readonly string[] }
   | { readonly type: "stop"; readonly graceMilliseconds: number };

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { sleep } from "../../machinery/loops/repetition.ts";
 import { WorkerRestarter } from "./worker-restarter.ts";
+import { MetricsExchange } from "./metrics-exchange.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
 export interface WorkerPoolOptions {
@@ -71,6 +72,7 @@ class Pool {
   readonly #ready = new Set<Worker>();
   readonly #running = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
+  readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));
   #leader: Worker | undefined;
   #isStopping = false;
 
@@ -97,6 +99,8 @@ class Pool {
     const { promise, resolve, reject: fail } = Promise.withResolvers<Ready>();
     worker.on("message", (message: FromWorker) => {
       if (message.type === "written") return this.#tellOthers(worker);
+      if (message.type === "metrics") return this.#metrics.answered(message);
+      if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message.id);
       this.#ready.add(worker);
       this.#chooseLeader();
       resolve(message);
@@ -161,6 +165,11 @@ class Pool {
     if (oldest === undefined) return;
     this.#leader = oldest;
     send(oldest, { type: "run-loops" });
+  }
+
+  async #collectMetrics(asking: Worker, id: number): Promise<void> {
+    const others = [...this.#ready].filter((worker) => worker !== asking);
+    send(asking, { type: "collected-metrics", id, texts: await this.#metrics.collect(others) });
   }
 
   #tellOthers(writer: Worker): void {

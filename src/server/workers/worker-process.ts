@@ -31,13 +31,27 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       process.exit(1);
     }
   };
+  const wanted = new Map<number, (texts: readonly string[]) => void>();
+  let nextId = 1;
+  const otherMetrics = (): Promise<readonly string[]> => {
+    const id = nextId++;
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    wanted.set(id, resolve);
+    tell({ type: "collect-metrics", id });
+    return promise;
+  };
   const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
   // Listen from the start: no message may arrive earlier.
   process.on("message", (message: ToWorker) => {
     if (message.type === "serve") serveOn(message.port);
     else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
-    else if (message.type === "written") void look(server?.store);
+    else if (message.type === "tell-metrics") {
+      void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
+    } else if (message.type === "collected-metrics") {
+      wanted.get(message.id)?.(message.texts);
+      wanted.delete(message.id);
+    } else if (message.type === "written") void look(server?.store);
   });
   const port = await portToServe;
   try {
@@ -45,7 +59,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     const store = await openStore(config, () => tell({ type: "written" }));
     server = await startServer(
       { ...config, listener: { ...config.listener, port } },
-      { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true },
+      { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true, otherMetrics },
     );
   } catch (error) {
     // The channel must not keep a process alive that has nothing to do. The parent reads its exit code.

@@ -109,7 +109,12 @@ describe("clients of a replaced CA", () => {
     const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
     let now = Date.now();
     const open = (): RetiredAuthorities =>
-      new RetiredAuthorities({ file: folder.file("known.json"), clock: { now: () => now }, overlapMilliseconds: day });
+      new RetiredAuthorities({
+        onReplaced: () => {},
+        file: folder.file("known.json"),
+        clock: { now: () => now },
+        overlapMilliseconds: day,
+      });
     open().observe([first]);
     const reopened = open();
     reopened.observe([second]);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
@@ -12,6 +13,8 @@ export interface RetiredAuthoritiesOptions {
   readonly clock: Clock;
   /** How long a certificate of a replaced CA may still be in use: the longest validity, in milliseconds. */
   readonly overlapMilliseconds: number;
+  /** Called with the CAs that sign from now on, when they are others than before. */
+  readonly onReplaced: (current: readonly Certificate[]) => void;
 }
 
 interface KnownAuthority {
@@ -35,7 +38,7 @@ export class RetiredAuthorities {
 
   /** Sets the CAs that sign now. The previous ones are retired from this moment on. */
   observe(current: readonly Certificate[]): void {
-    const { clock, overlapMilliseconds, file } = this.#options;
+    const { clock, overlapMilliseconds, file, onReplaced } = this.#options;
     const now = clock.now();
     const isCurrent = ({ certificate }: KnownAuthority): boolean =>
       current.some(({ der }) => der.equals(certificate.der));
@@ -49,6 +52,9 @@ export class RetiredAuthorities {
     const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...retired];
     const text = format(next);
     if (text !== format(this.#known)) writePublicFile(file, text);
+    const signedBefore = new Set(this.#known.map(({ certificate }) => fingerprintOf(certificate)));
+    const isReplaced = current.some((certificate) => !signedBefore.has(fingerprintOf(certificate)));
+    if (signedBefore.size > 0 && isReplaced) onReplaced(current);
     this.#known = next;
   }
 

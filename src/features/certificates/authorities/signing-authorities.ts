@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateSettings } from "../settings.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
@@ -56,15 +58,21 @@ export interface ServerAuthorityOptions {
   readonly clock: Clock;
   /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
+  readonly log: Pick<Logger, "info">;
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
-  const { settings, dataDirectory, names, clock, own } = options;
+  const { settings, dataDirectory, names, clock, own, log } = options;
   const authorities = openAuthorities(names, settings, (shortName) => rootSigningAuthority(own[shortName]));
   const retired = new RetiredAuthorities({
     file: join(dataDirectory, "client-authorities.json"),
     clock,
     overlapMilliseconds: settings.maximumLifetimeMilliseconds,
+    onReplaced: (current) =>
+      log.info(
+        { fingerprints: current.map((certificate) => fingerprintOf(certificate)) },
+        "the CAs of client certificates were replaced; what the old ones signed is believed until it ends",
+      ),
   });
   const clientSignerNames = clientSigners(names);
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;

@@ -11,22 +11,29 @@ import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-
  */
 export function openApprovalPolicy(
   file: string | undefined,
-  log: Pick<Logger, "error">,
+  log: Pick<Logger, "info" | "error">,
 ): (() => ApprovalPolicy) | undefined {
   if (file === undefined) return undefined;
+  const load = (): ApprovalPolicy =>
+    parseSettingsFile(
+      "approval-policy",
+      file,
+      (text) => {
+        const parsed = parseApprovalPolicy(text);
+        if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
+        return parsed.policy;
+      },
+      readFollowedFile,
+    );
+  let isOpen = false;
   return followFiles({
     files: [file],
-    load: () =>
-      parseSettingsFile(
-        "approval-policy",
-        file,
-        (text) => {
-          const parsed = parseApprovalPolicy(text);
-          if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-          return parsed.policy;
-        },
-        readFollowedFile,
-      ),
+    load() {
+      const policy = load();
+      if (isOpen) log.info({ file, rules: policy.rules.length }, "the approval policy was read again");
+      isOpen = true;
+      return policy;
+    },
     onFailure: (error) =>
       log.error(
         { file, error: error instanceof Error ? error.message : String(error) },

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "lmdb";
 import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
@@ -72,6 +72,10 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   }
   return environment;
 }
+
+/** The size of a store's file; undefined when there is none. */
+export const storeBytes = (directory: string): number | undefined =>
+  statSync(join(directory, FILE_NAME), { throwIfNoEntry: false })?.size;
 
 /** Node.js's own `recursive` loops forever where the system denies that the parent folder exists. */
 function makeIfMissing(directory: string): void {

@@ -1,0 +1,53 @@
+/**
+ * Values that are the same, or that say how bad it is, in each of several processes. The largest stands for all; all other
+ * values are added up.
+ */
+const largestCounts =
+  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_)|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
+/** Processes may follow the store at their own pace: the smallest is the news. */
+const smallestCounts = /^signet_certificate_soonest_expiry_seconds/;
+
+interface Family {
+  /** Its HELP and TYPE lines. */
+  readonly comments: readonly string[];
+  /** By the text before the value: the name and its labels. */
+  readonly values: Map<string, number>;
+}
+
+/** Makes one text in Prometheus' format of the texts of the processes of one server. */
+export function mergeMetrics(texts: readonly string[]): string {
+  const families = new Map<string, Family>();
+  for (const text of texts) addText(families, text);
+  const lines: string[] = [];
+  for (const { comments, values } of families.values()) {
+    lines.push(...comments);
+    for (const [series, value] of values) lines.push(`${series} ${value}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function addText(families: Map<string, Family>, text: string): void {
+  let family: Family | undefined;
+  let comments: string[] = [];
+  for (const line of text.split("\n")) {
+    if (line.startsWith("# HELP ")) comments = [line];
+    else if (line.startsWith("# TYPE ")) {
+      const name = line.split(" ")[2] ?? "";
+      family = families.get(name) ?? { comments: [...comments, line], values: new Map() };
+      families.set(name, family);
+    } else if (family !== undefined && line !== "") addSample(family, line);
+  }
+}
+
+/** Label values may have spaces: the value comes after the last one. */
+function addSample({ values }: Family, line: string): void {
+  const end = line.lastIndexOf(" ");
+  const series = line.slice(0, end);
+  const value = Number(line.slice(end + 1));
+  const before = values.get(series);
+  if (before === undefined || Number.isNaN(before)) values.set(series, value);
+  else if (Number.isNaN(value)) return;
+  else if (largestCounts.test(series)) values.set(series, Math.max(before, value));
+  else if (smallestCounts.test(series)) values.set(series, Math.min(before, value));
+  else values.set(series, before + value);
+}

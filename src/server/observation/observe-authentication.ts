@@ -1,0 +1,46 @@
+import type { Logger } from "pino";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { ObservedAuthentication } from "../../machinery/authentication/authentication.ts";
+import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
+import { andThen } from "../../machinery/api/maybe-promise.ts";
+import { LineLimit } from "./line-limit.ts";
+import type { Tallies } from "./tallies.ts";
+
+/** One client with a wrong token asks many times a second; ten lines say it. */
+const refusalLines = 10;
+const refusalIntervalMilliseconds = 10_000;
+
+export interface AuthenticationObserverOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly tallies: Tallies;
+}
+
+/** Counts logins, and logs those that are refused: who asked for what, and why it was refused; never the credential. */
+export function authenticationObserver({
+  log,
+  clock,
+  tallies,
+}: AuthenticationObserverOptions): (observed: ObservedAuthentication) => void {
+  const limit = new LineLimit({
+    clock,
+    lines: refusalLines,
+    intervalMilliseconds: refusalIntervalMilliseconds,
+    onSuppressed: (logins) => log.info({ logins }, "more logins were refused than are logged"),
+  });
+  return ({ method, answer, request }) => {
+    tallies.authentications.add({ method, outcome: answer.outcome });
+    if (answer.outcome !== "refused" || !limit.take()) return;
+    const { remoteAddress } = request.connection;
+    log.info({ credential: method, reason: answer.message, remoteAddress }, "login refused");
+  };
+}
+
+/** Counts the answers of TokenReviews. */
+export const countedReviews =
+  (review: ReviewToken, { tokenReviews }: Tallies): ReviewToken =>
+  (token, audiences) =>
+    andThen(review(token, audiences), (result) => {
+      tokenReviews.add({ outcome: result.isAuthenticated ? "authenticated" : "refused" });
+      return result;
+    });

@@ -1,0 +1,86 @@
+import type { Logger } from "pino";
+import type { ConfiguredSigner } from "../../features/certificates/signers/signer-configuration.ts";
+import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ObservedAuthentication } from "../../machinery/authentication/authentication.ts";
+import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
+import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
+import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { addDomainMetrics } from "./domain-metrics.ts";
+import type { DomainMetricsOptions } from "./domain-metrics.ts";
+import { authenticationObserver, countedReviews } from "./observe-authentication.ts";
+import { writeObserver } from "./observe-writes.ts";
+import { newTallies } from "./tallies.ts";
+
+export interface ServerObservationOptions {
+  readonly names: Names;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** The signers of `--signer-config`, as the file is now. */
+  readonly configuredSigners: () => readonly ConfiguredSigner[];
+}
+
+/** The certificates that a server cannot do without. */
+interface NeededCertificates {
+  /** The CA of the server's own certificate. */
+  readonly server: Certificate;
+  /** PEM of what the listener shows. */
+  readonly serving: string;
+  /** The CA of a signer. */
+  readonly signing: (signerName: string) => { readonly certificate: Certificate } | undefined;
+}
+
+interface ServerMetricsOptions extends Pick<DomainMetricsOptions, "registry" | "stores" | "store" | "storedBytes"> {
+  readonly authorities: () => NeededCertificates;
+}
+
+/** Listens at each place where something is decided; what comes of it are lines of the log and metrics. */
+export interface ServerObservation {
+  onWritten(write: ObservedWrite): void;
+  onAuthenticated(observed: ObservedAuthentication): void;
+  onAnswered(answered: AnsweredRequest): void;
+  counted(review: ReviewToken): ReviewToken;
+  addMetrics(options: ServerMetricsOptions): void;
+}
+
+export function observeServer(options: ServerObservationOptions): ServerObservation {
+  const { names, log, clock, configuredSigners } = options;
+  const tallies = newTallies();
+  // Whoever may create requests chooses their signers' names: only known ones become labels.
+  const signerLabel = (signerName: string): string =>
+    findWellKnownSigner(names, signerName)?.nameIn(names) ??
+    configuredSigners().find((signer) => signer.name === signerName)?.name ??
+    "other";
+  return {
+    onWritten: writeObserver({ names, log, tallies, signerLabel }),
+    onAuthenticated: authenticationObserver({ log, clock, tallies }),
+    onAnswered({ info, isServed, response }) {
+      if (!isServed || response.status !== 201 || info?.kind !== "resource") return;
+      if (info.resource === "serviceaccounts" && info.subresource === "token") tallies.tokensIssued.add({});
+    },
+    counted: (review) => countedReviews(review, tallies),
+    addMetrics: ({ authorities, ...metrics }) =>
+      addDomainMetrics({
+        ...metrics,
+        tallies,
+        clock,
+        signerLabel,
+        authorityEnds() {
+          const { server, serving, signing } = authorities();
+          const ends = new Map([["server CA", server.notAfter]]);
+          const add = (name: string, certificate: Certificate | undefined): void => {
+            if (certificate !== undefined) ends.set(name, certificate.notAfter);
+          };
+          add("serving certificate", parseCertificatesPem(serving)[0]);
+          for (const name of wellKnownSigners.map((signer) => signer.nameIn(names))) {
+            add(`CA of ${name}`, signing(name)?.certificate);
+          }
+          for (const signer of configuredSigners()) add(`CA of ${signer.name}`, signer.authority()?.certificate);
+          return ends;
+        },
+      }),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Logger } from "pino";
+import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
+import type { CertificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
+import {
+  certificateSigningRequestResource,
+  clusterTrustBundleResource,
+} from "../../features/certificates/resources.ts";
+import type { CertificateSigningRequest } from "../../features/certificates/requests/certificate-signing-request-schema.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import { storedAs } from "../../machinery/registry/resource-definition.ts";
+import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
+import { controllersUser, serverUser } from "../loopback-users.ts";
+import type { Tallies } from "./tallies.ts";
+
+export interface WriteObserverOptions {
+  readonly names: Names;
+  readonly log: Logger;
+  readonly tallies: Tallies;
+  /** The label of a signer's name: one of the signers that the server knows, or `other`. */
+  signerLabel(signerName: string): string;
+}
+
+const keyOf = ({ group, plural }: Pick<ResourceType, "group" | "plural">): string => `${group}/${plural}`;
+
+const requestMessages: Partial<Record<CertificateRequestState, string>> = {
+  approved: "certificate request approved",
+  denied: "certificate request denied",
+  failed: "certificate request failed",
+  issued: "certificate issued",
+};
+
+/**
+ * Counts and logs what the writes of this process decide: certificates issued, denied and failed, and changes of who may do
+ * what. A write is seen once, in the process that made it, whatever client or loop asked for it.
+ */
+export function writeObserver({
+  names,
+  log,
+  tallies,
+  signerLabel,
+}: WriteObserverOptions): (write: ObservedWrite) => void {
+  const requests = keyOf(certificateSigningRequestResource(names));
+  const access = names.group("rbac.authorization");
+  const controllers = controllersUser(names).username;
+  const policies = new Set([
+    ...["roles", "rolebindings", "clusterroles", "clusterrolebindings"].map((plural) => `${access}/${plural}`),
+    keyOf(clusterTrustBundleResource(names)),
+  ]);
+
+  const onRequest = ({ previous, next, username }: ObservedWrite): void => {
+    const request = next?.object as CertificateSigningRequest | undefined; // of this resource
+    if (request === undefined) return;
+    const state = certificateRequestState(request);
+    const before = previous && certificateRequestState(previous.object as CertificateSigningRequest);
+    if (state === before) return;
+    const { signerName, username: requester } = request.spec;
+    const signer = signerLabel(signerName);
+    if (state === "issued") tallies.issued.add({ signer });
+    if (state === "denied") tallies.denied.add({ signer });
+    if (state === "failed") tallies.failed.add({ signer });
+    const message = requestMessages[state];
+    if (message === undefined) return;
+    log.info({ request: request.metadata.name, signer: signerName, requester, by: username }, message);
+  };
+
+  const onPolicy = ({ definition, previous, next, username }: ObservedWrite): void => {
+    // What follows from the defaults and from other roles is no change that anyone made.
+    if (username === serverUser.username || (username === controllers && storedAs(definition).group === access)) return;
+    const { namespace, name } = (next ?? previous)?.object.metadata ?? {};
+    const change = next === undefined ? "deleted" : previous === undefined ? "created" : "changed";
+    log.info({ kind: definition.kind, ...(namespace && { namespace }), name, by: username }, `policy ${change}`);
+  };
+
+  return (write) => {
+    const key = keyOf({ ...write.definition, ...storedAs(write.definition) });
+    if (key === requests) onRequest(write);
+    else if (policies.has(key)) onPolicy(write);
+  };
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { parse } from "yaml";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "../server/in-process.ts";
+
+const folder = join(import.meta.dirname, "../../docs/monitoring");
+const rulesFile = join(folder, "alerts.yaml");
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
+}
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+const rules = (parse(readFileSync(rulesFile, "utf8")) as Rules).groups.flatMap((group) => group.rules);
+const { panels } = JSON.parse(readFileSync(join(folder, "dashboard.json"), "utf8")) as Dashboard;
+
+/** Every metric that an expression reads; `up` is Prometheus' own. */
+const metricsOf = (expression: string): string[] =>
+  [...expression.matchAll(/\b(?:signet|apiserver|nodejs|process)_\w+/g)].map(([name]) => name);
+
+describe("the alert rules and the dashboard", () => {
+  let server: TestServer;
+  let exported: ReadonlySet<string>;
+
+  before(async () => {
+    server = await startTestServer({ settings: { "audit-log-path": "/dev/null" } });
+    const text = String((await new InProcess(server).send("/metrics")).body);
+    const families = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+    exported = new Set(
+      families.flatMap(([, name = "", type]) =>
+        type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => name + suffix) : [name],
+      ),
+    );
+  });
+  after(() => server.stop());
+
+  const expressions = [
+    ...rules.map(({ alert, expr }) => ({ where: alert, expr })),
+    ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ where: title, expr }))),
+  ];
+
+  it("read only metrics that the server exports", () => {
+    for (const { where, expr } of expressions) {
+      const read = metricsOf(expr);
+      assert.ok(read.length > 0 || expr.includes("up{"), `${where} reads no metric`);
+      for (const name of read) assert.ok(exported.has(name), `${where} reads ${name}`);
+    }
+  });
+
+  it("are all of the server's own metrics, so that none is exported for nobody", () => {
+    const read = new Set(expressions.flatMap(({ expr }) => metricsOf(expr)));
+    const unread = [...exported].filter((name) => name.startsWith("signet_") && !read.has(name));
+    assert.deepEqual(unread, ["signet_storage_compacted_revision"]);
+  });
+
+  it("are what Prometheus itself can read, as far as that can be asked here", () => {
+    const { error, status, stdout, stderr } = spawnSync("promtool", ["check", "rules", rulesFile], {
+      encoding: "utf8",
+    });
+    if (error === undefined) return assert.equal(status, 0, stdout + stderr);
+    // Without promtool: each expression has its brackets and quotes in pairs.
+    for (const { where, expr } of expressions) {
+      for (const [open, close] of ["()", "{}", "[]"].map((pair) => pair.split(""))) {
+        assert.equal(expr.split(open ?? "").length, expr.split(close ?? "").length, where);
+      }
+      assert.equal(expr.split('"').length % 2, 1, where);
+    }
+  });
+});

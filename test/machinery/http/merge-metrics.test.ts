@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { mergeMetrics } from "../../../src/machinery/http/merge-metrics.ts";
+
+const textOf = (values: Readonly<Record<string, number>>): string =>
+  Object.entries(values)
+    .map(([series, value]) => `# HELP ${nameOf(series)} Help.\n# TYPE ${nameOf(series)} gauge\n${series} ${value}\n`)
+    .join("");
+const nameOf = (series: string): string => series.split("{", 1)[0] ?? "";
+
+it("metrics of several processes are added up, and what is the same in each, or how bad it is, stays", () => {
+  const merged = mergeMetrics([
+    textOf({
+      'requests_total{code="200"}': 3,
+      'signet_certificate_requests_pending{signer="a b"}': 2,
+      nodejs_eventloop_lag_p99_seconds: 0.5,
+      'signet_certificate_soonest_expiry_seconds{signer="x"}': 10,
+    }),
+    textOf({
+      'requests_total{code="200"}': 4,
+      'requests_total{code="404"}': 1,
+      'signet_certificate_requests_pending{signer="a b"}': 2,
+      nodejs_eventloop_lag_p99_seconds: 0.1,
+      'signet_certificate_soonest_expiry_seconds{signer="x"}': 9,
+    }),
+  ]);
+  assert.deepEqual(
+    merged.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
+    [
+      'requests_total{code="200"} 7',
+      'requests_total{code="404"} 1',
+      'signet_certificate_requests_pending{signer="a b"} 2',
+      "nodejs_eventloop_lag_p99_seconds 0.5",
+      'signet_certificate_soonest_expiry_seconds{signer="x"} 9',
+    ],
+  );
+  assert.equal(merged.match(/# TYPE requests_total/g)?.length, 1);
+});

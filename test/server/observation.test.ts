@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import pino from "pino";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
+import { apiserverClient } from "../../src/features/certificates/signers/apiserver-client.ts";
+import { LineLimit } from "../../src/server/observation/line-limit.ts";
+import { certificateRequest } from "../clients/certificate-request.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { waitForObject } from "../wait-for-object.ts";
+import { InProcess } from "./in-process.ts";
+
+const names = namesFor("platform");
+const requests = "/apis/certificates.platform.io/v1/certificatesigningrequests";
+const client = apiserverClient.nameIn(names);
+
+describe("what a server does", () => {
+  const lines: Record<string, unknown>[] = [];
+  let server: TestServer;
+  let api: InProcess;
+
+  const valueOf = async (series: string): Promise<number | undefined> => {
+    const line = String((await api.send("/metrics")).body)
+      .split("\n")
+      .find((one) => one.startsWith(`${series} `));
+    return line === undefined ? undefined : Number(line.slice(series.length));
+  };
+  const logged = (message: string) => lines.filter(({ msg }) => msg === message);
+
+  async function decide(name: string, type: "Approved" | "Denied"): Promise<void> {
+    const created = await api.json(requests, { method: "POST", body: certificateRequest({ name, names }) });
+    const status = { conditions: [{ type, status: "True", reason: "Test", message: "a secret remark" }] };
+    await api.json(`${requests}/${name}/approval`, { method: "PUT", body: { ...created, status } });
+  }
+
+  before(async () => {
+    const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    server = await startTestServer({ log, storage: "lmdb" });
+    api = new InProcess(server);
+  });
+  after(() => server.stop());
+
+  it("is logged and counted for certificates: approved, issued, denied, once each", async () => {
+    await decide("good", "Approved");
+    await waitForObject(
+      server.client,
+      certificateSigningRequestResource(names),
+      { name: "good" },
+      (request) => (request?.status?.certificate ?? "") !== "",
+    );
+    await decide("bad", "Denied");
+    await api.json(`${requests}/bad`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { metadata: { labels: { looked: "at" } } },
+    });
+    assert.equal(await valueOf(`signet_certificates_issued_total{signer="${client}"}`), 1);
+    assert.equal(await valueOf(`signet_certificate_requests_denied_total{signer="${client}"}`), 1);
+    const { level, time, ...issued } = logged("certificate issued")[0] ?? {};
+    assert.deepEqual(issued, {
+      request: "good",
+      signer: client,
+      requester: "admin",
+      by: "system:platform-controller-manager",
+      msg: "certificate issued",
+    });
+    assert.equal(level, 30);
+    assert.equal(typeof time, "number");
+    assert.equal(logged("certificate request approved").length, 1);
+    assert.equal(logged("certificate request denied").length, 1);
+    assert.ok(!JSON.stringify(lines).includes("a secret remark"));
+    assert.ok(((await valueOf(`signet_certificate_soonest_expiry_seconds{signer="${client}"}`)) ?? 0) > 80_000);
+  });
+
+  it("names no signer in a metric that the server does not know", async () => {
+    const signerName = "example.com/made-up";
+    const body = certificateRequest({ name: "elsewhere", names });
+    await api.json(requests, { method: "POST", body: { ...body, spec: { ...body.spec, signerName } } });
+    assert.equal(await valueOf('signet_certificate_requests_pending{signer="other"}'), 1);
+    assert.ok(!String((await api.send("/metrics")).body).includes(signerName));
+  });
+
+  it("is logged for logins that are refused, a few of many, without the credential", async () => {
+    for (let count = 0; count < 40; count += 1) await api.send("/api", { token: "not-a-good-token" });
+    const refused = logged("login refused");
+    assert.ok(refused.length >= 10 && refused.length <= 20, `${refused.length} lines`);
+    assert.equal(refused[0]?.["credential"], "bearer token");
+    assert.ok(!JSON.stringify(lines).includes("not-a-good-token"));
+    assert.equal(await valueOf('signet_authentications_total{method="bearer token",outcome="refused"}'), 40);
+  });
+
+  it("is logged for who changes what others may do, and not for what the server sets up", async () => {
+    assert.deepEqual(
+      logged("policy created").filter(({ kind }) => kind !== "ClusterTrustBundle"),
+      [],
+    );
+    const rolesOf = (group: string): string => `/apis/${group}/v1/namespaces/default/roles`;
+    const body = { metadata: { name: "reader" }, rules: [] };
+    await api.json(rolesOf("rbac.authorization.platform.io"), { method: "POST", body });
+    await api.json(`${rolesOf("rbac.authorization.k8s.io")}/reader`, { method: "DELETE" });
+    const changes = lines
+      .filter(({ kind }) => kind === "Role")
+      .map(({ msg, namespace, name, by }) => ({ msg, namespace, name, by }));
+    const change = { namespace: "default", name: "reader", by: "admin" };
+    assert.deepEqual(changes, [
+      { msg: "policy created", ...change },
+      { msg: "policy deleted", ...change },
+    ]);
+  });
+
+  it("is counted for tokens", async () => {
+    const version = "authentication.platform.io/v1";
+    const { status } = await api.json<{ status: { token: string } }>(
+      "/api/v1/namespaces/default/serviceaccounts/default/token",
+      {
+        method: "POST",
+        body: { apiVersion: version, kind: "TokenRequest", spec: { audiences: [] } },
+      },
+    );
+    for (const token of [status.token, "nonsense"]) {
+      const body = { apiVersion: version, kind: "TokenReview", spec: { token } };
+      await api.json(`/apis/${version}/tokenreviews`, { method: "POST", body });
+    }
+    assert.equal(await valueOf("signet_tokens_issued_total"), 1);
+    assert.equal(await valueOf('signet_token_reviews_total{outcome="authenticated"}'), 1);
+    assert.equal(await valueOf('signet_token_reviews_total{outcome="refused"}'), 1);
+  });
+
+  it("is shown for the store and for the CAs", async () => {
+    assert.ok(((await valueOf("signet_storage_revision")) ?? 0) > 30);
+    assert.ok(((await valueOf("signet_storage_size_bytes")) ?? 0) > 4096);
+    assert.ok(((await valueOf('signet_authority_expiry_seconds{certificate="server CA"}')) ?? 0) > 86_400);
+  });
+});
+
+it("a limit on lines lets some pass in each interval, and tells how many did not", () => {
+  let now = 0;
+  const told: number[] = [];
+  const limit = new LineLimit({
+    clock: { now: () => now },
+    lines: 2,
+    intervalMilliseconds: 1000,
+    onSuppressed: (lines) => told.push(lines),
+  });
+  assert.deepEqual([limit.take(), limit.take(), limit.take(), limit.take()], [true, true, false, false]);
+  now = 1000;
+  assert.deepEqual([limit.take(), limit.take(), limit.take()], [true, true, false]);
+  assert.deepEqual(told, [2]);
+});

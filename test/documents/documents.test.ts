@@ -17,7 +17,7 @@ const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 /** Documents whose commands run one after the other against one new server of a profile. */
 const documents = [
-  { file: "README.md", profile: "kubernetes" },
+  { file: "README.md", profile: "platform" },
   { file: "docs/serves.md", profile: "platform" },
 ] as const;
 

@@ -27,7 +27,7 @@ describe("the official JavaScript client", () => {
   const namespace = "fleet";
 
   before(async () => {
-    server = await startTestServer({ profile: "kubernetes" });
+    server = await startTestServer();
     config = new KubeConfig();
     config.loadFromFile(server.kubeconfigFile);
     core = config.makeApiClient(CoreV1Api);

@@ -17,7 +17,7 @@ describe("the official JavaScript client's watches", () => {
   let count = 0;
 
   before(async () => {
-    server = await startTestServer({ profile: "kubernetes" });
+    server = await startTestServer();
     proxy = await startCuttableProxy(server.port);
     const direct = new KubeConfig();
     direct.loadFromFile(server.kubeconfigFile);

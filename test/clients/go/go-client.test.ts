@@ -14,7 +14,7 @@ const run = promisify(execFile);
 describe("client-go", { skip: reasonToSkip() }, () => {
   it("works with the typed clientset over protobuf, informers, the dynamic client and leader election", async () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-client-go-"));
-    const server = await startTestServer({ profile: "kubernetes" });
+    const server = await startTestServer();
     try {
       const program = join(folder, "client");
       await run("go", ["build", "-o", program, "."], { cwd: import.meta.dirname, env: environment });

@@ -220,21 +220,24 @@ func follow(ctx context.Context, typed kubernetes.Interface) {
 
 func objects(ctx context.Context, config *rest.Config) {
 	client := dynamic.NewForConfigOrDie(config)
-	leases := client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(namespace)
-	lease := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "coordination.k8s.io/v1",
-		"kind":       "Lease",
-		"metadata":   map[string]any{"name": "dynamic"},
-		"spec":       map[string]any{"holderIdentity": "me"},
-	}}
-	created, err := leases.Create(ctx, lease, create)
-	check("create", err)
-	watch, err := leases.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=dynamic"})
-	check("watch", err)
-	check("delete", leases.Delete(ctx, "dynamic", metav1.DeleteOptions{}))
-	event := <-watch.ResultChan()
-	same("watch", string(event.Type), "DELETED")
-	watch.Stop()
+	for _, group := range []string{"coordination.k8s.io", "coordination.platform.io"} {
+		leases := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "leases"}).Namespace(namespace)
+		lease := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": group + "/v1",
+			"kind":       "Lease",
+			"metadata":   map[string]any{"name": "dynamic"},
+			"spec":       map[string]any{"holderIdentity": "me"},
+		}}
+		created, err := leases.Create(ctx, lease, create)
+		check("create", err)
+		watch, err := leases.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=dynamic"})
+		check("watch", err)
+		check("delete", leases.Delete(ctx, "dynamic", metav1.DeleteOptions{}))
+		event := <-watch.ResultChan()
+		same("watch", string(event.Type), "DELETED")
+		same("watch", event.Object.(*unstructured.Unstructured).GetAPIVersion(), group+"/v1")
+		watch.Stop()
+	}
 	done("dynamic client")
 }
 

@@ -15,6 +15,7 @@ describeKubectl("kubectl's discovery", bothProfiles, (kubectl) => {
         `${groups().group("certificates")}/v1`,
         `${groups().group("certificates")}/v1beta1`,
         `${groups().group("coordination")}/v1`,
+        ...(groups().hasUpstreamVersions ? [`${groups().group("events")}/v1`] : []),
         `${groups().group("rbac.authorization")}/v1`,
         `${groups().group("signet")}/v1`,
         "v1",

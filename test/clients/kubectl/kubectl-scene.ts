@@ -30,8 +30,9 @@ export class KubectlScene {
   readonly #folder = mkdtempSync(join(tmpdir(), "signet-kubectl-"));
   #server: TestServer | undefined;
 
-  constructor(profile: Profile) {
-    this.names = namesFor(profile);
+  /** Default: a server with the names of one profile alone. */
+  constructor(profile: Profile, { hasUpstreamNames = false } = {}) {
+    this.names = namesFor(profile, { hasUpstreamNames });
   }
 
   get server(): TestServer {
@@ -40,7 +41,9 @@ export class KubectlScene {
   }
 
   async start(): Promise<void> {
-    this.#server = await startTestServer({ profile: this.names.profile });
+    const { profile, other } = this.names;
+    const settings = profile === "platform" && other === undefined ? { "upstream-names": false } : {};
+    this.#server = await startTestServer({ profile, settings });
   }
 
   async stop(): Promise<void> {
@@ -134,14 +137,22 @@ export function describeKubectl(
     describe(title, { skip: "kubectl is not installed" });
     return;
   }
-  for (const profile of profiles) {
-    describe(`${title} (profile ${profile})`, () => {
-      const scene = new KubectlScene(profile);
-      before(() => scene.start());
-      after(() => scene.stop());
-      defineTests(scene);
-    });
-  }
+  for (const profile of profiles)
+    describeScene(`${title} (profile ${profile})`, new KubectlScene(profile), defineTests);
+}
+
+/** The same against a default server, which has both names. */
+export function describeKubectlOfBoth(title: string, defineTests: (scene: KubectlScene) => void): void {
+  if (!isKubectlInstalled) describe(title, { skip: "kubectl is not installed" });
+  else describeScene(title, new KubectlScene("platform", { hasUpstreamNames: true }), defineTests);
+}
+
+function describeScene(title: string, scene: KubectlScene, defineTests: (scene: KubectlScene) => void): void {
+  describe(title, () => {
+    before(() => scene.start());
+    after(() => scene.stop());
+    defineTests(scene);
+  });
 }
 
 /** Where discovery, OpenAPI or names have a say. */

@@ -20,7 +20,8 @@ def main(kubeconfig: str, request_file: str | None) -> None:
     core.create_namespace({"metadata": {"name": NAMESPACE}})
     changes(core)
     changes_are_watched(core)
-    applied_by_the_dynamic_client()
+    for group in ("coordination.k8s.io", "coordination.platform.io"):
+        applied_by_the_dynamic_client(group)
     tokens(core, kubeconfig)
     if request_file is not None:
         certificates(request_file)
@@ -73,15 +74,15 @@ def changes_are_watched(core: client.CoreV1Api) -> None:
     print("ok: watch")
 
 
-def applied_by_the_dynamic_client() -> None:
+def applied_by_the_dynamic_client(group: str) -> None:
     kinds = dynamic.DynamicClient(client.ApiClient())
-    leases = kinds.resources.get(api_version="coordination.k8s.io/v1", kind="Lease")
+    leases = kinds.resources.get(api_version=f"{group}/v1", kind="Lease")
 
     def apply(holder: str, manager: str, **more) -> dict:
         body = {
-            "apiVersion": "coordination.k8s.io/v1",
+            "apiVersion": f"{group}/v1",
             "kind": "Lease",
-            "metadata": {"name": "leader", "namespace": NAMESPACE},
+            "metadata": {"name": group, "namespace": NAMESPACE},
             "spec": {"holderIdentity": holder},
         }
         return kinds.server_side_apply(leases, body=body, field_manager=manager, **more)

@@ -13,7 +13,7 @@ describe(
   { skip: isInstalled ? false : "Python's package `kubernetes` is not installed" },
   () => {
     it("changes, watches, applies, reviews tokens and has certificates signed", async () => {
-      const server = await startTestServer({ profile: "kubernetes" });
+      const server = await startTestServer();
       try {
         const args = [join(import.meta.dirname, "client.py"), server.kubeconfigFile, certificateRequest];
         const { stdout } = await promisify(execFile)("python3", args, { timeout: 60_000 });

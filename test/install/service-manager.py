@@ -24,8 +24,8 @@ if process == 0:
 
 
 def stop_when_told():
-    sys.stdin.readline()
-    os.kill(process, signal.SIGTERM)
+    if sys.stdin.readline() != "":
+        os.kill(process, signal.SIGTERM)
 
 
 def print_notifications():

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { passedSocket } from "../../../src/machinery/service-manager/passed-socket.ts";
+import { serviceManager } from "../../../src/machinery/service-manager/service-manager.ts";
+
+const variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
+const given = (values: Readonly<Record<string, string>>): void => void Object.assign(process.env, values);
+
+afterEach(() => {
+  for (const name of variables) delete process.env[name];
+});
+
+describe("what a service manager gives to a process", () => {
+  it("is taken out of the environment, so that no program the process starts can use it", () => {
+    given({
+      LISTEN_PID: String(process.pid),
+      LISTEN_FDS: "1",
+      LISTEN_FDNAMES: "signet.socket",
+      NOTIFY_SOCKET: "/nowhere/notify",
+    });
+    // The descriptor of that number is something else in this process.
+    assert.throws(() => passedSocket(), { name: "UsageError", message: /descriptor 3 is not a socket/ });
+    serviceManager({ error: () => {} });
+    assert.deepEqual(
+      variables.filter((name) => process.env[name] !== undefined),
+      [],
+    );
+  });
+
+  it("is no socket when it was given to another process, or holds none", () => {
+    given({ LISTEN_PID: String(process.pid + 1), LISTEN_FDS: "1" });
+    assert.equal(passedSocket(), undefined);
+    given({ LISTEN_PID: String(process.pid), LISTEN_FDS: "0" });
+    assert.equal(passedSocket(), undefined);
+    assert.equal(passedSocket(), undefined);
+  });
+
+  it("is refused when it is more than one socket", () => {
+    given({ LISTEN_PID: String(process.pid), LISTEN_FDS: "2" });
+    assert.throws(() => passedSocket(), { name: "UsageError", message: /passed 2 sockets/ });
+  });
+});
+
+describe("telling a service manager", () => {
+  it("does nothing when nobody wants to be told", () => {
+    const manager = serviceManager({ error: () => assert.fail("there is nobody to fail to tell") });
+    manager.ready();
+    manager.stopping();
+  });
+
+  it("logs that it failed when nobody listens", async () => {
+    given({ NOTIFY_SOCKET: "/nowhere/notify" });
+    const { promise, resolve } = Promise.withResolvers<object>();
+    serviceManager({ error: (fields) => resolve(fields) }).ready();
+    assert.equal(Object.entries(await promise).find(([name]) => name === "word")?.[1], "READY=1");
+  });
+});

@@ -2,6 +2,7 @@ import { followFiles } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { serviceManager } from "../machinery/service-manager/service-manager.ts";
 import { openControlSocket } from "./agent-control.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
@@ -34,6 +35,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const { dataDirectory } = settings;
   const folder = ownFolder(dataDirectory);
   const log = openProcessLog({ level: settings.logLevel, format: undefined });
+  const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
   const events = new Wakes(source, log);
   process.on("SIGUSR2", () => {
@@ -53,11 +55,15 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       continue;
     }
     previous = settings;
-    if (!isAnnounced) console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+    if (!isAnnounced) {
+      console.log(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+      manager.ready();
+    }
     isAnnounced = true;
     const wake = await nextUsable();
     if (wake.reason === "stop") {
       log.info({ signal: wake.signal }, "stopping");
+      manager.stopping();
       await agent.stop();
       break;
     }

@@ -69,7 +69,7 @@ function addSystemFiles(): void {
   }
   copy("debian/sysusers.conf", "usr/lib/sysusers.d/signet.conf");
   copy("debian/server.yaml", "etc/signet/server.yaml");
-  copy("debian/agent.env", "etc/signet/agent.env");
+  copy("debian/agent.yaml", "etc/signet/agent.yaml");
   write("etc/signet/bootstrap-token", "", 0o600);
   const program = describedProgram();
   write("usr/share/bash-completion/completions/signet", completionScript("bash", program));
@@ -84,6 +84,7 @@ function addDocuments(): void {
     "usr/share/doc/signet/copyright",
     `${licence}\n\nThe package holds these others, each with its licence in /usr/lib/signet/node_modules:\n\n${licenceList()}`,
   );
+  write("usr/share/doc/signet/node-agent.md", readFileSync(join(root, "docs/node-agent.md")));
   write("usr/share/doc/signet/changelog.gz", gzipSync(readFileSync(join(root, "CHANGELOG.md")), { level: 9 }));
 }
 
@@ -106,7 +107,7 @@ Description: identity and certificates with Kubernetes' API, without a cluster
  of Kubernetes work with it. The runtime, Node.js, is part of the package.
 `,
   );
-  const configuration = ["server.yaml", "agent.env", "bootstrap-token"].map((name) => `/etc/signet/${name}\n`);
+  const configuration = ["server.yaml", "agent.yaml", "bootstrap-token"].map((name) => `/etc/signet/${name}\n`);
   write("DEBIAN/conffiles", configuration.join(""));
   for (const script of ["postinst", "prerm", "postrm"]) copy(`debian/${basename(script)}`, `DEBIAN/${script}`, 0o755);
 }

@@ -4,13 +4,17 @@ const { runCommandLine } = await import("./cli/program.ts");
 
 await runCommandLine(process.argv, {
   // Each loads only what it needs: an agent is no server.
-  serve: async (config) => (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config),
+  serve: async (config, settings) =>
+    (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config, settings),
   controllers: async (config, connection) =>
     (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
   backUp: async (config, options) => (await import("./server/backup/storage-programs.ts")).runBackUp(config, options),
   restore: async (config, options) => (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
   migrateStorage: async (config, options) =>
     (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
+  doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
+  supportBundle: async (config, file) =>
+    (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),
   agent: async (program) => {
     const { signetVersion } = await import("./server/signet-version.ts");
     return (await import("./agent/agent-program.ts")).runAgentProgram(program, signetVersion);

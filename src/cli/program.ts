@@ -18,12 +18,15 @@ import { failureReport } from "./failure-report.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { refuseEmptyValues } from "./refuse-empty-values.ts";
 import { serve } from "./serve-command.ts";
+import type { ReadSettings } from "./server-settings.ts";
+import { doctor, supportBundle } from "./doctor-commands.ts";
+import type { DoctorPrograms } from "./doctor-commands.ts";
 import { backup, restore, storage } from "./storage-commands.ts";
 import type { StoragePrograms } from "./storage-commands.ts";
 
 /** The commands that are more than calls of the API. */
-export interface Programs extends StoragePrograms {
-  serve(config: ServerConfig): Promise<void>;
+export interface Programs extends StoragePrograms, DoctorPrograms {
+  serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
   controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
 }
@@ -34,7 +37,7 @@ export const signetCommand = (programs: Programs): Command =>
     .description("A standalone identity and certificate control plane that speaks Kubernetes API conventions")
     .version(signetVersion, "-V, --version", "print the version")
     .commandsGroup("Servers:")
-    .addCommand(serve((config) => programs.serve(config)))
+    .addCommand(serve((config, settings) => programs.serve(config, settings)))
     .addCommand(agent((program) => programs.agent(program)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
     .commandsGroup("Identity:")
@@ -57,6 +60,8 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(backup((config, options) => programs.backUp(config, options)))
     .addCommand(restore((config, options) => programs.restore(config, options)))
     .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
+    .addCommand(doctor((config) => programs.doctor(config)))
+    .addCommand(supportBundle((config, file) => programs.supportBundle(config, file)))
     .commandsGroup("Other commands:")
     .addCommand(completion())
     .helpCommand("help [command]", "show the help of a command")

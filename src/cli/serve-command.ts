@@ -2,14 +2,15 @@ import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
-import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { serverConfigOf, settingsReader, withServerSettings } from "./server-settings.ts";
+import type { ReadSettings } from "./server-settings.ts";
 
 /** `signet serve`: the command's flags are `serveFlags`; `run` is given what they say. */
-export const serve = (run: (config: ServerConfig) => Promise<void>): Command =>
+export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Promise<void>): Command =>
   withExamples(
     withServerSettings(new Command("serve"), serveFlags)
       .description("run the API server, its store and its controllers in this process")
-      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags))),
+      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags), settingsReader(self))),
     ["A server for this machine, in ./.signet", "signet serve"],
     [
       "A server for a network",

@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import { parse } from "yaml";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import type { Flags } from "../machinery/command-line/flag.ts";
+import { environmentFlags } from "../machinery/command-line/environment-flags.ts";
+import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
-import { parseServerConfig, serveFlagGroups } from "../server/server-config.ts";
+import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 
 /** Adds settings of `signet serve` to a command, and the flag for the file with all of them. */
@@ -21,11 +22,30 @@ export function withServerSettings(command: Command, flags: Flags): Command {
 const headingOf = (name: string): string | undefined =>
   Object.entries(serveFlagGroups).find(([, flags]) => Object.hasOwn(flags, name))?.[0];
 
-/** What the settings of a command say: flags come first, then the file. Throws UsageError. */
-export function serverConfigOf(command: Command, flags: Flags): ServerConfig {
-  const { config, ...given } = givenFlags(command);
+/** What the settings of a command say: flags come first, then environment variables, then the file. Throws UsageError. */
+export const serverConfigOf = (command: Command, flags: Flags): ServerConfig =>
+  parseServerConfig(settingsOf(command, flags));
+
+/** Reads the settings of `signet serve` again, by the names of the flags. Throws UsageError when they cannot be used. */
+export type ReadSettings = () => Readonly<Record<string, unknown>>;
+
+export const settingsReader =
+  (command: Command): ReadSettings =>
+  () => {
+    const given = settingsOf(command, serveFlags);
+    parseServerConfig(given); // refuses what a start would refuse
+    return resolveFlags(serveFlags, given);
+  };
+
+function settingsOf(command: Command, flags: Flags): GivenFlags {
+  const { config: named, ...given } = givenFlags(command);
   const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(flags, name)));
-  return parseServerConfig({ commandLine, file: typeof config === "string" ? readConfig(config) : {} });
+  const config = named ?? environmentFlags(["config"], process.env)["config"];
+  return {
+    commandLine,
+    environment: environmentFlags(Object.keys(serveFlags), process.env),
+    file: typeof config === "string" ? readConfig(config) : {},
+  };
 }
 
 function readConfig(file: string): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
+import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
@@ -9,6 +10,8 @@ import { serviceManager } from "../machinery/service-manager/service-manager.ts"
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
+import { reloadSettings } from "./reload-settings.ts";
+import type { ReloadOptions, SettingValues } from "./reload-settings.ts";
 import { startServer } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
@@ -21,11 +24,13 @@ const graceMilliseconds = 10_000;
 interface Serving {
   readonly url: string;
   readonly kubeconfigFile: string;
+  /** Changes how much the worker processes log. */
+  setLogLevel?(level: string): void;
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
 /** Runs a server until SIGTERM or SIGINT. Prints its address, and when it is ready. */
-export async function serveUntilStopped(config: ServerConfig): Promise<void> {
+export async function serveUntilStopped(config: ServerConfig, readSettings: () => SettingValues): Promise<void> {
   keepHeapSmall();
   const log = openProcessLog(config.log);
   logTraces(log);
@@ -35,6 +40,7 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
   if (socket !== undefined && config.workers > 1) {
     throw new UsageError("--workers: workers open the port themselves: disable the unit's socket, or use one worker");
   }
+  const started = readSettings();
   let serving: Serving;
   try {
     serving =
@@ -47,6 +53,14 @@ export async function serveUntilStopped(config: ServerConfig): Promise<void> {
     process.exitCode = error.exitCode;
     return;
   }
+  reloadOnHangup(started, {
+    log,
+    read: readSettings,
+    setLogLevel(level) {
+      log.level = level;
+      serving.setLogLevel?.(level);
+    },
+  });
   // Install this before printing that the server is ready: the reader may stop it immediately.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
@@ -95,6 +109,13 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
     listener: { ...listener, maximumConnections: share(listener.maximumConnections) },
     limits: { ...limits, maximumReads: share(limits.maximumReads), maximumWrites: share(limits.maximumWrites) },
   };
+}
+
+/** SIGHUP reads the settings again. On a terminal, it means that the terminal is gone, and ends the process as usual. */
+function reloadOnHangup(started: SettingValues, options: Omit<ReloadOptions, "before">): void {
+  if (isatty(2)) return;
+  let settings = started;
+  process.on("SIGHUP", () => (settings = reloadSettings({ ...options, before: settings })));
 }
 
 /** Which names clients may use. */

@@ -27,6 +27,8 @@ const programs: Programs = {
   backUp: notHere,
   restore: notHere,
   migrateStorage: notHere,
+  doctor: notHere,
+  supportBundle: notHere,
 };
 
 async function run({ words, environment }: HostedCommand): Promise<HostedOutcome> {

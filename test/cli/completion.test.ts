@@ -15,6 +15,8 @@ const program = signetCommand({
   backUp: runsNothing,
   restore: runsNothing,
   migrateStorage: runsNothing,
+  doctor: runsNothing,
+  supportBundle: runsNothing,
 });
 
 function runShell(shell: string, ...args: readonly string[]): string[] {

@@ -17,6 +17,8 @@ export function describedProgram(): Command {
     backUp: runsNothing,
     restore: runsNothing,
     migrateStorage: runsNothing,
+    doctor: runsNothing,
+    supportBundle: runsNothing,
   });
 }
 

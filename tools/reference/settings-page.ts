@@ -10,8 +10,9 @@ export const settingsPage = (): string =>
   page(
     "# Settings of the server",
     notice,
-    "Each setting is a flag of `signet serve` (`--secure-port 6443`), or a key of the YAML file that `--config FILE` names " +
-      "(`secure-port: 6443`). Flags come first, then the file, then the defaults. A wrong setting ends the command with " +
+    "Each setting is a flag of `signet serve` (`--secure-port 6443`), an environment variable " +
+      "(`SIGNET_SECURE_PORT=6443`), or a key of the YAML file that `--config FILE` or `SIGNET_CONFIG` names " +
+      "(`secure-port: 6443`). Flags come first, then variables, then the file, then the defaults. A wrong setting ends the command with " +
       "one line and [exit code](commands.md#exit-codes) 2. `signet serve --help` shows the same text, and " +
       "`npm start -- FLAGS` is `signet serve FLAGS`.",
     "A duration is a number with a unit, or some of them: `90s`, `10m`, `24h`, `30d`, `1d12h`.",

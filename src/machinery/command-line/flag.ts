@@ -1,3 +1,4 @@
+import { environmentName } from "./environment-flags.ts";
 import { parseDuration } from "../api/duration.ts";
 import { CommandFailure } from "./command-failure.ts";
 
@@ -53,20 +54,29 @@ export class UsageError extends CommandFailure {
 /** Raw values by the names of the flags, before they are parsed. */
 export interface GivenFlags {
   readonly commandLine: Readonly<Record<string, unknown>>;
+  readonly environment?: Readonly<Record<string, string>>;
   readonly file: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Converts raw values to typed ones. The command line takes precedence over the configuration file, and that over the
- * defaults. Throws UsageError for an unknown key or an invalid value.
+ * Converts raw values to typed ones. The command line takes precedence over the environment, that over the configuration
+ * file, and that over the defaults. Throws UsageError for an unknown key or an invalid value.
  */
-export function resolveFlags<F extends Flags>(flags: F, { commandLine, file }: GivenFlags): FlagValues<F> {
+export function resolveFlags<F extends Flags>(
+  flags: F,
+  { commandLine, environment = {}, file }: GivenFlags,
+): FlagValues<F> {
   for (const key of Object.keys(file)) {
     if (!Object.hasOwn(flags, key)) throw new UsageError(`configuration file: unknown setting ${JSON.stringify(key)}`);
   }
   const values = Object.entries(flags).map(([name, flag]) => {
-    const given = commandLine[name] !== undefined ? `--${name}` : `configuration file: ${name}`;
-    const raw = commandLine[name] ?? file[name] ?? ("default" in flag ? flag.default : undefined);
+    const given =
+      commandLine[name] !== undefined
+        ? `--${name}`
+        : environment[name] !== undefined
+          ? environmentName(name)
+          : `configuration file: ${name}`;
+    const raw = commandLine[name] ?? environment[name] ?? file[name] ?? ("default" in flag ? flag.default : undefined);
     return [name, raw === undefined ? emptyValue(flag) : parseValue(flag, raw, given)];
   });
   return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares

@@ -34,7 +34,7 @@ export function checkOutputFile({ flag, file }: OutputFile): void {
 }
 
 /** Writes a private key or a token (0600) and replaces an existing file. Throws CommandFailure. */
-export const writePrivateOutput = (output: OutputFile, contents: string): void =>
+export const writePrivateOutput = (output: OutputFile, contents: string | Uint8Array): void =>
   explain(output, () => writePrivateFile(output.file, contents));
 
 /** Writes public data and replaces an existing file. Throws CommandFailure. */

@@ -15,6 +15,8 @@ export type ToWorker =
   | { readonly type: "written" }
   /** This worker runs the controllers and compaction from now on. */
   | { readonly type: "run-loops" }
+  /** How much the worker logs from now on. */
+  | { readonly type: "log-level"; readonly level: string }
   /** The worker must send its own metrics. */
   | { readonly type: "tell-metrics"; readonly id: number }
   /** The metrics of the other workers, as the answer to `collect-metrics`. */

@@ -20,6 +20,8 @@ export interface WorkerPoolOptions {
 export interface WorkerPool {
   readonly url: string;
   readonly kubeconfigFile: string;
+  /** Changes how much the workers log. */
+  setLogLevel(level: string): void;
   /** Stops all workers. Kills those that take longer than the grace period and a little more. */
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
@@ -56,7 +58,12 @@ export async function startWorkerPool({ count, host, port, log }: WorkerPoolOpti
     // The first worker creates CA, keys, store, default policy and kubeconfig. The others use them.
     const { url, kubeconfigFile } = await pool.add();
     await Promise.all(Array.from({ length: count - 1 }, () => pool.add()));
-    return { url, kubeconfigFile, stop: (options) => pool.stop(options) };
+    return {
+      url,
+      kubeconfigFile,
+      setLogLevel: (level) => pool.setLogLevel(level),
+      stop: (options) => pool.stop(options),
+    };
   } catch (error) {
     await pool.stop({ graceMilliseconds: 0 });
     throw error;
@@ -157,6 +164,10 @@ class Pool {
     }, graceMilliseconds + leavingMilliseconds);
     await Promise.all(ended);
     clearTimeout(late);
+  }
+
+  setLogLevel(level: string): void {
+    for (const worker of this.#ready) send(worker, { type: "log-level", level });
   }
 
   #chooseLeader(): void {

@@ -13,7 +13,10 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
  */
 export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
   // A terminal signals the whole process group: only the first process handles the signal.
-  process.on("SIGTERM", () => {}).on("SIGINT", () => {});
+  process
+    .on("SIGTERM", () => {})
+    .on("SIGINT", () => {})
+    .on("SIGHUP", () => {});
   // When the parent is gone, this process is about to end too.
   const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
 
@@ -46,6 +49,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     if (message.type === "serve") serveOn(message.port);
     else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
+    else if (message.type === "log-level") log.level = message.level;
     else if (message.type === "tell-metrics") {
       void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
     } else if (message.type === "collected-metrics") {

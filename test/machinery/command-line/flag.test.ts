@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { environmentFlags } from "../../../src/machinery/command-line/environment-flags.ts";
 import { resolveFlags, UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Flags } from "../../../src/machinery/command-line/flag.ts";
 
@@ -19,6 +20,18 @@ test("the command line comes before the file, and the file before the defaults",
   assert.equal(resolve({}).port, 1);
   assert.equal(resolve({}, { port: 3 }).port, 3);
   assert.equal(resolve({ port: "5" }, { port: 3 }).port, 5);
+});
+
+test("an environment variable comes after the command line and before the file", () => {
+  const environment = environmentFlags(Object.keys(flags), { SIGNET_PORT: "4", SIGNET_MODE: "", SIGNET_OTHER: "x" });
+  assert.deepEqual(environment, { port: "4" });
+  assert.equal(resolveFlags(flags, { commandLine: {}, environment, file: { port: 3 } }).port, 4);
+  assert.equal(resolveFlags(flags, { commandLine: { port: "5" }, environment, file: {} }).port, 5);
+  const wrong = environmentFlags(["port"], { SIGNET_PORT: "tcp://10.0.0.1:80" });
+  assert.throws(
+    () => resolveFlags(flags, { commandLine: {}, environment: wrong, file: {} }),
+    /^UsageError: SIGNET_PORT: /,
+  );
 });
 
 test("values are read by their type", () => {

@@ -1,0 +1,39 @@
+import { Command } from "commander";
+import { withExamples } from "../machinery/command-line/examples.ts";
+import { checkOutputFile } from "../machinery/command-line/output-file.ts";
+import { serveFlags } from "../server/server-config.ts";
+import type { ServerConfig } from "../server/server-config.ts";
+import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+
+/** What the commands do that look at a server from the machine that it runs on. */
+export interface DoctorPrograms {
+  doctor(config: ServerConfig): Promise<void>;
+  supportBundle(config: ServerConfig, file: string): Promise<void>;
+}
+
+/** `signet doctor`: looks at a server's settings, files and store. */
+export const doctor = (run: DoctorPrograms["doctor"]): Command =>
+  withExamples(
+    withServerSettings(new Command("doctor"), serveFlags)
+      .description("look for what is wrong with a server, running or not: give it the server's settings")
+      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags))),
+    ["Look at a server with a settings file", "signet doctor --config /etc/signet/config.yaml"],
+  );
+
+/** `signet support-bundle`: what others need to know to help, without secrets. */
+export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
+  withExamples(
+    withServerSettings(new Command("support-bundle"), serveFlags)
+      .description(
+        "write what others need to know to help with a server, without secrets: give it the server's settings",
+      )
+      .argument("<file>", "the file to write, as compressed JSON")
+      .action(async (file: string, _flags: unknown, self: Command) => {
+        checkOutputFile({ flag: "file", file });
+        await run(serverConfigOf(self, serveFlags), file);
+      }),
+    [
+      "For a server with a settings file",
+      "signet support-bundle signet-support.json.gz --config /etc/signet/config.yaml",
+    ],
+  );

@@ -1,0 +1,102 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Certificate } from "../../pki/certificate.ts";
+import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { unfinishedRestore } from "../lock-data-directory.ts";
+import { bad, good, warning } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const folders = ["", "signers", "store"];
+/** Certificates may be read by everybody; all other files may hold secrets. */
+const publicFile = /\.crt$|^client-authorities\.json$/;
+const soonMilliseconds = 30 * 86_400_000;
+const smallestFreeBytes = 256 * 2 ** 20;
+
+/** The files of a data directory, by their path in it. */
+export function dataDirectoryPaths(directory: string): string[] {
+  return folders
+    .filter((folder) => existsSync(join(directory, folder)))
+    .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
+    .filter((path) => lstatSync(join(directory, path)).isFile())
+    .toSorted();
+}
+
+/** Who owns the data directory and who can read the secrets in it. */
+export function examinePermissions(directory: string): Finding[] {
+  const subject = "permissions";
+  const { uid, mode } = statSync(directory);
+  const findings: Finding[] = [];
+  if ((mode & 0o022) !== 0) {
+    findings.push(bad(subject, `others can write to ${directory}`, `chmod 700 ${directory}`));
+  }
+  for (const path of dataDirectoryPaths(directory)) {
+    const file = join(directory, path);
+    const status = statSync(file);
+    if (status.uid !== uid) {
+      findings.push(bad(subject, `${file} belongs to uid ${status.uid}, the folder to ${uid}`, `chown ${uid} ${file}`));
+    }
+    const isOpen = (status.mode & 0o077) !== 0;
+    if (isOpen && !publicFile.test(path)) {
+      const advice = `chmod 600 ${file}; if others may have read it, make a new one`;
+      findings.push(bad(subject, `others can read ${file}`, advice));
+    }
+  }
+  return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
+}
+
+/** The ends and beginnings of the certificates in the data directory, and in the files that settings name. */
+export function examineCertificates(
+  directory: string,
+  { now, files }: { readonly now: number; readonly files: readonly string[] },
+): Finding[] {
+  const own = dataDirectoryPaths(directory)
+    .filter((path) => path.endsWith(".crt"))
+    .map((path) => join(directory, path));
+  return [...own, ...files].flatMap((file) => examineCertificateFile(file, now));
+}
+
+function examineCertificateFile(file: string, now: number): Finding[] {
+  const subject = "certificate";
+  let certificates: readonly Certificate[];
+  try {
+    certificates = parseCertificatesPem(readFileSync(file, "utf8"));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [bad(subject, `${file} cannot be read: ${reason}`, "replace it, or restore it from a backup")];
+  }
+  return certificates.map((certificate) => {
+    const what = `${file} (${formatDistinguishedName(certificate.subject)})`;
+    const { notBefore, notAfter } = certificate;
+    const end = new Date(notAfter).toISOString();
+    if (notBefore > now) {
+      const begin = new Date(notBefore).toISOString();
+      return bad("clock", `${what} begins only at ${begin}`, "set this machine's clock; it may be slow");
+    }
+    if (notAfter <= now) return bad(subject, `${what} ended at ${end}`, "replace it now");
+    if (notAfter - now < soonMilliseconds) return warning(subject, `${what} ends at ${end}`, "replace it before that");
+    return good(subject, `${what} is valid until ${end}`);
+  });
+}
+
+/** A file from the future was written when the clock was ahead, or the clock is behind now. */
+export function examineClock(directory: string, now: number): Finding {
+  const ahead = dataDirectoryPaths(directory)
+    .map((path) => join(directory, path))
+    .find((file) => statSync(file).mtimeMs > now + 60_000);
+  if (ahead === undefined) return good("clock", `${new Date(now).toISOString()}; no file is newer`);
+  return bad("clock", `${ahead} was written later than now`, "set this machine's clock (timedatectl)");
+}
+
+/** Free space, and what an interrupted command left behind. */
+export function examineDisk(directory: string): Finding[] {
+  const { bavail, bsize } = statfsSync(directory);
+  const freeMebibytes = Math.floor((bavail * bsize) / 2 ** 20);
+  const free = `${freeMebibytes} MiB are free for ${directory}`;
+  const space =
+    bavail * bsize < smallestFreeBytes
+      ? warning("disk", free, "make room: a full disk refuses all writes")
+      : good("disk", free);
+  if (!existsSync(unfinishedRestore(directory))) return [space];
+  return [space, bad("disk", `a restore into ${directory} broke off`, "remove the folder and restore again")];
+}

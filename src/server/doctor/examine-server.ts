@@ -1,0 +1,67 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { namesFor } from "../../machinery/api/names.ts";
+import { openStore } from "../open-store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
+import { storeDirectory } from "../lock-data-directory.ts";
+import { examineCertificates, examineClock, examineDisk, examinePermissions } from "./examine-files.ts";
+import { examineSettings } from "./examine-settings.ts";
+import { examineBindings, examineStorage } from "./examine-storage.ts";
+import { bad } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. */
+export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
+  const { dataDirectory } = config;
+  if (!existsSync(dataDirectory)) {
+    const advice = "give the --data-dir of the server; it is made when the server starts first";
+    return [bad("data directory", `${dataDirectory} does not exist`, advice), ...examineSettings(config)];
+  }
+  const location = locationOf(config);
+  const storage = await examineStorage(location);
+  const canBeRead = storage.some(({ state }) => state === "good");
+  return [
+    ...examinePermissions(dataDirectory),
+    ...examineCertificates(dataDirectory, { now, files: settingsCertificates(config) }),
+    examineClock(dataDirectory, now),
+    ...examineDisk(dataDirectory),
+    ...storage,
+    ...(canBeRead ? await bindingsOf(location) : []),
+    ...examineSettings(config),
+  ];
+}
+
+/** Where the objects are, under the names that they were written with. */
+export function locationOf(config: ServerConfig): StoreLocation {
+  if (config.storage.type === "etcd") return config;
+  try {
+    const profile = storedProfile(storeDirectory(config.dataDirectory));
+    return profile === "platform" || profile === "kubernetes" ? { ...config, names: namesFor(profile) } : config;
+  } catch {
+    return config; // the look at the storage says what is wrong with it
+  }
+}
+
+async function bindingsOf(location: StoreLocation): Promise<Finding[]> {
+  const store = await openStore(location);
+  try {
+    return await examineBindings(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function settingsCertificates({ listener }: ServerConfig): string[] {
+  return listener.certificate === undefined ? [] : [listener.certificate.certificateFile];
+}
+
+/** What a running server calls itself: its process and address. */
+export function ownerOf(dataDirectory: string): unknown {
+  try {
+    return JSON.parse(readFileSync(join(dataDirectory, "owner.json"), "utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
+import { stateOf } from "../../machinery/storage/copy-objects.ts";
+import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { storeDirectory } from "../lock-data-directory.ts";
+import { openStore } from "../open-store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { bad, good, warning } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Whether the store opens, and whether each member of etcd answers by itself. */
+export async function examineStorage(location: StoreLocation): Promise<Finding[]> {
+  const { storage } = location;
+  if (storage.type === "own") return [await examineOwnStore(location)];
+  return await Promise.all(
+    storage.servers.map(async (server) => {
+      try {
+        const store = await openStore({ ...location, storage: { ...storage, servers: [server] } });
+        const revision = await store.latestRevision();
+        await store.close();
+        return good("storage", `etcd's member ${server} answers, at revision ${revision}`);
+      } catch (error) {
+        return bad("storage", `etcd's member ${server}: ${textOf(error)}`, "look at that member's log");
+      }
+    }),
+  );
+}
+
+async function examineOwnStore(location: StoreLocation): Promise<Finding> {
+  try {
+    if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
+      return warning("storage", `${location.dataDirectory} has no store`, "the server makes one when it starts");
+    }
+    const store = await openStore(location);
+    const revision = await store.latestRevision();
+    await store.close();
+    return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
+  } catch (error) {
+    return bad("storage", textOf(error), "give the settings that the server has, or restore a backup");
+  }
+}
+
+interface StoredBinding {
+  readonly metadata: { readonly name?: string; readonly namespace?: string };
+  readonly roleRef?: { readonly kind: string; readonly name: string };
+  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
+}
+
+/** How many bindings are named one by one. */
+const namedBindings = 20;
+
+/** Bindings whose role, or whose service account, does not exist: they give nothing, or will to whoever makes it. */
+export async function examineBindings(store: Store): Promise<Finding[]> {
+  const names = new Set<string>();
+  const bindings: StoredBinding[] = [];
+  for await (const object of (await stateOf(store)).objects()) collect(object, { names, bindings });
+  const orphaned = bindings.flatMap((binding) => {
+    const what = [binding.metadata.namespace, binding.metadata.name].filter(Boolean).join("/");
+    return faultsOf(binding, names).map((fault) => `binding ${what}: ${fault}`);
+  });
+  if (orphaned.length === 0) return [good("bindings", `${bindings.length} bindings name what exists`)];
+  const findings = orphaned
+    .slice(0, namedBindings)
+    .map((found) => warning("bindings", found, "delete the binding, or create what it names"));
+  const others = orphaned.length - namedBindings;
+  return others > 0 ? [...findings, warning("bindings", `and ${others} more`, "as above")] : findings;
+}
+
+/** The plural of the kind, without its group. */
+const pluralOf = (key: string): string => key.split("/", 3)[2]?.split(".", 1)[0] ?? "";
+
+function collect(
+  { key, value }: StoredObject,
+  { names, bindings }: { readonly names: Set<string>; readonly bindings: StoredBinding[] },
+): void {
+  const plural = pluralOf(key);
+  if (["roles", "clusterroles", "serviceaccounts"].includes(plural)) {
+    names.add(`${plural}/${key.split("/").slice(3).join("/")}`);
+  } else if (plural === "rolebindings" || plural === "clusterrolebindings") {
+    bindings.push(JSON.parse(value.toString("utf8")) as StoredBinding); // validated when it was written
+  }
+}
+
+function faultsOf({ metadata, roleRef, subjects = [] }: StoredBinding, names: ReadonlySet<string>): string[] {
+  const role =
+    roleRef?.kind === "Role" ? `roles/${metadata.namespace}/${roleRef.name}` : `clusterroles/${roleRef?.name}`;
+  const missing = subjects.filter(
+    ({ kind, namespace, name }) => kind === "ServiceAccount" && !names.has(`serviceaccounts/${namespace}/${name}`),
+  );
+  return [
+    ...(names.has(role) ? [] : [`${roleRef?.kind} ${roleRef?.name} does not exist`]),
+    ...missing.map(({ namespace, name }) => `service account ${namespace}/${name} does not exist`),
+  ];
+}

@@ -1,0 +1,23 @@
+/** What a look at one thing has found. `advice` says what to do, and is there unless all is well. */
+export interface Finding {
+  readonly state: "good" | "warning" | "bad";
+  /** What was looked at, in a word or two. */
+  readonly subject: string;
+  /** One line. Never a secret. */
+  readonly found: string;
+  readonly advice?: string;
+}
+
+export const good = (subject: string, found: string): Finding => ({ state: "good", subject, found });
+export const warning = (subject: string, found: string, advice: string): Finding => ({
+  state: "warning",
+  subject,
+  found,
+  advice,
+});
+export const bad = (subject: string, found: string, advice: string): Finding => ({
+  state: "bad",
+  subject,
+  found,
+  advice,
+});

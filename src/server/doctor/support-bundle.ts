@@ -1,0 +1,69 @@
+import { existsSync, statSync } from "node:fs";
+import { arch, platform, release, totalmem } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { timestamp } from "../../machinery/api/clock.ts";
+import { stateOf } from "../../machinery/storage/copy-objects.ts";
+import { openStore } from "../open-store.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { signetVersion } from "../signet-version.ts";
+import { dataDirectoryPaths } from "./examine-files.ts";
+import { examineServer, locationOf, ownerOf } from "./examine-server.ts";
+
+/**
+ * What helps others to see what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes
+ * of files, and how many objects of each kind there are. No contents of files, no contents and no names of objects.
+ */
+export async function supportBundle(config: ServerConfig, now: number): Promise<Buffer> {
+  const { dataDirectory } = config;
+  const contents = {
+    format: "signet-support-bundle",
+    version: 1,
+    time: timestamp(now),
+    signet: signetVersion,
+    node: process.version,
+    system: { platform: platform(), release: release(), architecture: arch(), memoryBytes: totalmem() },
+    settings: shownSettings(config),
+    findings: await examineServer(config, now),
+    owner: ownerOf(dataDirectory),
+    files: existsSync(dataDirectory)
+      ? dataDirectoryPaths(dataDirectory).map((path) => shownFile(dataDirectory, path))
+      : [],
+    objects: await objectCounts(config),
+  };
+  return gzipSync(`${JSON.stringify(contents, null, 2)}\n`);
+}
+
+/** Paths of files and plain values. A URL may have a password in it. */
+const shownSettings = (config: ServerConfig): unknown =>
+  JSON.parse(
+    JSON.stringify(config, (_key, value: unknown) => {
+      if (value === config.names) return config.names.profile;
+      if (value instanceof Set) return [...(value as ReadonlySet<unknown>)];
+      return typeof value === "string" ? value.replace(/\/\/[^/@\s]*@/g, "//(left out)@") : value;
+    }),
+  );
+
+function shownFile(directory: string, path: string): object {
+  const { size, mode, uid, mtime } = statSync(join(directory, path));
+  return { path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() };
+}
+
+/** By the plural and group of the kind. */
+async function objectCounts(config: ServerConfig): Promise<Readonly<Record<string, number>> | string> {
+  try {
+    const store = await openStore(locationOf(config));
+    try {
+      const counts = new Map<string, number>();
+      for await (const { key } of (await stateOf(store)).objects()) {
+        const kind = key.split("/")[2] ?? "";
+        counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      }
+      return Object.fromEntries(counts);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { examineServer } from "../../src/server/doctor/examine-server.ts";
+import type { Finding } from "../../src/server/doctor/finding.ts";
+import { supportBundle } from "../../src/server/doctor/support-bundle.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const day = 86_400_000;
+
+describe("a doctor of a running server", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+  const tokenFile = join(folder, "tokens.csv");
+  const dataDirectory = join(folder, "data");
+  const staticToken = "very-static-token";
+  let server: TestServer;
+  let api: InProcess;
+  const settings = { "data-dir": dataDirectory, "token-auth-file": tokenFile };
+  const configOf = (more: Record<string, string> = {}) =>
+    parseServerConfig({ commandLine: { ...settings, ...more }, file: {} });
+  const examine = async (more: Record<string, string> = {}, now = Date.now()) =>
+    await examineServer(configOf(more), now);
+  const troubles = (findings: readonly Finding[]): string[] =>
+    findings
+      .filter(({ state }) => state !== "good")
+      .map(({ state, subject, found }) => `${state} ${subject}: ${found}`);
+  const known = /token-auth-file/;
+  const newTroubles = async (more: Record<string, string> = {}, now?: number): Promise<string[]> =>
+    troubles(await examine(more, now)).filter((line) => !known.test(line));
+
+  before(async () => {
+    writeFileSync(tokenFile, `${staticToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
+    server = await startTestServer({ storage: "lmdb", dataDirectory, tokenFile });
+    api = new InProcess(server);
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("finds nothing wrong with a new one", async () => {
+    assert.deepEqual(await newTroubles(), []);
+  });
+
+  it("finds certificates that end soon, that have ended, and a clock that is behind", async () => {
+    const soon = await newTroubles({}, Date.now() + 3640 * day);
+    assert.ok(
+      soon.some((line) => line.startsWith("warning certificate") && line.includes("ca.crt")),
+      soon.join("\n"),
+    );
+    const late = await newTroubles({}, Date.now() + 4000 * day);
+    assert.ok(
+      late.some((line) => line.startsWith("bad certificate") && line.includes("ca.crt")),
+      late.join("\n"),
+    );
+    const early = await newTroubles({}, Date.now() - 10 * day);
+    assert.ok(
+      early.some((line) => line.startsWith("bad clock")),
+      early.join("\n"),
+    );
+  });
+
+  it("finds a key that others can read", async () => {
+    const key = join(dataDirectory, "ca.key");
+    chmodSync(key, 0o644);
+    assert.deepEqual(await newTroubles(), [`bad permissions: others can read ${key}`]);
+    chmodSync(key, 0o600);
+  });
+
+  it("finds bindings that name what does not exist", async () => {
+    const bindings = "/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings";
+    const subject = { kind: "ServiceAccount", name: "gone", namespace: "default" };
+    const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "Role", name: "missing" };
+    const body = { metadata: { name: "orphan" }, roleRef, subjects: [subject] };
+    await api.json(bindings, { method: "POST", body, token: staticToken });
+    assert.deepEqual(await newTroubles(), [
+      "warning bindings: binding default/orphan: Role missing does not exist",
+      "warning bindings: binding default/orphan: service account default/gone does not exist",
+    ]);
+    await api.json(`${bindings}/orphan`, { method: "DELETE", token: staticToken });
+  });
+
+  it("finds unsafe settings, and members of etcd that do not answer", async () => {
+    const findings = await newTroubles({
+      "authorization-mode": "AlwaysAllow",
+      "bind-address": "0.0.0.0",
+      "etcd-servers": "http://127.0.0.1:9",
+    });
+    const has = (text: string): boolean => findings.some((line) => line.includes(text));
+    assert.ok(has("AlwaysAllow") && has("has no audit log") && has("without TLS"), findings.join("\n"));
+    assert.ok(has("bad storage: etcd's member http://127.0.0.1:9"), findings.join("\n"));
+  });
+
+  it("says so where there is no server's data", async () => {
+    assert.match((await newTroubles({ "data-dir": join(folder, "nothing") }))[0] ?? "", /does not exist/);
+  });
+
+  it("gives away no secret that the server holds in a support bundle", async () => {
+    const data = { word: Buffer.from("open-sesame-please").toString("base64") };
+    const secrets = "/api/v1/namespaces/default/secrets";
+    await api.json(secrets, { method: "POST", body: { metadata: { name: "hidden" }, data }, token: staticToken });
+    const version = "authentication.platform.io/v1";
+    const { status } = await api.json<{ status: { token: string } }>(
+      "/api/v1/namespaces/default/serviceaccounts/default/token",
+      { method: "POST", body: { apiVersion: version, kind: "TokenRequest", spec: {} }, token: staticToken },
+    );
+    const bundle = gunzipSync(await supportBundle(configOf({ "etcd-servers": "" }), Date.now())).toString();
+    const keyLines = readdirSync(dataDirectory)
+      .map((name) => join(dataDirectory, name))
+      .filter((file) => statSync(file).isFile() && /PRIVATE KEY|client-key-data/.test(readFileSync(file, "utf8")))
+      .flatMap((file) => readFileSync(file, "utf8").split("\n"))
+      .map((line) => line.split(": ").at(-1) ?? "")
+      .filter((line) => line.length >= 30 && !line.startsWith("-----"));
+    assert.ok(keyLines.length > 10);
+    const held = [...keyLines, staticToken, status.token, "open-sesame-please", data.word, "hidden"];
+    for (const secret of held) assert.ok(!bundle.includes(secret), `it holds ${secret.slice(0, 8)}…`);
+    const { objects, settings: shown } = JSON.parse(bundle) as { objects: Record<string, number>; settings: object };
+    assert.equal(objects["secrets"], 1);
+    assert.ok(JSON.stringify(shown).includes(tokenFile));
+  });
+});

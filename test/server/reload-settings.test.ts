@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import pino from "pino";
+import { reloadSettings } from "../../src/server/reload-settings.ts";
+
+it("a reload applies what can change, names what needs a restart, and refuses what cannot be used", () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const levels: string[] = [];
+  const reload = (before: object, read: () => object) =>
+    reloadSettings({
+      log,
+      before: before as Record<string, unknown>,
+      read: read as () => Record<string, unknown>,
+      setLogLevel: (level) => levels.push(level),
+    });
+  const first = { "log-level": "info", workers: "1", "tls-san": ["a"] };
+  const second = reload(first, () => ({ "log-level": "debug", workers: "2", "tls-san": ["a"] }));
+  assert.deepEqual(levels, ["debug"]);
+  assert.deepEqual([lines[0]?.["applied"], lines[0]?.["needRestart"]], [["log-level"], ["workers"]]);
+  // What needs a restart still does: the server runs with the old value.
+  assert.deepEqual(second, { ...first, "log-level": "debug" });
+
+  const third = reload(second, () => {
+    throw new Error("--workers: 0 is not a number");
+  });
+  assert.equal(third, second);
+  assert.deepEqual(levels, ["debug"]);
+  assert.deepEqual(
+    [lines[1]?.["msg"], lines[1]?.["reason"]],
+    ["settings not reloaded", "--workers: 0 is not a number"],
+  );
+});

@@ -1,0 +1,155 @@
+import { LeaseHeartbeat } from "../src/agent/lease-heartbeat.ts";
+import { registerNode } from "../src/agent/node-registration.ts";
+import type { NodeReport } from "../src/agent/node-registration.ts";
+import { nodeSystemInfo } from "../src/agent/machine.ts";
+import { wantedClientCertificate, wantedServingCertificate } from "../src/agent/wanted-certificate.ts";
+import type { WantedCertificate } from "../src/agent/wanted-certificate.ts";
+import {
+  certificateSigningRequestResource,
+  clusterTrustBundleResource,
+} from "../src/features/certificates/resources.ts";
+import { leaseResource } from "../src/features/core/resources.ts";
+import { nodeResource } from "../src/features/nodes/resources.ts";
+import { systemClock } from "../src/machinery/api/clock.ts";
+import type { Names } from "../src/machinery/api/names.ts";
+import { ApiClient } from "../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../src/machinery/client/https-transport.ts";
+import { createCertificateRequestPem } from "../src/pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../src/pki/keys.ts";
+
+export interface FleetAgentOptions {
+  readonly server: string;
+  readonly caCertificates: string;
+  readonly names: Names;
+  readonly bootstrapToken: string;
+  /** 0 to 65,535: it gives the name and the address. */
+  readonly index: number;
+}
+
+/** A machine of a simulated fleet. It sends what an agent sends, over connections of its own, and keeps nothing on disk. */
+export class FleetAgent {
+  readonly #options: FleetAgentOptions;
+  readonly #name: string;
+  readonly #address: string;
+  #client: ApiClient;
+  #heartbeat: LeaseHeartbeat | undefined;
+  #requests = 0;
+
+  constructor(options: FleetAgentOptions) {
+    const { server, caCertificates, bootstrapToken, index } = options;
+    this.#options = options;
+    this.#name = `fleet-${index}`;
+    this.#address = `10.9.${index >> 8}.${index & 255}`;
+    this.#client = new ApiClient(httpsTransport({ server, caCertificates, bearerToken: () => bootstrapToken }));
+  }
+
+  /** From a bootstrap token to both certificates, a Node that is ready, and a Lease. */
+  async enrol(): Promise<void> {
+    const { names } = this.#options;
+    await this.renewClientCertificate();
+    const node = await this.#report(false);
+    this.#heartbeat = new LeaseHeartbeat({
+      names,
+      nodeName: this.#name,
+      leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
+      clock: systemClock,
+      nodeUid: () => node.metadata.uid,
+    });
+    await this.#heartbeat.beat();
+    await this.#obtain(wantedServingCertificate(names, { nodeName: this.#name, ...this.#machine() }));
+    await this.#report(true);
+  }
+
+  /** A new key and a new certificate, and new connections with them. */
+  async renewClientCertificate(): Promise<void> {
+    const { server, caCertificates, names } = this.#options;
+    const clientCertificate = await this.#obtain(wantedClientCertificate(names, this.#name));
+    const previous = this.#client;
+    this.#client = new ApiClient(httpsTransport({ server, caCertificates, clientCertificate }));
+    previous.close();
+    if (this.#heartbeat === undefined) return;
+    this.#heartbeat = new LeaseHeartbeat({
+      names,
+      nodeName: this.#name,
+      leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
+      clock: systemClock,
+      nodeUid: () => undefined,
+    });
+  }
+
+  beat(): Promise<void> {
+    return this.#heartbeat?.beat() ?? Promise.resolve();
+  }
+
+  /** Follows a trust bundle until `signal` aborts. */
+  async followBundle(name: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
+    const bundles = this.#client.resource(clusterTrustBundleResource(this.#options.names));
+    const { metadata } = await bundles.list({ fieldSelector: `metadata.name=${name}` });
+    const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion: metadata.resourceVersion ?? "" };
+    const follow = async (): Promise<void> => {
+      for await (const { type } of bundles.watch(selection, signal)) if (type === "MODIFIED") onEvent();
+    };
+    follow().catch((error: unknown) => {
+      if (!signal.aborted) console.error(`${this.#name}: ${String(error)}`);
+    });
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #obtain(wanted: WantedCertificate): Promise<{ certificate: string; key: string }> {
+    const { names } = this.#options;
+    const privateKey = generatePrivateKey("ECDSA P-256");
+    const pem = createCertificateRequestPem({
+      privateKey,
+      subject: { commonName: wanted.commonName, organizations: wanted.organizations },
+      subjectAltNames: wanted.subjectAltNames,
+    });
+    const requests = this.#client.resource(certificateSigningRequestResource(names));
+    const created = await requests.create({
+      apiVersion: "",
+      kind: "",
+      metadata: { name: `${this.#name}-${++this.#requests}` },
+      spec: { request: Buffer.from(pem).toString("base64"), signerName: wanted.signerName, usages: [...wanted.usages] },
+      status: {},
+    });
+    const { name = "", resourceVersion = "" } = created.metadata;
+    const done = new AbortController();
+    try {
+      for await (const { object } of requests.watch(
+        { fieldSelector: `metadata.name=${name}`, resourceVersion },
+        done.signal,
+      )) {
+        const { certificate } = object.status;
+        if (certificate === undefined) continue;
+        return { certificate: Buffer.from(certificate, "base64").toString(), key: encodePrivateKeyPem(privateKey) };
+      }
+    } finally {
+      done.abort();
+    }
+    throw new Error(`${this.#name}: the watch ended before the certificate came`);
+  }
+
+  #machine(): NodeReport["machine"] {
+    return { dnsNames: [this.#name], ipAddresses: [this.#address] };
+  }
+
+  #report(isReady: boolean): ReturnType<typeof registerNode> {
+    const { names } = this.#options;
+    return registerNode(
+      { names, nodes: this.#client.resource(nodeResource(names)), log: { info: noLog, warn: noLog, error: noLog } },
+      {
+        nodeName: this.#name,
+        machine: this.#machine(),
+        nodeInfo: nodeInfo,
+        port: 10250,
+        isReady,
+        now: systemClock.now(),
+      },
+    );
+  }
+}
+
+const noLog = (): void => undefined;
+const nodeInfo = nodeSystemInfo("signet-agent/bench");

@@ -1,0 +1,198 @@
+/**
+ * Measures one server under a fleet of machines: enrolment (two certificates, Node, Lease for each), heartbeats every ten
+ * seconds beside a watch of a trust bundle for each, a change of that bundle, and renewals. The machines are simulated by one
+ * process on the same computer, and share its cores with the server.
+ *
+ *   npm run bench:fleet -- [--agents N] [--enrol-seconds N] [--steady-seconds N] [-- FLAGS OF serve]
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { permitNodeBootstrap } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
+import { newBootstrapToken } from "../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
+import { clusterTrustBundleResource } from "../src/features/certificates/resources.ts";
+import { secretResource } from "../src/features/core/resources.ts";
+import { bootstrapGroup } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
+import { namesFor } from "../src/machinery/api/names.ts";
+import { ApiClient } from "../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../src/machinery/client/https-transport.ts";
+import { FleetAgent } from "./fleet-agent.ts";
+import { processCpuSeconds } from "./process-cpu.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
+
+const { values: options, positionals: serveFlags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    agents: { type: "string", default: "2000" },
+    "enrol-seconds": { type: "string", default: "50" },
+    "steady-seconds": { type: "string", default: "60" },
+  },
+});
+const agentCount = Number(options.agents);
+const enrolSeconds = Number(options["enrol-seconds"]);
+const steadySeconds = Number(options["steady-seconds"]);
+const heartbeatSeconds = 10;
+const bundleName = "fleet";
+
+const scratch = mkdtempSync(join(tmpdir(), "signet-fleet-"));
+const policyFile = join(scratch, "policy.yaml");
+writeFileSync(
+  policyFile,
+  `rules:
+  - name: node-serving
+    match: { signers: [platform.io/nodeagent-serving], groups: ["system:nodes"] }
+    action: approve
+    require: { namesBelongToNode: true, ipRanges: [10.9.0.0/16] }
+`,
+);
+const server = await startServerProcess(join(scratch, "data"), {
+  flags: [
+    `--approval-policy=${policyFile}`,
+    "--max-connections=100000",
+    "--max-connections-per-address=100000",
+    ...serveFlags,
+  ],
+});
+const names = namesFor("platform");
+const caCertificates = server.caCertificates.toString("utf8");
+const admin = new ApiClient(httpsTransport({ server: server.url, caCertificates, bearerToken: () => adminToken }));
+
+/** Seconds of processor time of the server with its workers, until now. */
+const serverCpuSeconds = (): number =>
+  [server.process.pid ?? 0, ...server.workerIds()].map(processCpuSeconds).reduce((sum, one) => sum + one, 0);
+
+interface Phase {
+  readonly what: string;
+  readonly operations: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly medianMilliseconds: number;
+  readonly p99Milliseconds: number;
+  readonly residentMebibytes: number;
+}
+
+/** Starts one operation after the other, evenly over the time, and waits for all. Their latencies are what is measured. */
+async function phase(what: string, operations: readonly (() => Promise<void>)[], seconds: number): Promise<Phase> {
+  const cpuBefore = serverCpuSeconds();
+  const startedAt = performance.now();
+  const latencies: number[] = [];
+  await Promise.all(
+    operations.map(async (operation, index) => {
+      await delay((index / operations.length) * seconds * 1000);
+      const from = performance.now();
+      await operation();
+      latencies.push(performance.now() - from);
+    }),
+  );
+  const took = (performance.now() - startedAt) / 1000;
+  const sorted = latencies.toSorted((one, other) => one - other);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const done: Phase = {
+    what,
+    operations: operations.length,
+    seconds: took,
+    cpuSeconds: serverCpuSeconds() - cpuBefore,
+    medianMilliseconds: at(0.5),
+    p99Milliseconds: at(0.99),
+    residentMebibytes: server.residentMebibytes(),
+  };
+  console.error(`${what}: ${operations.length} in ${took.toFixed(1)} s`);
+  return done;
+}
+
+function printTable(phases: readonly Phase[]): void {
+  console.log(
+    "| what | count | seconds | server CPU, % of a core | CPU for one, ms | median, ms | 99 %, ms | resident, MiB |",
+  );
+  console.log("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+  for (const {
+    what,
+    operations,
+    seconds,
+    cpuSeconds,
+    medianMilliseconds,
+    p99Milliseconds,
+    residentMebibytes,
+  } of phases) {
+    const cells = [
+      what,
+      operations,
+      seconds.toFixed(1),
+      ((cpuSeconds / seconds) * 100).toFixed(0),
+      ((cpuSeconds / operations) * 1000).toFixed(2),
+      medianMilliseconds.toFixed(1),
+      p99Milliseconds.toFixed(1),
+      residentMebibytes.toFixed(0),
+    ];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}
+
+const stopping = new AbortController();
+const agents: FleetAgent[] = [];
+try {
+  await permitNodeBootstrap({ client: admin, names });
+  const { token, secret } = newBootstrapToken(names, {
+    groups: [bootstrapGroup],
+    expiresAt: undefined,
+    description: "the fleet",
+    nodeNames: "fleet-*",
+  });
+  await admin.resource(secretResource(names), names.namespaces.system).create(secret);
+  const bundles = admin.resource(clusterTrustBundleResource(names));
+  await bundles.create({
+    apiVersion: "",
+    kind: "",
+    metadata: { name: bundleName },
+    spec: { trustBundle: caCertificates },
+  });
+  for (let index = 0; index < agentCount; index++) {
+    agents.push(new FleetAgent({ server: server.url, caCertificates, names, bootstrapToken: token, index }));
+  }
+  const phases = [
+    await phase(
+      "enrolment",
+      agents.map((agent) => () => agent.enrol()),
+      enrolSeconds,
+    ),
+  ];
+
+  let seen = 0;
+  let onAllSeen = (): void => undefined;
+  const onBundle = (): void => {
+    if (++seen === agentCount) onAllSeen();
+  };
+  phases.push(
+    await phase(
+      "opening a bundle watch",
+      agents.map((agent) => () => agent.followBundle(bundleName, onBundle, stopping.signal)),
+      10,
+    ),
+  );
+  const rounds = Math.ceil(steadySeconds / heartbeatSeconds);
+  const beats = Array.from({ length: rounds }, () => agents.map((agent) => () => agent.beat())).flat();
+  phases.push(await phase("heartbeats", beats, rounds * heartbeatSeconds));
+  const change = async (): Promise<void> => {
+    const all = new Promise<void>((resolve) => (onAllSeen = resolve));
+    await bundles.patch(bundleName, { metadata: { labels: { changed: "yes" } } });
+    await all;
+  };
+  phases.push(await phase("a bundle's change, to all watches", [change], 0));
+  stopping.abort();
+  phases.push(
+    await phase(
+      "renewals",
+      agents.map((agent) => () => agent.renewClientCertificate()),
+      enrolSeconds,
+    ),
+  );
+  printTable(phases);
+} finally {
+  stopping.abort();
+  for (const agent of agents) agent.close();
+  admin.close();
+  await server.stop();
+  rmSync(scratch, { recursive: true, force: true });
+}

@@ -66,6 +66,7 @@ const serverCpuSeconds = (): number =>
 interface Phase {
   readonly what: string;
   readonly operations: number;
+  readonly retries: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly medianMilliseconds: number;
@@ -73,16 +74,29 @@ interface Phase {
   readonly residentMebibytes: number;
 }
 
+const maximumFailures = 8;
+
 /** Starts one operation after the other, evenly over the time, and waits for all. Their latencies are what is measured. */
 async function phase(what: string, operations: readonly (() => Promise<void>)[], seconds: number): Promise<Phase> {
   const cpuBefore = serverCpuSeconds();
   const startedAt = performance.now();
   const latencies: number[] = [];
+  let retries = 0;
   await Promise.all(
     operations.map(async (operation, index) => {
       await delay((index / operations.length) * seconds * 1000);
       const from = performance.now();
-      await operation();
+      for (let failures = 0; ; failures++) {
+        try {
+          await operation();
+          break;
+        } catch (error) {
+          retries++;
+          if (failures === maximumFailures) throw error;
+          // As an agent does.
+          await delay(Math.min(30_000, 500 * 2 ** failures) * (0.5 + Math.random() / 2));
+        }
+      }
       latencies.push(performance.now() - from);
     }),
   );
@@ -92,6 +106,7 @@ async function phase(what: string, operations: readonly (() => Promise<void>)[],
   const done: Phase = {
     what,
     operations: operations.length,
+    retries,
     seconds: took,
     cpuSeconds: serverCpuSeconds() - cpuBefore,
     medianMilliseconds: at(0.5),
@@ -104,12 +119,13 @@ async function phase(what: string, operations: readonly (() => Promise<void>)[],
 
 function printTable(phases: readonly Phase[]): void {
   console.log(
-    "| what | count | seconds | server CPU, % of a core | CPU for one, ms | median, ms | 99 %, ms | resident, MiB |",
+    "| what | count | retries | seconds | server CPU, % of a core | CPU for one, ms | median, ms | 99 %, ms | resident, MiB |",
   );
-  console.log("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+  console.log("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
   for (const {
     what,
     operations,
+    retries,
     seconds,
     cpuSeconds,
     medianMilliseconds,
@@ -119,6 +135,7 @@ function printTable(phases: readonly Phase[]): void {
     const cells = [
       what,
       operations,
+      retries,
       seconds.toFixed(1),
       ((cpuSeconds / seconds) * 100).toFixed(0),
       ((cpuSeconds / operations) * 1000).toFixed(2),

@@ -43,7 +43,22 @@ for (const { title, profile, hasUpstreamNames } of servers) {
     });
 
     for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
+      if (definition.verbs?.includes("create") === false) {
+        it(`${definition.kind} is an empty list`, () => testEmpty(definition));
+        continue;
+      }
       describe(`${definition.kind} ${apiVersionOf(definition)}`, () => testKind(definition));
+    }
+
+    /** A kind that nobody can create. */
+    async function testEmpty(definition: ResourceDefinition): Promise<void> {
+      const { kind, plural } = definition;
+      const path = `${apiPathOf(definition)}/namespaces/default/${plural}`;
+      const listed = (await api.send({ path })).json();
+      assert.deepEqual([listed.kind, listed.items], [`${kind}List`, []]);
+      const body = { apiVersion: apiVersionOf(definition), kind, metadata: { name: "one" } };
+      assert.equal((await api.send({ method: "POST", path, body })).status, 405);
+      assert.equal((await api.send({ path: `${path}/one` })).status, 404);
     }
 
     function testKind(definition: ResourceDefinition) {

@@ -19,11 +19,12 @@ import { ownerReferencesPermission } from "./owner-references-permission.ts";
 import { createReservedNamespaces } from "./reserved-namespaces.ts";
 import { namespaceResource } from "./resources.ts";
 import { secrets } from "./secrets.ts";
+import { services } from "./services.ts";
 
 /** What other features build on: namespaces, ConfigMaps, Secrets, Events, Leases and garbage collection. */
 export const coreFeature = {
   name: "core",
-  kinds: [kind(configMaps), kind(events), kind(leases), kind(namespaces), kind(secrets)],
+  kinds: [kind(configMaps), kind(events), kind(leases), kind(namespaces), kind(secrets), kind(services)],
   flags: {},
 } as const satisfies Feature;
 
@@ -65,9 +66,13 @@ function resourceOf(
 }
 
 /** The controllers. `types` are all stored resources. */
-export const coreControllers = (types: readonly ServedType[]): Controller[] => [
-  namespaceTermination({ contents: types.filter(({ scope }) => scope === "Namespaced") }),
-  // Like upstream, leave out events: there are many, and nothing depends on them.
-  garbageCollector({ resources: types.filter(({ plural }) => plural !== "events") }),
-  eventCleaner,
-];
+export function coreControllers(types: readonly ServedType[]): Controller[] {
+  // Services are never there, and cannot be deleted.
+  const held = types.filter(({ plural }) => plural !== "services");
+  return [
+    namespaceTermination({ contents: held.filter(({ scope }) => scope === "Namespaced") }),
+    // Like upstream, leave out events: there are many, and nothing depends on them.
+    garbageCollector({ resources: held.filter(({ plural }) => plural !== "events") }),
+    eventCleaner,
+  ];
+}

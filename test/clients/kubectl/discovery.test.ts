@@ -63,6 +63,10 @@ describeKubectl("kubectl's discovery", bothProfiles, (kubectl) => {
     assert.match(serverVersion.gitVersion, /^v1\.\d+\.\d+\+signet-/);
   });
 
+  it("says where the server is with cluster-info", async () => {
+    assert.match(await kubectl.output("cluster-info"), /control plane.* is running at .*https:/);
+  });
+
   it("reads any path", async () => {
     assert.equal(await kubectl.output("get --raw /healthz"), "ok");
     assert.match(await kubectl.output("get --raw /readyz?verbose"), /^\[\+\]store ok$[^]*readyz check passed\n$/m);

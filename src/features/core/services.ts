@@ -1,0 +1,33 @@
+import type { Names } from "../../machinery/api/names.ts";
+import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
+import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { object } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { serviceResource } from "./resources.ts";
+
+const serviceSchema = object({
+  goType: "v1.Service",
+  description: "A name for a set of Pods. There are none here: nobody can create one.",
+  fields: {
+    ...typeMetaFields,
+    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+  },
+});
+
+export type Service = Infer<typeof serviceSchema>;
+
+/** An empty list, for clients that ask for one before anything else: `kubectl cluster-info` fails without. */
+export const services = (names: Names): ResourceDefinition<Service> =>
+  defineResource({
+    ...serviceResource(names),
+    singular: "service",
+    shortNames: ["svc"],
+    verbs: ["get", "list", "watch"],
+    schema: serviceSchema,
+    validateName: validateDnsLabelName,
+    columns: [nameColumn(names), ageColumn(names)],
+  });

@@ -33,6 +33,7 @@ export class FleetAgent {
   readonly #address: string;
   #client: ApiClient;
   #heartbeat: LeaseHeartbeat | undefined;
+  #beating: Promise<void> | undefined;
   #requests = 0;
 
   constructor(options: FleetAgentOptions) {
@@ -48,13 +49,7 @@ export class FleetAgent {
     const { names } = this.#options;
     await this.renewClientCertificate();
     const node = await this.#report(false);
-    this.#heartbeat = new LeaseHeartbeat({
-      names,
-      nodeName: this.#name,
-      leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
-      clock: systemClock,
-      nodeUid: () => node.metadata.uid,
-    });
+    this.#heartbeat = this.#newHeartbeat(node.metadata.uid);
     await this.#heartbeat.beat();
     await this.#obtain(wantedServingCertificate(names, { nodeName: this.#name, ...this.#machine() }));
     await this.#report(true);
@@ -67,18 +62,13 @@ export class FleetAgent {
     const previous = this.#client;
     this.#client = new ApiClient(httpsTransport({ server, caCertificates, clientCertificate }));
     previous.close();
-    if (this.#heartbeat === undefined) return;
-    this.#heartbeat = new LeaseHeartbeat({
-      names,
-      nodeName: this.#name,
-      leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
-      clock: systemClock,
-      nodeUid: () => undefined,
-    });
+    if (this.#heartbeat !== undefined) this.#heartbeat = this.#newHeartbeat(undefined);
   }
 
+  /** Renews the Lease. A renewal that is late is waited for: an agent never has two under way. */
   beat(): Promise<void> {
-    return this.#heartbeat?.beat() ?? Promise.resolve();
+    this.#beating ??= (this.#heartbeat?.beat() ?? Promise.resolve()).finally(() => (this.#beating = undefined));
+    return this.#beating;
   }
 
   /** Follows a trust bundle until `signal` aborts. */
@@ -129,6 +119,17 @@ export class FleetAgent {
       done.abort();
     }
     throw new Error(`${this.#name}: the watch ended before the certificate came`);
+  }
+
+  #newHeartbeat(nodeUid: string | undefined): LeaseHeartbeat {
+    const { names } = this.#options;
+    return new LeaseHeartbeat({
+      names,
+      nodeName: this.#name,
+      leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
+      clock: systemClock,
+      registeredNodeUid: () => Promise.resolve(nodeUid),
+    });
   }
 
   #machine(): NodeReport["machine"] {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { circles, sourceFiles } from "./source-graph.ts";
 import type { Import, SourceFile } from "./source-graph.ts";
 
-const features = ["core", "access", "accounts", "certificates", "nodes"];
+const features = ["core", "access", "accounts", "certificates", "nodes", "revocation"];
 /** The same file of every feature. */
 const faces = (file: string): string[] => features.map((feature) => `features/${feature}/${file}`);
 
@@ -31,8 +31,15 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "features/core": ["machinery", "pki"],
   "features/access": ["machinery", "pki", "features/core/index"],
   "features/nodes": ["machinery", "pki", "features/core/index", "features/access/index"],
-  "features/certificates": ["machinery", "pki", "features/core/index", "features/nodes/index"],
-  "features/accounts": ["machinery", "pki", "features/core/index", "features/nodes/index"],
+  "features/revocation": ["machinery"],
+  "features/certificates": [
+    "machinery",
+    "pki",
+    "features/core/index",
+    "features/nodes/index",
+    "features/revocation/index",
+  ],
+  "features/accounts": ["machinery", "pki", "features/core/index", "features/nodes/index", "features/revocation/index"],
   // Clients know the names and types of resources, and none of their schemas.
   agent: ["machinery", "pki", ...faces("resources")],
   cli: [

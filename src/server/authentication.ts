@@ -3,8 +3,10 @@ import { impersonationHeaders } from "../features/access/credentials/impersonati
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
+import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
 import { refuseUsers, refuseUsersOfTokens } from "../machinery/authentication/refuse-users.ts";
+import type { RefusalOfUser } from "../machinery/authentication/refuse-users.ts";
 import type { HttpRequest } from "../machinery/api/http-message.ts";
 import { createAuthentication } from "../machinery/authentication/authentication.ts";
 import type { Authenticate, ObservedAuthentication } from "../machinery/authentication/authentication.ts";
@@ -21,6 +23,7 @@ export interface AuthenticationParts {
   readonly access: ConnectedAccess;
   readonly accounts: ConnectedAccounts;
   readonly nodes: ConnectedNodes;
+  readonly revocation: ConnectedRevocation;
   readonly loopback: LoopbackTokens;
   readonly onOutcome: (authentication: ObservedAuthentication) => void;
 }
@@ -28,6 +31,8 @@ export interface AuthenticationParts {
 export interface ServerAuthentication {
   readonly authenticate: Authenticate;
   readonly reviewToken: ReviewToken;
+  /** Why a user is refused from now on whose credential was good; undefined for everybody else. */
+  readonly refusalOf: RefusalOfUser;
   /** The request without the headers that carry or claim an identity. */
   withoutIdentity(request: HttpRequest): HttpRequest;
 }
@@ -38,13 +43,14 @@ export function openAuthentication({
   access,
   accounts,
   nodes,
+  revocation,
   loopback,
   onOutcome,
 }: AuthenticationParts): ServerAuthentication {
   const { apiAudiences } = accounts.tokens;
-  const lockout = (user: UserInfo): string | undefined => {
+  const refusalOf = (user: UserInfo): string | undefined => {
     const node = nodes.locked.lockedNodeOf(user);
-    return node && `the node ${JSON.stringify(node)} is locked`;
+    return node === undefined ? revocation.refusalOf(user) : `the node ${JSON.stringify(node)} is locked`;
   };
   const verifyToken = refuseUsersOfTokens(
     firstGoodToken([
@@ -53,11 +59,11 @@ export function openAuthentication({
       forApiAudiences(nodes.findBootstrapToken, apiAudiences),
       forApiAudiences(access.findStaticToken, apiAudiences),
     ]),
-    lockout,
+    refusalOf,
   );
   const credentials: readonly Credential[] = [
-    refuseUsers(access.credentials.frontProxy, lockout),
-    refuseUsers(access.credentials.clientCertificate, lockout),
+    refuseUsers(access.credentials.frontProxy, refusalOf),
+    refuseUsers(access.credentials.clientCertificate, refusalOf),
     bearerToken(verifyToken, apiAudiences),
     webSocketToken(verifyToken, apiAudiences),
   ];
@@ -69,6 +75,7 @@ export function openAuthentication({
       onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
     }),
     reviewToken: tokenReviewer(verifyToken, apiAudiences),
+    refusalOf,
     withoutIdentity: identityHeaderRemover([impersonationHeaders, ...credentials.map(({ headers }) => headers)]),
   };
 }

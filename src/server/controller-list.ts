@@ -6,6 +6,8 @@ import type { ApprovalPolicy } from "../features/certificates/policy/approval-po
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import { coreControllers } from "../features/core/feature.ts";
 import { nodeControllers } from "../features/nodes/feature.ts";
+import { revocationControllers } from "../features/revocation/feature.ts";
+import { serviceAccountResource } from "../features/accounts/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ServedType } from "../machinery/registry/served-definitions.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
@@ -36,4 +38,5 @@ const everyController = (given: ControllerListOptions): Controller[] => [
     isSigning: given.settings.enabled.has("csrsigning"),
   }),
   ...nodeControllers(given.settings.nodes),
+  ...revocationControllers(serviceAccountResource),
 ];

@@ -24,6 +24,7 @@ export const controllerNames = [
   "namespace",
   "nodelifecycle",
   "podgc",
+  "revocation-cleaner",
   "root-ca-cert-publisher",
   "serviceaccount",
   "serviceaccount-token",

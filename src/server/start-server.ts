@@ -53,6 +53,7 @@ import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
+import { connectRevocation } from "../features/revocation/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
@@ -200,7 +201,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
     client: () => client,
   });
-  const connected = { core, accounts, access, certificates, nodes };
+  const revocation = connectRevocation(stores);
+  const connected = { core, accounts, access, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
@@ -213,7 +215,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   const streams = new OpenStreams();
-  nodes.onLocked(() => streams.endOf((user) => nodes.locked.lockedNodeOf(user) !== undefined));
+  const endRefused = (): void => streams.endOf((user) => authentication.refusalOf(user) !== undefined);
+  nodes.onLocked(endRefused);
+  revocation.onRevoked(endRefused);
   let url = "";
   const { authenticate } = authentication;
   const { handler, metrics } = createApiServer({

@@ -1,6 +1,7 @@
 import { accessFeature } from "../features/access/feature.ts";
 import { accountsFeature } from "../features/accounts/feature.ts";
 import { certificatesFeature } from "../features/certificates/feature.ts";
+import { revocationFeature } from "../features/revocation/feature.ts";
 import { coreFeature } from "../features/core/feature.ts";
 import { nodesFeature } from "../features/nodes/feature.ts";
 import { servedInBothSpellings } from "./served-spellings.ts";
@@ -8,7 +9,14 @@ import type { Names } from "../machinery/api/names.ts";
 import type { Feature } from "../machinery/feature.ts";
 import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
 
-const features: readonly Feature[] = [coreFeature, accountsFeature, accessFeature, certificatesFeature, nodesFeature];
+const features: readonly Feature[] = [
+  coreFeature,
+  accountsFeature,
+  accessFeature,
+  certificatesFeature,
+  nodesFeature,
+  revocationFeature,
+];
 
 /** Every stored kind, by group and name. Discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>

@@ -29,6 +29,7 @@ export const sampleFields = (names: Names): Readonly<Record<string, object>> => 
     ClusterTrustBundle: { spec: { trustBundle: anchors } },
     RoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
     ClusterRoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
+    Revocation: { spec: { token: { id: "one" } } },
     IssuedCertificate: {
       spec: {
         signerName: "example.com/signer",

@@ -1,5 +1,6 @@
 import { anonymousUsername, authenticatedGroup, unauthenticatedGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { presentedCredential, withCredential } from "./presented-credential.ts";
 
 const known = new WeakMap<UserInfo, UserInfo>();
 
@@ -11,7 +12,7 @@ export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   }
   const ready = known.get(user);
   if (ready !== undefined) return ready;
-  const member = { ...user, groups: [...groups, authenticatedGroup] };
+  const member = withCredential({ ...user, groups: [...groups, authenticatedGroup] }, presentedCredential(user));
   known.set(user, member);
   return member;
 }

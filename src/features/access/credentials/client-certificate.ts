@@ -6,6 +6,8 @@ import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
+import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { certificateIdentity } from "./certificate-identity.ts";
 
 export interface ClientCertificateOptions extends CertificateVerifierOptions {
   readonly names: Names;
@@ -28,7 +30,7 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
       groups: leaf.subject.organizations,
       extra: { [credentialId]: [`X509SHA256=${fingerprintOf(leaf)}`] },
     };
-    users.set(leaf, user);
+    users.set(leaf, withCredential(user, certificateIdentity(leaf)));
     return user;
   };
 

@@ -6,6 +6,8 @@ import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
+import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { certificateIdentity } from "./certificate-identity.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /** The headers in which a front proxy sends its users (`--requestheader-*-headers`), in lower case. */
@@ -53,7 +55,9 @@ export function frontProxy(options: FrontProxyOptions): Credential {
         return refused("x509: subject with a common name that is not in the allowed list");
       }
       const user = userOf(request.headers, headers);
-      if (user !== undefined) return { outcome: "authenticated", user };
+      if (user !== undefined) {
+        return { outcome: "authenticated", user: withCredential(user, certificateIdentity(answer.leaf)) };
+      }
       if (isUserRequired) throw missingUser();
       return notApplicable;
     },

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { isSignedBy, parseToken, tokenSigner } from "./json-web-token.ts";
+import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { SigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenObjects } from "./token-objects.ts";
@@ -91,11 +92,11 @@ export function createSecretTokenVerifier({
     if (account === undefined || account.deletionTimestamp !== undefined || account.uid !== uid) {
       return refused("service account token has been invalidated");
     }
-    return {
-      outcome: "authenticated",
-      user: { username, uid, groups: serviceAccountGroups(namespace), extra: {} },
-      audiences: common,
-    };
+    const user = withCredential(
+      { username, uid, groups: serviceAccountGroups(namespace), extra: {} },
+      { type: "token", id: undefined, issuedAtSeconds: undefined },
+    );
+    return { outcome: "authenticated", user, audiences: common };
   };
 }
 

@@ -15,6 +15,7 @@ import {
   refused,
 } from "../../../machinery/authentication/token-outcome.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
@@ -126,7 +127,10 @@ const hasIssuer = (payload: unknown, issuers: ReadonlySet<string>): boolean =>
  * The user of a token. Its extra fields identify the token, and the Pod or node that it is bound to (upstream:
  * `ServiceAccountInfo`).
  */
-function userOf({ namespace, serviceAccount, tokenId, pod, node }: TokenClaims, names: Names): UserInfo {
+function userOf(
+  { namespace, serviceAccount, tokenId, issuedAtSeconds, pod, node }: TokenClaims,
+  names: Names,
+): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   const add = (suffix: string, value: string | undefined): void => {
     if (value !== undefined && value !== "") extra[names.subdomainKey("authentication", suffix)] = [value];
@@ -136,10 +140,11 @@ function userOf({ namespace, serviceAccount, tokenId, pod, node }: TokenClaims, 
   add("credential-id", tokenId === undefined ? undefined : `JTI=${tokenId}`);
   add("node-name", node?.name);
   add("node-uid", node?.uid);
-  return {
+  const user = {
     username: serviceAccountUsername(namespace, serviceAccount.name),
     ...(serviceAccount.uid !== undefined && { uid: serviceAccount.uid }),
     groups: serviceAccountGroups(namespace),
     extra,
   };
+  return withCredential(user, { type: "token", id: tokenId, issuedAtSeconds });
 }

@@ -118,7 +118,7 @@ function otherFaults(require: RequestRequirements, input: ApprovalInput, names: 
     const message = `${lifetimeSeconds} seconds are more than the maximum of ${require.maximumLifetimeSeconds}`;
     faults.push({ field, message });
   }
-  // Nothing revokes a certificate before it expires, not even deleting the account.
+  // Deleting the account does not revoke its certificates.
   if (isOfAccount(input) && findWellKnownSigner(names, input.signerName)?.certifies === "user") {
     if (lifetimeSeconds > longestForAccountSeconds) {
       const message = `${lifetimeSeconds} seconds are more than the maximum of ${longestForAccountSeconds} for a service account`;

@@ -1,0 +1,68 @@
+import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
+import type { UserInfo } from "../../machinery/api/user-info.ts";
+import { kind } from "../../machinery/feature.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
+import { prefixEnd } from "../../machinery/storage/store.ts";
+import { revocationCleaner } from "./revocation-cleaner.ts";
+import { revocationResource } from "./resources.ts";
+import { revocations } from "./revocations.ts";
+import { RevokedCredentials } from "./revoked-credentials.ts";
+
+/** Ends tokens and certificates before they expire. */
+export const revocationFeature = {
+  name: "revocation",
+  kinds: [kind(revocations)],
+  flags: {},
+} as const satisfies Feature;
+
+export interface ConnectedRevocation {
+  /** Why the credential that a user has presented is refused. Asked on every request. */
+  refusalOf(user: UserInfo): string | undefined;
+  /** Calls back once after any number of credentials have been revoked. */
+  onRevoked(listener: () => void): void;
+}
+
+/** Knows every revocation that is stored when it returns. Call it after the registries have started. */
+export function connectRevocation(stores: Stores): ConnectedRevocation {
+  const registry = stores.of(revocationResource);
+  const revoked = new RevokedCredentials();
+  const listeners: (() => void)[] = [];
+  let isTelling = false;
+  const tell = (): void => {
+    if (isTelling) return;
+    isTelling = true;
+    setImmediate(() => {
+      isTelling = false;
+      for (const listener of listeners) listener();
+    });
+  };
+  const start = resourcePrefix(registry.definition);
+  followRegistry(registry, {
+    onLoaded() {
+      revoked.clear();
+      for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) revoked.add(object.spec);
+      if (revoked.size > 0) tell();
+    },
+    onEvent(event) {
+      if (event.previous !== undefined) revoked.remove(event.previous.object.spec);
+      if (event.type === "delete") return;
+      revoked.add(event.object.object.spec);
+      tell();
+    },
+  });
+  return {
+    refusalOf: (user) => revoked.refusalOf(user),
+    onRevoked: (listener) => void listeners.push(listener),
+  };
+}
+
+const cleaningIntervalMilliseconds = 3_600_000;
+
+/** `accounts`: the service accounts, whose tokens end with them. */
+export const revocationControllers = (accounts: NamedResourceType): readonly Controller[] => [
+  revocationCleaner({ accounts, intervalMilliseconds: cleaningIntervalMilliseconds }),
+];

@@ -1,0 +1,1 @@
+export { revocationResource } from "./resources.ts";

@@ -1,0 +1,5 @@
+import { resourceType } from "../../machinery/api/resource-type.ts";
+import type { Revocation } from "./revocations.ts";
+
+export const revocationResource = resourceType<Revocation>({ group: "signet", kind: "Revocation", scope: "Cluster" });
+export type { Revocation } from "./revocations.ts";

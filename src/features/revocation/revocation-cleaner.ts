@@ -1,0 +1,48 @@
+import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
+import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import { revocationResource } from "./resources.ts";
+import type { Revocation } from "./revocations.ts";
+
+export interface RevocationCleanerOptions {
+  /** The service accounts: a token ends with its account. */
+  readonly accounts: NamedResourceType;
+  /** How often all revocations are looked at, in milliseconds. */
+  readonly intervalMilliseconds: number;
+}
+
+/** Clocks differ, and a token is accepted for a short time after its end. */
+const marginMilliseconds = 3_600_000;
+const everything = "revocations";
+
+/** Deletes revocations of credentials that no longer exist: they have expired, or their service account is gone. */
+export function revocationCleaner({ accounts, intervalMilliseconds }: RevocationCleanerOptions): Controller {
+  return {
+    name: "revocation-cleaner",
+    start(context) {
+      const { client, clock, informers, names } = context;
+      const revocations = informers.of(revocationResource(names));
+      const serviceAccounts = informers.of(accounts(names));
+
+      const isOver = ({ metadata, spec }: Revocation, now: number): boolean => {
+        if (spec.expirationTimestamp !== undefined) return Date.parse(spec.expirationTimestamp) < now;
+        const account = spec.token?.serviceAccount;
+        // Without a time it is for later tokens too, also those of an account that will be made.
+        if (account === undefined || spec.token?.issuedBefore === undefined) return false;
+        const isOld = Date.parse(metadata.creationTimestamp ?? "") < now;
+        return isOld && serviceAccounts.get(`${account.namespace}/${account.name}`) === undefined;
+      };
+      const queue = controllerQueue(this.name, context, async () => {
+        queue.addAfter(everything, intervalMilliseconds);
+        const now = clock.now() - marginMilliseconds;
+        const over = [...revocations.list()].filter((revocation) => isOver(revocation, now));
+        for (const { metadata } of over) {
+          const { name = "", uid = "" } = metadata;
+          await ignoring([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
+        }
+        return `removed ${over.length} revocations of credentials that no longer exist`;
+      });
+      return { queue, onSynced: () => queue.add(everything) };
+    },
+  };
+}

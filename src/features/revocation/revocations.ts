@@ -1,0 +1,223 @@
+import { forbiddenField, invalidValue, notSupported, required, tooLong } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
+import { object, string, time } from "../../machinery/schema/schema.ts";
+import type { Infer } from "../../machinery/schema/schema.ts";
+import { revocationReasons } from "./revocation-reasons.ts";
+import { revocationResource } from "./resources.ts";
+
+const issuedBefore = "Only those that were issued before this time. At most five minutes in the future.";
+
+const tokenSchema = object({
+  goType: "v1.RevokedToken",
+  description: "One token by its id; or all tokens of a service account, or of every account, perhaps up to a time.",
+  fields: {
+    id: { number: 1, schema: string, description: "The `jti` claim of one token. Excludes the other fields." },
+    serviceAccount: {
+      number: 2,
+      description: "The account whose tokens are revoked. Absent: the tokens of every account; then give issuedBefore.",
+      schema: object({
+        goType: "v1.RevokedServiceAccount",
+        description: "A service account.",
+        fields: {
+          namespace: { number: 1, schema: string, presence: "always", description: "The account's namespace." },
+          name: { number: 2, schema: string, presence: "always", description: "The account's name." },
+        },
+      }),
+    },
+    issuedBefore: {
+      number: 3,
+      schema: time,
+      description: `${issuedBefore} Tokens in Secrets do not say when they were issued: they are revoked in any case.`,
+    },
+  },
+});
+
+const certificateSchema = object({
+  goType: "v1.RevokedCertificate",
+  description: "One certificate, by its fingerprint or by its issuer and serial number; or all of a subject.",
+  fields: {
+    fingerprint: {
+      number: 1,
+      schema: string,
+      description: "The SHA-256 of the certificate's DER in lower-case hexadecimal digits.",
+    },
+    issuer: { number: 2, schema: string, description: "The CA's distinguished name (RFC 4514), with serialNumber." },
+    serialNumber: {
+      number: 3,
+      schema: string,
+      description: "The serial number in lower-case hexadecimal digits, without leading zeros.",
+    },
+    subject: {
+      number: 4,
+      schema: string,
+      description: "The whole distinguished name (RFC 4514), as IssuedCertificates show it. There are no patterns.",
+    },
+    issuedBefore: {
+      number: 5,
+      schema: time,
+      description: `${issuedBefore} With subject only. Compared with the start of the certificate's validity.`,
+    },
+  },
+});
+
+const revocationSchema = object({
+  goType: "v1.Revocation",
+  description:
+    "Ends credentials before they expire: tokens of service accounts, and client certificates. The server refuses them from the " +
+    "next request on, and ends their watches. Deleting the revocation makes them good again.",
+  fields: {
+    ...objectFields,
+    spec: {
+      number: 2,
+      presence: "always",
+      isRequired: true,
+      description: "What is revoked. It cannot be changed.",
+      schema: object({
+        goType: "v1.RevocationSpec",
+        description: "What is revoked: either tokens or certificates.",
+        fields: {
+          token: { number: 1, schema: tokenSchema, description: "The tokens that are revoked." },
+          certificate: { number: 2, schema: certificateSchema, description: "The certificates that are revoked." },
+          reason: {
+            number: 3,
+            schema: string,
+            description: `Why (RFC 5280 section 5.3.1): ${revocationReasons.join(", ")}. Default: unspecified.`,
+          },
+          expirationTimestamp: {
+            number: 4,
+            schema: time,
+            description:
+              "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until somebody " +
+              "deletes it, or the service account is gone.",
+          },
+        },
+      }),
+    },
+  },
+});
+
+export type Revocation = Infer<typeof revocationSchema>;
+type Spec = Revocation["spec"];
+
+export const revocations = (names: Names): ResourceDefinition<Revocation> =>
+  defineResource({
+    ...revocationResource(names),
+    singular: "revocation",
+    schema: revocationSchema,
+    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    validate: ({ spec }, { now }) => validateSpec(spec, now),
+    validateUpdate: ({ spec }, previous) =>
+      isSemanticallyEqual(spec, previous.spec)
+        ? []
+        : [forbiddenField("spec", "a revocation cannot be changed: delete it and create another")],
+    columns: [
+      nameColumn(names),
+      {
+        name: "Revoked",
+        type: "string",
+        description: "What is revoked.",
+        cell: ({ spec }) => revokedText(spec),
+      },
+      { name: "Reason", type: "string", description: "Why.", cell: ({ spec }) => spec.reason ?? "unspecified" },
+      {
+        name: "Until",
+        type: "string",
+        description: "When the last of the credentials expires.",
+        cell: ({ spec }) => spec.expirationTimestamp ?? "<none>",
+      },
+      ageColumn(names),
+    ],
+  });
+
+/** What a revocation ends, for people. */
+function revokedText({ token, certificate }: Spec): string {
+  const before = (time: string | undefined): string => (time === undefined ? "" : ` issued before ${time}`);
+  if (token?.id !== undefined) return `token ${token.id}`;
+  if (token !== undefined) {
+    const { serviceAccount: account } = token;
+    const whose = account === undefined ? "all tokens" : `tokens of ${account.namespace}/${account.name}`;
+    return `${whose}${before(token.issuedBefore)}`;
+  }
+  const { fingerprint, serialNumber, issuer, subject = "", issuedBefore: until } = certificate ?? {};
+  if (fingerprint !== undefined) return `certificate SHA-256 ${fingerprint}`;
+  if (serialNumber !== undefined) return `certificate ${serialNumber} of ${issuer ?? ""}`;
+  return `certificates of ${subject}${before(until)}`;
+}
+
+/** Clocks of replicas differ; a time further ahead would refuse tokens that nobody has issued yet. */
+const longestLeadMilliseconds = 5 * 60_000;
+const longestTextBytes = 1024;
+
+function validateSpec({ token, certificate, reason }: Spec, now: number): FieldError[] {
+  if (token !== undefined && certificate !== undefined) {
+    return [forbiddenField("spec.certificate", "give either token or certificate")];
+  }
+  const faults = token === undefined ? certificateFaults(certificate, now) : tokenFaults(token, now);
+  return reason === undefined || revocationReasons.includes(reason)
+    ? faults
+    : [...faults, notSupported("spec.reason", reason, revocationReasons)];
+}
+
+function tokenFaults({ id, serviceAccount, issuedBefore: before }: NonNullable<Spec["token"]>, now: number) {
+  const field = "spec.token";
+  if (id !== undefined) {
+    const others = serviceAccount !== undefined || before !== undefined;
+    return others
+      ? [forbiddenField(`${field}.id`, "an id is of one token: give nothing else")]
+      : text(`${field}.id`, id);
+  }
+  if (serviceAccount === undefined) {
+    return before === undefined
+      ? [required(field, "give an id, a serviceAccount, or issuedBefore")]
+      : timeFaults(`${field}.issuedBefore`, before, now);
+  }
+  return [
+    ...text(`${field}.serviceAccount.namespace`, serviceAccount.namespace),
+    ...text(`${field}.serviceAccount.name`, serviceAccount.name),
+    ...timeFaults(`${field}.issuedBefore`, before, now),
+  ];
+}
+
+function certificateFaults(given: Spec["certificate"], now: number): FieldError[] {
+  const { fingerprint, issuer, serialNumber, subject, issuedBefore: before } = given ?? {};
+  const field = "spec.certificate";
+  const ways = [fingerprint, issuer ?? serialNumber, subject].filter((way) => way !== undefined);
+  if (given === undefined) return [required("spec", "give a token or a certificate")];
+  if (ways.length !== 1) {
+    return [
+      invalidValue(field, ways.length, "give a fingerprint, or issuer and serialNumber, or a subject: one of them"),
+    ];
+  }
+  if (before !== undefined && subject === undefined) {
+    return [forbiddenField(`${field}.issuedBefore`, "only a subject can have several certificates")];
+  }
+  const digits = (name: string, value: string | undefined, pattern: RegExp): FieldError[] =>
+    value === undefined || pattern.test(value)
+      ? []
+      : [invalidValue(`${field}.${name}`, value, "must be hexadecimal digits in lower case, without leading zeros")];
+  const isSerial = issuer !== undefined || serialNumber !== undefined;
+  return [
+    ...digits("fingerprint", fingerprint, /^[0-9a-f]{64}$/),
+    ...(isSerial ? text(`${field}.issuer`, issuer ?? "") : []),
+    ...(isSerial ? digits("serialNumber", serialNumber ?? "", /^(?:0|[1-9a-f][0-9a-f]{0,79})$/) : []),
+    ...(subject === undefined ? [] : text(`${field}.subject`, subject)),
+    ...timeFaults(`${field}.issuedBefore`, before, now),
+  ];
+}
+
+function text(field: string, value: string): FieldError[] {
+  if (value === "") return [required(field, "")];
+  return Buffer.byteLength(value) > longestTextBytes ? [tooLong(field, longestTextBytes)] : [];
+}
+
+const timeFaults = (field: string, time: string | undefined, now: number): FieldError[] =>
+  time !== undefined && Date.parse(time) > now + longestLeadMilliseconds
+    ? [invalidValue(field, time, "must not be more than five minutes in the future")]
+    : [];

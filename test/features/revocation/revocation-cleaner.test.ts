@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { serviceAccountResource } from "../../../src/features/accounts/resources.ts";
+import { revocationResource } from "../../../src/features/revocation/index.ts";
+import { revocationCleaner } from "../../../src/features/revocation/revocation-cleaner.ts";
+import { timestamp } from "../../../src/machinery/api/clock.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { startTestServer } from "../../test-server.ts";
+import { waitForObject } from "../../wait-for-object.ts";
+
+const day = 24 * 3_600_000;
+
+test("revocations of credentials that no longer exist are deleted, and no others", async () => {
+  const server = await startTestServer({ settings: { controllers: "false" } });
+  const { client } = server;
+  const resource = client.resource(revocationResource(names));
+  const now = Date.now();
+  const create = (name: string, spec: object) =>
+    resource.create({ apiVersion: "", kind: "", metadata: { name }, spec });
+  const ofAccount = (name: string) => ({ serviceAccount: { namespace: "default", name } });
+  await client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+    body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "here" } },
+  });
+  const issuedBefore = timestamp(now);
+  await create("kept-later", { token: { id: "a" }, expirationTimestamp: timestamp(now + 3 * day) });
+  await create("kept-unknown", { token: { id: "b" } });
+  await create("kept-account", { token: { ...ofAccount("here"), issuedBefore } });
+  await create("kept-coming", { token: ofAccount("gone") });
+  await create("kept-all", { token: { issuedBefore } });
+  await create("a-ended", { token: { id: "c" }, expirationTimestamp: timestamp(now + day) });
+  await create("b-account-gone", { token: { ...ofAccount("gone"), issuedBefore } });
+
+  const cleaner = revocationCleaner({ accounts: serviceAccountResource, intervalMilliseconds: day });
+  const running = runControllers([cleaner], {
+    names,
+    client,
+    informers: new InformerSet(client),
+    clock: { now: () => now + 2 * day },
+    schedule: () => () => undefined,
+    log: { info: () => undefined, error: () => undefined },
+  });
+  for (const name of ["a-ended", "b-account-gone"]) {
+    await waitForObject(client, revocationResource(names), { name }, (found) => found === undefined);
+  }
+  const left = (await resource.list()).items.map(({ metadata }) => metadata.name);
+  assert.deepEqual(left, ["kept-account", "kept-all", "kept-coming", "kept-later", "kept-unknown"]);
+  await running.stop();
+  await server.stop();
+});

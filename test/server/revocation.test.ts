@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import type { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import pino from "pino";
+import { generateSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
+import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
+import { timestamp } from "../../src/machinery/api/clock.ts";
+import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
+import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startServer } from "../../src/server/start-server.ts";
+import type { RunningServer } from "../../src/server/start-server.ts";
+import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+
+const clients = newAuthority("clients");
+const proxies = newAuthority("proxies");
+const folder = mkdtempSync(join(tmpdir(), "signet-revocation-"));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text, { mode: 0o600 });
+  return join(folder, name);
+};
+const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
+
+/** Two servers on one store: what one is told must hold at the other from the next request on. */
+let servers: readonly [RunningServer, RunningServer];
+let late: RunningServer | undefined;
+const clock = { now: () => startOf2026 };
+const store = new MemoryStore();
+const start = (name: string): Promise<RunningServer> =>
+  startServer(
+    parseServerConfig({
+      commandLine: {
+        "client-ca-file": file("clients.crt", pemOf(clients)),
+        "requestheader-client-ca-file": file("proxies.crt", pemOf(proxies)),
+        "token-auth-file": file("tokens.csv", 'admin,admin,1,"system:masters"\n'),
+        "service-account-signing-key-file": join(folder, "tokens.key"),
+        "data-dir": join(folder, name),
+        "secure-port": "0",
+        controllers: "false",
+      },
+      file: {},
+    }),
+    { log: pino({ level: "silent" }), store, isStoreShared: true, clock, loops: "when told" },
+  );
+
+before(async () => {
+  file("tokens.key", generateSigningKeyPem("ES256"));
+  servers = [await start("first"), await start("second")];
+  for (const name of ["robot", "other"]) {
+    await servers[0].client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
+    });
+  }
+});
+after(async () => {
+  // Each of them closes the store.
+  for (const server of [late, ...servers]) await server?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly certificates?: readonly X509Certificate[];
+  readonly token?: string;
+  readonly body?: object;
+}
+
+function send(server: RunningServer, target: string, sent: Sent = {}): Promise<HttpResponse> {
+  const { method = "GET", headers = {}, certificates = [], token, body } = sent;
+  const [path = "", query = ""] = target.split("?");
+  return server.handler({
+    method,
+    path,
+    query,
+    headers: {
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
+    readBody: async () => Buffer.from(body === undefined ? "" : JSON.stringify(body)),
+    signal: new AbortController().signal,
+    isWebSocket: false,
+  });
+}
+
+const path = "/apis/signet.platform.io/v1/revocations";
+const whoami = "/apis/authentication.platform.io/v1/selfsubjectreviews";
+const review = { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" };
+
+const create = (spec: object, sent: Sent = { token: "admin" }, name = "one"): Promise<HttpResponse> =>
+  send(servers[0], path, {
+    ...sent,
+    method: "POST",
+    body: { apiVersion: "signet.platform.io/v1", kind: "Revocation", metadata: { name }, spec },
+  });
+const remove = async (name = "one"): Promise<void> => {
+  assert.equal((await send(servers[0], `${path}/${name}`, { method: "DELETE", token: "admin" })).status, 200);
+};
+/** What both servers answer. */
+const codes = async (sent: Sent): Promise<readonly number[]> =>
+  (await Promise.all(servers.map((server) => send(server, whoami, { ...sent, method: "POST", body: review })))).map(
+    ({ status }) => status,
+  );
+const issue = async (account = "robot"): Promise<string> => {
+  const { status } = await servers[0].client.request<{ status: { token: string } }>(
+    "POST",
+    `/api/v1/namespaces/default/serviceaccounts/${account}/token`,
+    { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
+  );
+  return status.token;
+};
+const idOf = (token: string): string =>
+  (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { jti: string }).jti;
+const seconds = (later: number): string => timestamp(startOf2026 + later * 1000);
+
+const good = [201, 201];
+const refused = [401, 401];
+/** Refused while the revocation is there, at both servers; and good before and after. */
+async function assertRevokes(spec: object, sent: Sent, others: readonly Sent[] = []): Promise<void> {
+  assert.deepEqual(await codes(sent), good);
+  const answer = await create(spec);
+  assert.equal(answer.status, 201, String(answer.body));
+  assert.deepEqual(await codes(sent), refused);
+  for (const other of others) assert.deepEqual(await codes(other), good);
+  await remove();
+  assert.deepEqual(await codes(sent), good);
+}
+
+describe("a token", () => {
+  it("is revoked by its id, also while its verification is cached", async () => {
+    const token = await issue();
+    const other = await issue();
+    await assertRevokes({ token: { id: idOf(token) } }, { token }, [{ token: other }]);
+  });
+
+  it("is revoked with its account, and only up to a time", async () => {
+    const token = await issue();
+    const sent = { token };
+    const others = [{ token: await issue("other") }];
+    const serviceAccount = { namespace: "default", name: "robot" };
+    await assertRevokes({ token: { serviceAccount } }, sent, others);
+    await assertRevokes({ token: { serviceAccount, issuedBefore: seconds(1) } }, sent, others);
+    await create({ token: { serviceAccount, issuedBefore: seconds(0) } });
+    assert.deepEqual(await codes(sent), good);
+    await remove();
+  });
+
+  it("is revoked with everything that was issued before a time", async () => {
+    await assertRevokes({ token: { issuedBefore: seconds(1) } }, { token: await issue() }, [{ token: "admin" }]);
+  });
+
+  it("that is revoked authenticates nobody in a TokenReview", async () => {
+    const token = await issue();
+    await create({ token: { id: idOf(token) } });
+    const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
+    const sent = { method: "POST", token: "admin", body };
+    const answer = await send(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
+    const { status } = JSON.parse(String(answer.body)) as { status: { authenticated?: boolean; error?: string } };
+    assert.equal(status.authenticated ?? false, false);
+    assert.match(status.error ?? "", /the token has been revoked/);
+    assert.doesNotMatch(String(answer.body), new RegExp(idOf(token)));
+    await remove();
+  });
+
+  it("that is revoked is refused by a server that starts later", async () => {
+    const token = await issue();
+    await create({ token: { id: idOf(token) } });
+    late = await start("late");
+    const { status } = await send(late, whoami, { token, method: "POST", body: review });
+    assert.equal(status, 401);
+    await remove();
+  });
+});
+
+describe("a client certificate", () => {
+  const certificate = newCertificate(clients, { subject: { commonName: "ann", organizations: ["system:masters"] } });
+  const sent: Sent = { certificates: [certificate] };
+  const others: readonly Sent[] = [
+    { certificates: [newCertificate(clients, { subject: { commonName: "bob", organizations: [] } })] },
+  ];
+  const parsed = parseCertificate(certificate.raw);
+
+  it("is revoked by fingerprint, by issuer and serial number, and by subject, on the connection that it has", async () => {
+    await assertRevokes({ certificate: { fingerprint: fingerprintOf(parsed) } }, sent, others);
+    const issuer = formatDistinguishedName(parsed.issuer);
+    await assertRevokes({ certificate: { issuer, serialNumber: serialNumberHex(parsed) } }, sent);
+    await assertRevokes({ certificate: { subject: formatDistinguishedName(parsed.subject) } }, sent, others);
+  });
+
+  it("of a front proxy is revoked, and with it whom the proxy names", async () => {
+    const proxy = newCertificate(proxies, { subject: { commonName: "proxy", organizations: [] } });
+    const proxied = { certificates: [proxy], headers: { "x-remote-user": "carl" } };
+    await assertRevokes({ certificate: { fingerprint: fingerprintOf(parseCertificate(proxy.raw)) } }, proxied);
+  });
+
+  it("can revoke itself, once", async () => {
+    assert.equal((await create({ certificate: { fingerprint: fingerprintOf(parsed) } }, sent)).status, 201);
+    assert.equal((await create({ token: { id: "x" } }, sent, "two")).status, 401);
+    await remove();
+  });
+
+  it("loses its watches when it is revoked", async () => {
+    const { body } = await send(servers[1], "/api/v1/nodes?watch=true", sent);
+    assert.ok(typeof body === "object" && "start" in body);
+    const stream = body;
+    let stop = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      stop = stream.start({ write: () => undefined, bufferedBytes: () => 0, end: resolve });
+    });
+    await create({ certificate: { fingerprint: fingerprintOf(parsed) } });
+    await ended;
+    stop();
+    await remove();
+  });
+});
+
+describe("a revocation", () => {
+  it("says one thing, in its one spelling", async () => {
+    const wrong = [
+      {},
+      { token: {} },
+      { token: { id: "" } },
+      { token: { id: "a", issuedBefore: seconds(0) } },
+      { token: { id: "x".repeat(1025) } },
+      { token: { issuedBefore: seconds(301) } },
+      { token: { serviceAccount: { namespace: "", name: "robot" } } },
+      { token: { id: "a" }, certificate: { subject: "CN=a" } },
+      { token: { id: "a" }, reason: "because" },
+      { certificate: {} },
+      { certificate: { fingerprint: "AB".repeat(32) } },
+      { certificate: { serialNumber: "1f" } },
+      { certificate: { issuer: "CN=a" } },
+      { certificate: { issuer: "CN=a", serialNumber: "01f" } },
+      { certificate: { subject: "CN=a", fingerprint: "ab".repeat(32) } },
+      { certificate: { fingerprint: "ab".repeat(32), issuedBefore: seconds(0) } },
+    ];
+    for (const spec of wrong) assert.equal((await create(spec)).status, 422, JSON.stringify(spec));
+  });
+
+  it("cannot be changed", async () => {
+    await create({ token: { id: "a" } });
+    const body = { spec: { token: { id: "b" } } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    const patched = await send(servers[0], `${path}/one`, { method: "PATCH", token: "admin", body, headers });
+    assert.equal(patched.status, 422);
+    await remove();
+  });
+
+  it("is made and read by administrators alone", async () => {
+    const node = newCertificate(clients, { subject: { commonName: "system:node:a", organizations: ["system:nodes"] } });
+    for (const sent of [{ token: await issue() }, { certificates: [node] }]) {
+      assert.equal((await create({ token: { id: "a" } }, sent)).status, 403);
+      assert.equal((await send(servers[0], path, sent)).status, 403);
+    }
+  });
+});

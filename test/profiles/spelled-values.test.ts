@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { kubernetesNames, namesFor, platformNames } from "../../src/machinery/api/names.ts";
 import type { Names } from "../../src/machinery/api/names.ts";
@@ -437,4 +439,49 @@ describe("on a server with both names", () => {
       });
     });
   }
+});
+
+describe("a server that gets its second spelling later", () => {
+  it("labels the namespaces that it has, and grants what roles say in that spelling", async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "signet-spellings-"));
+    const start = (settings: object) =>
+      startTestServer({ storage: "lmdb", dataDirectory, settings: { ...settings, controllers: "false" } });
+    const rules = [{ verbs: ["get"], apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"] }];
+    const apiGroup = "rbac.authorization.platform.io";
+    const path = "/apis/authorization.platform.io/v1/subjectaccessreviews";
+    const resourceAttributes = {
+      verb: "get",
+      group: "certificates.platform.io",
+      resource: "certificatesigningrequests",
+    };
+    const mayGet = async (api: ApiRequester): Promise<boolean> => {
+      const answer = await api.send({ method: "POST", path, body: { spec: { user: "ann", resourceAttributes } } });
+      return answer.json().status.allowed;
+    };
+    try {
+      const alone = await start({ "upstream-names": false });
+      const earlier = new ApiRequester(alone);
+      const send = (plural: string, body: object) =>
+        earlier.send({ method: "POST", path: `/apis/${apiGroup}/v1/${plural}`, body });
+      await send("clusterroles", { metadata: { name: "r" }, rules });
+      const subjects = [{ apiGroup, kind: "User", name: "ann" }];
+      const roleRef = { apiGroup, kind: "ClusterRole", name: "r" };
+      await send("clusterrolebindings", { metadata: { name: "r" }, roleRef, subjects });
+      assert.equal(await mayGet(earlier), false);
+      assert.equal((await earlier.send({ path: "/apis/certificates.k8s.io/v1" })).status, 404);
+      earlier.close();
+      await alone.stop();
+
+      const both = await start({});
+      const later = new ApiRequester(both);
+      const label = encodeURIComponent("kubernetes.io/metadata.name=default");
+      const { items } = (await later.send({ path: `/api/v1/namespaces?labelSelector=${label}` })).json();
+      assert.equal(items.length, 1);
+      assert.equal(await mayGet(later), true);
+      later.close();
+      await both.stop();
+    } finally {
+      rmSync(dataDirectory, { recursive: true, force: true });
+    }
+  });
 });

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { writeOutput } from "../../src/agent/certificate-output.ts";
+import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
+import { newPair } from "./new-pair.ts";
+import { outputsIn } from "./output-writer.ts";
+
+/** A short run is part of the tests; `SIGNET_KILLS=100` makes a long one. */
+const kills = Number(process.env["SIGNET_KILLS"] ?? 6);
+
+function folderFor(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "signet-output-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+describe("the files of a service's certificate", () => {
+  it("fit at whatever point their writer is killed, and are right after the next write", async (context) => {
+    const folder = folderFor(context);
+    for (const output of outputsIn(folder)) writeOutput(output, newPair());
+    for (let round = 0; round < kills; round++) {
+      const writer = spawn(process.execPath, [resolve(import.meta.dirname, "output-writer.ts"), folder], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(writer.stdout, "data");
+      // Somewhere in its many writes: the later rounds give it longer.
+      for (let turns = 0; turns < (round % 20) * 40; turns++) await new Promise(setImmediate);
+      writer.kill("SIGKILL");
+      await once(writer, "exit");
+      parseKeyPair(readFileSync(join(folder, "web.pem"), "utf8"));
+      const version = realpathSync(join(folder, "tls", "..data"));
+      keyPair({
+        keyPem: readFileSync(join(version, "tls.key"), "utf8"),
+        certificatePem: readFileSync(join(version, "tls.crt"), "utf8"),
+      });
+    }
+    const pair = newPair();
+    for (const output of outputsIn(folder)) writeOutput(output, pair);
+    assert.equal(readFileSync(join(folder, "tls", "tls.key"), "utf8"), pair.keyPem);
+    // The version in use, the one before it, and the links.
+    assert.equal(readdirSync(join(folder, "tls")).length, 5);
+  });
+
+  it("are written again only when they differ, in contents or mode", (context) => {
+    const folder = folderFor(context);
+    const [pem = assert.fail()] = outputsIn(folder);
+    const pair = newPair();
+    const digest = writeOutput(pem, pair);
+    const file = join(folder, "web.pem");
+    const { ino } = statSync(file);
+    assert.equal(writeOutput(pem, pair), digest);
+    assert.equal(statSync(file).ino, ino);
+    for (const spoil of [() => writeFileSync(file, "spoiled"), () => chmodSync(file, 0o644), () => rmSync(file)]) {
+      spoil();
+      assert.equal(writeOutput(pem, pair), digest);
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+      assert.equal(parseKeyPair(readFileSync(file, "utf8")).keyPem, pair.keyPem);
+    }
+  });
+
+  it("are not written to a folder that another user can change", (context) => {
+    const folder = folderFor(context);
+    const [, output = assert.fail()] = outputsIn(folder);
+    writeOutput(output, newPair());
+    chmodSync(join(folder, "tls"), 0o777);
+    assert.throws(() => writeOutput(output, newPair()), /tls can be changed by other users/);
+  });
+});

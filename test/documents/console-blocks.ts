@@ -22,6 +22,13 @@ export function consoleCommands(markdown: string): ConsoleCommand[] {
   return commands;
 }
 
+/** The fenced blocks that begin with a comment that names their file, as `# policy.yaml`. */
+export const blocksNamed = (markdown: string): { name: string; text: string }[] =>
+  [...markdown.matchAll(/```[a-z]+\n(# ([\w-]+\.[a-z]+)\n[\s\S]*?)```/g)].map(([, text = "", name = ""]) => ({
+    name,
+    text,
+  }));
+
 /** The document with the outputs of its commands replaced, in order. */
 export function withOutputs(markdown: string, outputs: readonly string[]): string {
   const next = outputs.values();
@@ -52,8 +59,9 @@ export function comparable(output: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
     .replace(/\b[0-9a-f]{40,64}\b/g, "HASH")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
+    .replace(/\b[A-Z][a-z][a-z] +\d+ \d\d:\d\d:\d\d \d{4} GMT/g, "TIME")
     .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')
-    .replace(/\b\d+(ms|s|m)(\d+s)?\b/g, "AGE")
+    .replace(/\b\d+(ms|s|m|h|d)(\d+[smh])?\b/g, "AGE")
     .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
     .replace(/ready in \d+ ms/g, "ready in MS")
     .replace(/[ \t]+/g, " ")

@@ -7,6 +7,7 @@ import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import type { Certificate } from "../pki/certificate.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
 import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
@@ -20,12 +21,20 @@ export interface AdminKubeconfigOptions {
   readonly server: string;
   /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;
+  /** A certificate that is revoked is replaced. */
+  readonly isRevoked: (certificate: Certificate) => boolean;
+}
+
+export interface AdminKubeconfig {
+  readonly file: string;
+  /** The administrator's client certificate. */
+  readonly certificate: Certificate | undefined;
 }
 
 /**
- * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator. Returns its path.
+ * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator.
  */
-export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
+export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKubeconfig {
   const { dataDirectory, server, caCertificates } = options;
   const file = join(dataDirectory, "admin.kubeconfig");
   const { certificate, key } = adminCredentials(options);
@@ -37,18 +46,19 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): string {
     credentials: { type: "certificate", certificate, key: encodePrivateKeyPem(parsePrivateKeyPem(key)) },
   });
   if (readPrivateFile(file) !== text) writePrivateFile(file, text);
-  return file;
+  return { file, certificate: parseCertificatesPem(certificate)[0] };
 }
 
-/** The administrator's client certificate. Renewed when the server starts in the last third of its lifetime. */
-function adminCredentials({ dataDirectory, authority, clock }: AdminKubeconfigOptions): KeyPair {
+/** The administrator's client certificate. Renewed when the server starts in the last third of its lifetime, or revoked. */
+function adminCredentials({ dataDirectory, authority, clock, isRevoked }: AdminKubeconfigOptions): KeyPair {
   const file = join(dataDirectory, "admin.pem");
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
     const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
     const leftMilliseconds = (certificate?.notAfter ?? 0) - clock.now();
-    if (isOfAuthority && leftMilliseconds > serverCertificateLifetimeMilliseconds / 3) return kept;
+    if (isOfAuthority && !isRevoked(certificate) && leftMilliseconds > serverCertificateLifetimeMilliseconds / 3)
+      return kept;
   }
   const made = issueCertificate(
     {

@@ -53,6 +53,9 @@ import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
+import { certificateIdentity } from "../features/access/credentials/certificate-identity.ts";
+import { withCredential } from "../machinery/authentication/presented-credential.ts";
+import { recordAdministrator } from "./record-administrator.ts";
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -298,13 +301,15 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
   const { caCertificates } = certificate;
-  const kubeconfigFile = writeAdminKubeconfig({
+  const administrator = writeAdminKubeconfig({
     dataDirectory,
     authority: authorities.administrator,
     clock,
     server: url,
     caCertificates,
+    isRevoked: (one) => revocation.refusalOf(withCredential({ ...serverUser }, certificateIdentity(one))) !== undefined,
   });
+  if (administrator.certificate !== undefined) await recordAdministrator(client, names, administrator.certificate);
 
   for (const file of dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key))) {
     log.info({ file }, "private key made");
@@ -346,7 +351,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     version: signetVersion,
     url,
     port,
-    kubeconfigFile,
+    kubeconfigFile: administrator.file,
     caCertificates,
     handler,
     client,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { X509Certificate } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -15,6 +15,10 @@ import { encodePem } from "../../src/pki/pem.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
+import { issuedCertificateResource } from "../../src/features/certificates/resources.ts";
+import { revocationResource } from "../../src/features/revocation/resources.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { startTestServer } from "../test-server.ts";
 import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
 
 const clients = newAuthority("clients");
@@ -219,6 +223,30 @@ describe("a client certificate", () => {
     stop();
     await remove();
   });
+});
+
+it("the administrator's certificate is replaced at the next start when it is revoked", async () => {
+  const dataDirectory = join(folder, "administrator");
+  const settings = { controllers: "false" };
+  const kubeconfig = ({ kubeconfigFile }: RunningServer): string => readFileSync(kubeconfigFile, "utf8");
+  const first = await startTestServer({ storage: "lmdb", dataDirectory, settings });
+  const earlier = kubeconfig(first);
+  const [record] = (await first.client.resource(issuedCertificateResource(platformNames)).list()).items;
+  const { issuer = "", serialNumber = "" } = record?.spec ?? {};
+  await first.client.resource(revocationResource(platformNames)).create({
+    apiVersion: "",
+    kind: "",
+    metadata: { name: "administrator" },
+    spec: { certificate: { issuer, serialNumber } },
+  });
+  await first.stop();
+  const second = await startTestServer({ storage: "lmdb", dataDirectory, settings });
+  const certificateIn = (text: string): string | undefined => /client-certificate-data: (\S+)/.exec(text)?.[1];
+  const { items } = await second.client.resource(issuedCertificateResource(platformNames)).list();
+  await second.stop();
+  assert.notEqual(certificateIn(earlier), undefined);
+  assert.notEqual(certificateIn(earlier), certificateIn(kubeconfig(second)));
+  assert.equal(items.length, 2);
 });
 
 describe("a revocation", () => {

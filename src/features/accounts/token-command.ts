@@ -9,7 +9,9 @@ import { durationOption, repeatedOption, secondsOf } from "../../machinery/comma
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
+import { readTokenInput } from "./read-token-input.ts";
 import { serviceAccountResource } from "./resources.ts";
+import { revokeToken, tokenRevocations } from "./token-revoke-command.ts";
 
 interface TokenRequest extends ApiObject {
   readonly spec: {
@@ -34,9 +36,14 @@ interface TokenReview extends ApiObject {
   };
 }
 
-/** `signet token create|review`: issues and reviews service account tokens. */
+/** `signet token create|review|revoke|revocations`: issues, reviews and revokes service account tokens. */
 export const token = (): Command =>
-  new Command("token").description("issue and review service account tokens").addCommand(create()).addCommand(review());
+  new Command("token")
+    .description("issue, review and revoke service account tokens")
+    .addCommand(create())
+    .addCommand(review())
+    .addCommand(revokeToken())
+    .addCommand(tokenRevocations());
 
 interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly audience?: readonly string[];
@@ -109,8 +116,7 @@ const review = (): Command =>
         repeatedOption("--audience <audience>", "an audience that the token should have; default: the API server"),
       )
       .action(async (given: string | undefined, flags: ReviewFlags) => {
-        const reviewed = given ?? (await readStandardInput());
-        if (reviewed === "") throw new UsageError("there is no token: give one, or write it to standard input");
+        const reviewed = given ?? (await readTokenInput());
         await withServer(flags, (connection) => reviewToken(connection, { reviewed, flags }));
       }),
     ["Check a token in a file", "signet token review < token"],
@@ -135,17 +141,4 @@ async function reviewToken(
     : `not authenticated${error === undefined ? "" : `: ${error}`}`;
   print(answer, flags, { text: () => printable(text) });
   if (!authenticated) process.exitCode = exitCodes.refused.code;
-}
-
-const longestTokenBytes = 64 * 1024;
-
-async function readStandardInput(): Promise<string> {
-  if (process.stdin.isTTY) console.error("reading the token from the terminal: end it with a new line and Ctrl-D");
-  let text = "";
-  for await (const chunk of process.stdin) {
-    text += String(chunk);
-    if (text.length > longestTokenBytes)
-      throw new UsageError("standard input is too long for a token: pipe only the token into this command");
-  }
-  return text.trim();
 }

@@ -137,7 +137,7 @@ export const revocations = (names: Names): ResourceDefinition<Revocation> =>
   });
 
 /** What a revocation ends, for people. */
-function revokedText({ token, certificate }: Spec): string {
+export function revokedText({ token, certificate }: Spec): string {
   const before = (time: string | undefined): string => (time === undefined ? "" : ` issued before ${time}`);
   if (token?.id !== undefined) return `token ${token.id}`;
   if (token !== undefined) {

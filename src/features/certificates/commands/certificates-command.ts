@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -11,14 +10,18 @@ import { printList, printObject, withOutputFlag } from "../../../machinery/comma
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import type { Column } from "../../../machinery/command-line/table.ts";
 import { issuedCertificateResource } from "../resources.ts";
+import { certificateRevocations, revokeCertificates } from "./certificates-revoke.ts";
+import { findRecord } from "./find-record.ts";
 import { isCertificateFor, subjectFilterHelp } from "./names-filter.ts";
 
-/** `signet certificates list|describe`: the inventory of what was issued. */
+/** `signet certificates list|describe|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
   new Command("certificates")
-    .description("show the inventory of issued certificates")
+    .description("show the inventory of issued certificates, and revoke them")
     .addCommand(list())
-    .addCommand(describe());
+    .addCommand(describe())
+    .addCommand(revokeCertificates())
+    .addCommand(certificateRevocations());
 
 interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly signer?: string;
@@ -84,19 +87,9 @@ const describe = (): Command =>
       .description("show the record of an issued certificate")
       .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
       .action((name: string, flags: ConnectionFlags & OutputFlags) =>
-        withServer(flags, async ({ client, names }) => {
-          const type = issuedCertificateResource(names);
-          const records = client.resource(type);
-          const serial = name.toLowerCase().replaceAll(":", "");
-          const record =
-            (await records.find(name)) ??
-            (await listAll(records)).items.find(({ spec }) => spec.serialNumber === serial);
-          if (record === undefined) {
-            const hint = "signet certificates list shows all";
-            throw new CommandFailure(`there is no record of a certificate ${JSON.stringify(name)}: ${hint}`, {
-              exit: "refused",
-            });
-          }
+        withServer(flags, async (connection) => {
+          const type = issuedCertificateResource(connection.names);
+          const record = await findRecord(connection, name);
           printObject(record, flags, { type, text: () => recordText(record) });
         }),
       ),

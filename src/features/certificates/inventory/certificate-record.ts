@@ -27,7 +27,11 @@ export interface RecordedCertificate {
   /** The record's own name. */
   readonly recordName: string;
   readonly certificate: Certificate;
-  readonly request: CertificateSigningRequest;
+  /** What it was issued for. Its metadata is empty for what the server issued by itself. */
+  readonly request: {
+    readonly metadata: Pick<CertificateSigningRequest["metadata"], "name" | "uid">;
+    readonly spec: Pick<CertificateSigningRequest["spec"], "signerName" | "username">;
+  };
   /** The issued certificate as PEM with its chain, for when it must be returned again. */
   readonly pem?: string;
 }

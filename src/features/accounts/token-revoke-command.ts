@@ -1,0 +1,86 @@
+import { Command } from "commander";
+import { timestamp } from "../../machinery/api/clock.ts";
+import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../../machinery/command-line/connection.ts";
+import { withExamples } from "../../machinery/command-line/examples.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { withOutputFlag } from "../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../machinery/command-line/output.ts";
+import { listRevocations, reasonOption, revoke, timeOption } from "../revocation/index.ts";
+import type { RevocationFlags } from "../revocation/index.ts";
+import { readTokenInput } from "./read-token-input.ts";
+import { parseToken } from "./tokens/json-web-token.ts";
+
+interface RevokeFlags extends RevocationFlags {
+  readonly jti?: string;
+  readonly account?: string;
+}
+
+/** `signet token revoke`: ends tokens before they expire. */
+export const revokeToken = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("revoke")))
+      .description("refuse a token, or all that were issued so far, from the next request on")
+      .argument("[token]", "the token; default without flags: read from standard input")
+      .option("--jti <id>", "the id of a token, as audit events name it (JTI=...)")
+      .option("--account <name>", "all tokens of a service account, and of its Secrets; --namespace says where it is")
+      .addOption(
+        timeOption(
+          "--issued-before <time>",
+          "only tokens that were issued before; without --account: those of every account; default with it: now",
+        ),
+      )
+      .addOption(reasonOption())
+      .action(async (given: string | undefined, flags: RevokeFlags) => {
+        const { jti, account, issuedBefore } = flags;
+        const areMany = account !== undefined || issuedBefore !== undefined;
+        if ([given, jti, areMany || undefined].filter((way) => way !== undefined).length > 1) {
+          throw new UsageError("give one of: a token, --jti, or --account and --issued-before");
+        }
+        const one = areMany
+          ? undefined
+          : jti === undefined
+            ? identityOf(given ?? (await readTokenInput()))
+            : { id: jti };
+        await withServer(flags, (connection) =>
+          revoke(connection, flags, (now) => {
+            if (one !== undefined) {
+              const { id, expirationTimestamp } = one;
+              return { token: { id }, ...(expirationTimestamp !== undefined && { expirationTimestamp }) };
+            }
+            const serviceAccount =
+              account === undefined ? {} : { serviceAccount: { namespace: connection.namespace, name: account } };
+            return { token: { ...serviceAccount, issuedBefore: issuedBefore ?? now } };
+          }),
+        );
+      }),
+    ["A token that leaked, in a file", "signet token revoke < token"],
+    ["A token by its id in an audit event", "signet token revoke --jti 5a0c9a1e-7c4d-4be1-8f0e-3f6a4f9f3b52"],
+    ["All tokens that an account has got so far", "signet token revoke --account robot --namespace team"],
+    ["Everything from before an incident ended", "signet token revoke --issued-before 2026-11-22T10:00:00Z"],
+  );
+
+/** `signet token revocations`: lists them. */
+export const tokenRevocations = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("revocations")))
+      .description("list the tokens that are revoked")
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, (connection) => listRevocations(connection, flags, "token")),
+      ),
+    ["All of them, and how long they are kept", "signet token revocations -o wide"],
+  );
+
+/** The id of a token and when it ends. The server checks no signature here: who may revoke may revoke any id. */
+function identityOf(token: string): { readonly id: string; readonly expirationTimestamp?: string } {
+  const payload = parseToken(token)?.payload;
+  const claims: Readonly<Record<string, unknown>> = typeof payload === "object" ? { ...payload } : {};
+  const { jti, exp } = claims;
+  if (typeof jti !== "string" || jti === "") {
+    throw new UsageError(
+      "this is no token with an id: give the whole token, delete its Secret if it is from one, or use --account",
+    );
+  }
+  const isTime = typeof exp === "number" && exp > 0 && exp < 253_402_300_800;
+  return { id: jti, ...(isTime && { expirationTimestamp: timestamp(exp * 1000) }) };
+}

@@ -1,0 +1,98 @@
+import { Command } from "commander";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { listAll } from "../../../machinery/command-line/list-all.ts";
+import { withOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { parseSettingsFile } from "../../../machinery/command-line/settings-files.ts";
+import { serialNumberHex } from "../../../pki/certificate.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { listRevocations, reasonOption, revoke, timeOption } from "../../revocation/index.ts";
+import type { RevocationFlags } from "../../revocation/index.ts";
+import { issuedCertificateResource } from "../resources.ts";
+import { findRecord } from "./find-record.ts";
+
+interface RevokeFlags extends RevocationFlags {
+  readonly subject?: string;
+  readonly file?: string;
+}
+
+/** One certificate, as a revocation names it. */
+interface OneCertificate {
+  readonly issuer: string;
+  readonly serialNumber: string;
+  readonly expirationTimestamp: string;
+}
+
+/** `signet certificates revoke`: ends certificates before they expire. */
+export const revokeCertificates = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("revoke")))
+      .description("refuse client certificates from the next request on")
+      .argument("[name]", "the record's name, or the certificate's serial number in hexadecimal digits")
+      .option("--file <file>", "the first certificate in a PEM file")
+      .option("--subject <name>", "all certificates of a whole subject, such as CN=ann,O=ops; there are no patterns")
+      .addOption(
+        timeOption("--issued-before <time>", "with --subject: only those that are valid from before; default: now"),
+      )
+      .addOption(reasonOption())
+      .action(async (name: string | undefined, flags: RevokeFlags) => {
+        const { file, subject, issuedBefore } = flags;
+        if ([name, file, subject].filter((way) => way !== undefined).length !== 1) {
+          throw new UsageError("give one of: a name or serial number, --file, or --subject");
+        }
+        if (issuedBefore !== undefined && subject === undefined) {
+          throw new UsageError("--issued-before: only a subject can have several certificates: give --subject too");
+        }
+        const inFile = file === undefined ? undefined : parseSettingsFile("file", file, certificateIn);
+        await withServer(flags, async (connection) => {
+          if (subject !== undefined) {
+            await warnOfUnknownSubject(connection, subject);
+            await revoke(connection, flags, (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }));
+            return;
+          }
+          const { expirationTimestamp, ...certificate } = inFile ?? (await recorded(connection, name ?? ""));
+          await revoke(connection, flags, () => ({ certificate, expirationTimestamp }));
+        });
+      }),
+    ["By the serial number that openssl prints", "signet certificates revoke 5F:0A:99:C1 --reason keyCompromise"],
+    ["A certificate in a file", "signet certificates revoke --file laptop.crt"],
+    ["Everything that a person has got so far", "signet certificates revoke --subject CN=ann,O=ops"],
+  );
+
+/** `signet certificates revocations`: lists them. */
+export const certificateRevocations = (): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("revocations")))
+      .description("list the certificates that are revoked")
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, (connection) => listRevocations(connection, flags, "certificate")),
+      ),
+    ["All of them, and how long they are kept", "signet certificates revocations -o wide"],
+  );
+
+function certificateIn(pem: string): OneCertificate {
+  const [certificate] = parseCertificatesPem(pem);
+  if (certificate === undefined) throw new UsageError("it has no certificate in PEM");
+  return {
+    issuer: formatDistinguishedName(certificate.issuer),
+    serialNumber: serialNumberHex(certificate),
+    expirationTimestamp: timestamp(certificate.notAfter),
+  };
+}
+
+async function recorded(connection: ServerConnection, name: string): Promise<OneCertificate> {
+  const { issuer = "", serialNumber, notAfter } = (await findRecord(connection, name)).spec;
+  return { issuer, serialNumber, expirationTimestamp: notAfter };
+}
+
+/** A subject that is written in another way would be revoked, and match no certificate. */
+async function warnOfUnknownSubject({ client, names }: ServerConnection, subject: string): Promise<void> {
+  const { items } = await listAll(client.resource(issuedCertificateResource(names)));
+  if (items.some(({ spec }) => spec.subject === subject)) return;
+  console.error("warning: no recorded certificate has exactly this subject; signet certificates list shows subjects");
+}

@@ -1,0 +1,99 @@
+import { createHash } from "node:crypto";
+import { Option } from "commander";
+import { ApiError } from "../../machinery/api/api-error.ts";
+import { timestamp } from "../../machinery/api/clock.ts";
+import { apiPathOf } from "../../machinery/api/resource-type.ts";
+import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { listAll } from "../../machinery/command-line/list-all.ts";
+import { printList, printObject } from "../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../machinery/command-line/output.ts";
+import { printable } from "../../machinery/command-line/printable.ts";
+import type { Column } from "../../machinery/command-line/table.ts";
+import { revocationReasons } from "./revocation-reasons.ts";
+import { revocationResource } from "./resources.ts";
+import type { Revocation } from "./resources.ts";
+import { revokedText } from "./revocations.ts";
+
+type Spec = Revocation["spec"];
+
+export interface RevocationFlags extends ConnectionFlags, OutputFlags {
+  readonly reason?: string;
+  /** RFC 3339. */
+  readonly issuedBefore?: string;
+}
+
+export const reasonOption = (): Option =>
+  new Option("--reason <reason>", "why (RFC 5280 section 5.3.1)").choices(revocationReasons);
+
+/** An option whose value is a time, in the form of the API. */
+export const timeOption = (flags: string, description: string): Option => {
+  const option = new Option(flags, description);
+  return option.argParser((text) => {
+    const milliseconds = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+    if (Number.isNaN(milliseconds)) {
+      throw new UsageError(`${option.long ?? ""}: ${JSON.stringify(text)} is not a time such as 2026-11-22T10:00:00Z`);
+    }
+    return timestamp(milliseconds);
+  });
+};
+
+/** Says what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */
+export type WhatToRevoke = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;
+
+/**
+ * Revokes, and says so. What is revoked gives the revocation its name: to revoke it twice changes nothing. The server's clock
+ * counts: one that is behind here would spare the newest credentials.
+ */
+export async function revoke(
+  { client, names }: ServerConnection,
+  flags: RevocationFlags,
+  what: WhatToRevoke,
+): Promise<void> {
+  const type = revocationResource(names);
+  const create = (spec: Spec, query: string): Promise<Revocation> => {
+    const hash = createHash("sha256")
+      .update(JSON.stringify([spec.token, spec.certificate]))
+      .digest("hex");
+    const path = `${apiPathOf(type)}/${type.plural}`;
+    const body = {
+      kind: type.kind,
+      apiVersion: `${type.group}/${type.version}`,
+      metadata: { name: hash.slice(0, 32) },
+      spec,
+    };
+    return client.request<Revocation>("POST", path, { body, query });
+  };
+  const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, "dryRun=All");
+  const now = timestamp(Date.parse(probe.metadata.creationTimestamp ?? "") + 1000);
+  const spec = { ...what(now), ...(flags.reason !== undefined && { reason: flags.reason }) };
+  let made: Revocation;
+  let verb = "revoked";
+  try {
+    made = await create(spec, "");
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
+    made = await client.resource(type).get(error.details?.name ?? "");
+    verb = "was revoked already";
+  }
+  printObject(made, flags, { type, text: () => printable(`${revokedText(made.spec)} ${verb}`) });
+}
+
+const columns: readonly Column<Revocation>[] = [
+  { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
+  { header: "REVOKED", cell: ({ spec }) => revokedText(spec) },
+  { header: "REASON", cell: ({ spec }) => spec.reason ?? "unspecified" },
+  { header: "SINCE", cell: ({ metadata }) => metadata.creationTimestamp ?? "" },
+  { header: "KEPT UNTIL", cell: ({ spec }) => spec.expirationTimestamp ?? "<none>", isWide: true },
+];
+
+/** Prints the revocations of tokens, or those of certificates. */
+export async function listRevocations(
+  { client, names }: ServerConnection,
+  flags: OutputFlags,
+  of: "token" | "certificate",
+): Promise<void> {
+  const type = revocationResource(names);
+  const all = await listAll(client.resource(type));
+  printList({ ...all, items: all.items.filter(({ spec }) => spec[of] !== undefined) }, flags, { type, columns });
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import type { HostedOutcome } from "./command-host.ts";
+import { HostedSignet } from "./hosted-signet.ts";
+
+describe("the commands for revocations", () => {
+  let server: TestServer;
+  const hosted = new HostedSignet();
+  before(async () => {
+    server = await startTestServer({ settings: { controllers: "false" } });
+    await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } },
+    });
+  });
+  after(async () => {
+    hosted.stop();
+    await server.stop();
+  });
+  const signet = (...args: string[]): Promise<HostedOutcome> =>
+    hosted.run([...args, "--kubeconfig", server.kubeconfigFile, "--token", server.adminToken]);
+  const succeed = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await signet(...args);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const reviewed = async (token: string): Promise<number | null> => (await signet("token", "review", token)).code;
+
+  it("revoke a token, and all tokens that an account has got so far", async () => {
+    const [one, two] = [await succeed("token", "create", "robot"), await succeed("token", "create", "robot")];
+    assert.match(await succeed("token", "revoke", one.trim()), /^token \S+ revoked\n$/);
+    assert.match(await succeed("token", "revoke", one.trim()), /^token \S+ was revoked already\n$/);
+    assert.deepEqual([await reviewed(one.trim()), await reviewed(two.trim())], [1, 0]);
+    const account = await succeed("token", "revoke", "--account", "robot", "--reason", "superseded");
+    assert.match(account, /^tokens of default\/robot issued before \S+Z revoked\n$/);
+    assert.equal(await reviewed(two.trim()), 1);
+    assert.match(await succeed("token", "revocations"), /default\/robot issued before \S+ +superseded/);
+  });
+
+  it("revoke the administrator's certificate, which is in the inventory", async () => {
+    const revoked = await succeed("certificates", "revoke", "--subject", "CN=admin,O=system:masters");
+    assert.match(revoked, /^certificates of CN=admin,O=system:masters issued before \S+ revoked\n$/);
+    const { code, stderr } = await hosted.run(["auth", "whoami", "--kubeconfig", server.kubeconfigFile]);
+    assert.equal(code, 4, stderr);
+    assert.match(
+      await succeed("certificates", "revocations", "-o", "name"),
+      /^revocation\.signet\.platform\.io\/\S+\n$/,
+    );
+    const inventory = JSON.parse(await succeed("certificates", "list", "-o", "json")) as {
+      items: { spec: { serialNumber: string; subject: string } }[];
+    };
+    const [record] = inventory.items;
+    assert.equal(record?.spec.subject, "CN=admin,O=system:masters");
+    const serial = await succeed("certificates", "revoke", record.spec.serialNumber.toUpperCase());
+    assert.match(serial, /^certificate [0-9a-f]+ of CN=\S+ revoked\n$/);
+  });
+
+  it("say what is wrong", async () => {
+    const of = async (...args: string[]): Promise<readonly [number | null, string]> => {
+      const { code, stderr } = await signet(...args);
+      return [code, stderr];
+    };
+    const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
+      [["token", "revoke", "a.b.c"], 2, /no token with an id/],
+      [["token", "revoke", "--jti", "a", "--account", "robot"], 2, /give one of/],
+      [["token", "revoke", "--issued-before", "yesterday"], 2, /is not a time such as/],
+      [["token", "revoke", "--issued-before", "2999-01-01T00:00:00Z"], 1, /more than five minutes in the future/],
+      [["certificates", "revoke"], 2, /give one of/],
+      [["certificates", "revoke", "ff", "--issued-before", "2026-01-01T00:00:00Z"], 2, /give --subject too/],
+      [["certificates", "revoke", "0f"], 1, /no record of a certificate "0f"/],
+    ];
+    for (const [args, code, message] of wrong) {
+      const [ended, text] = await of(...args);
+      assert.equal(ended, code, `${args.join(" ")}: ${text}`);
+      assert.match(text, message);
+    }
+    assert.match((await of("certificates", "revoke", "--subject", "CN=*"))[1], /no recorded certificate has exactly/);
+  });
+});

@@ -50,7 +50,7 @@ const outputLines = (output: string): string[] => (output === "" ? [] : output.r
 
 /**
  * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes,
- * milliseconds.
+ * counts of objects, milliseconds.
  */
 export function comparable(output: string): string {
   return output
@@ -63,6 +63,8 @@ export function comparable(output: string): string {
     .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')
     .replace(/\b\d+(ms|s|m|h|d)(\d+[smh])?\b/g, "AGE")
     .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
+    .replace(/\b\d+ (objects|files)\b/g, "COUNT $1")
+    .replace(/\brevision \d+/g, "revision NUMBER")
     .replace(/ready in \d+ ms/g, "ready in MS")
     .replace(/[ \t]+/g, " ")
     .replace(/ +$/gm, "")

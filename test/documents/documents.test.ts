@@ -20,6 +20,8 @@ interface Page {
   readonly file: string;
   /** Settings of the page's server that name files of the page. */
   readonly serverFiles?: Readonly<Record<string, string>>;
+  /** Default: in memory. */
+  readonly storage?: "lmdb";
 }
 
 const pages: readonly Page[] = [
@@ -30,9 +32,10 @@ const pages: readonly Page[] = [
     serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
   },
   { file: "docs/serves.md" },
+  { file: "docs/operations.md", storage: "lmdb" },
 ];
 
-for (const { file, serverFiles = {} } of pages) {
+for (const { file, serverFiles = {}, storage = "memory" } of pages) {
   test(
     `${file} shows what its commands print`,
     { skip: !hasKubectl && "kubectl is not installed" },
@@ -44,7 +47,11 @@ for (const { file, serverFiles = {} } of pages) {
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), text);
       const settings = Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]);
-      const server = await startTestServer({ settings: Object.fromEntries(settings) });
+      const server = await startTestServer({
+        storage,
+        dataDirectory: join(folder, "server"),
+        settings: Object.fromEntries(settings),
+      });
       context.after(() => server.stop());
 
       const signet = join(folder, "signet");

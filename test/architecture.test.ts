@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { circles, sourceFiles } from "./source-graph.ts";
 import type { Import, SourceFile } from "./source-graph.ts";
 
-const features = ["core", "access", "accounts", "certificates", "nodes", "revocation"];
+const features = ["core", "access", "accounts", "certificates", "federation", "nodes", "revocation"];
 /** The same file of every feature. */
 const faces = (file: string): string[] => features.map((feature) => `features/${feature}/${file}`);
 
@@ -40,6 +40,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "features/revocation/index",
   ],
   "features/accounts": ["machinery", "pki", "features/core/index", "features/nodes/index", "features/revocation/index"],
+  "features/federation": ["machinery", "pki", "features/accounts/index"],
   // Clients know the names and types of resources, and none of their schemas.
   agent: ["machinery", "pki", ...faces("resources")],
   cli: [

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { impersonationHeaders } from "../features/access/credentials/impersonation.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
+import type { ConnectedFederation } from "../features/federation/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
@@ -22,6 +23,7 @@ export interface AuthenticationParts {
   readonly log: Logger;
   readonly access: ConnectedAccess;
   readonly accounts: ConnectedAccounts;
+  readonly federation: ConnectedFederation;
   readonly nodes: ConnectedNodes;
   readonly revocation: ConnectedRevocation;
   readonly loopback: LoopbackTokens;
@@ -42,6 +44,7 @@ export function openAuthentication({
   log,
   access,
   accounts,
+  federation,
   nodes,
   revocation,
   loopback,
@@ -58,6 +61,8 @@ export function openAuthentication({
       forApiAudiences((token) => loopback.find(token), apiAudiences),
       forApiAudiences(nodes.findBootstrapToken, apiAudiences),
       forApiAudiences(access.findStaticToken, apiAudiences),
+      // Last, as upstream: they may have to ask others, and a token of our own never leaves this process.
+      ...federation.verifiers,
     ]),
     refusalOf,
   );
@@ -70,7 +75,7 @@ export function openAuthentication({
   return {
     authenticate: createAuthentication({
       credentials,
-      isAnonymousAllowed: access.isAnonymousAllowed,
+      mayBeAnonymous: (request) => access.isAnonymousAllowed && federation.mayBeAnonymous(request),
       onOutcome,
       onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
     }),

@@ -3,6 +3,8 @@ import { accessFlags, accessSettings } from "../features/access/settings.ts";
 import type { AccessSettings } from "../features/access/settings.ts";
 import { accountFlags, accountSettings } from "../features/accounts/settings.ts";
 import type { AccountSettings } from "../features/accounts/settings.ts";
+import { federationFlags, federationSettings } from "../features/federation/settings.ts";
+import type { FederationSettings } from "../features/federation/settings.ts";
 import { namesFor } from "../machinery/api/names.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
@@ -37,6 +39,7 @@ export const serveFlags = {
   },
   ...accessFlags,
   ...accountFlags,
+  ...federationFlags,
   "max-requests-inflight": {
     type: "integer",
     default: 400,
@@ -77,6 +80,7 @@ export const serveFlagGroups: Readonly<Record<string, Flags>> = {
   "Listener:": listenerFlags,
   "Authentication and authorization:": accessFlags,
   "Service accounts and tokens:": accountFlags,
+  "Users of other issuers:": federationFlags,
   "Controllers and certificates:": controllerFlags,
   "Log:": logFlags,
 };
@@ -90,6 +94,7 @@ export interface ServerConfig {
   readonly names: Names;
   readonly access: AccessSettings;
   readonly accounts: AccountSettings;
+  readonly federation: FederationSettings;
   readonly limits: RequestLimits;
   readonly controllers: ControllerSettings;
   /** `-` is standard output. Undefined: no audit events. */
@@ -125,6 +130,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
     names,
     access,
     accounts: accountSettings(values, dataDirectory),
+    federation: federationSettings(values),
     limits: {
       maximumReads: values["max-requests-inflight"],
       maximumWrites: values["max-mutating-requests-inflight"],

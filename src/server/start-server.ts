@@ -52,6 +52,7 @@ import { connectAccess, connectRbac, clientAuthorityFiles } from "../features/ac
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
+import { connectFederation } from "../features/federation/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
 import { certificateIdentity } from "../features/access/credentials/certificate-identity.ts";
 import { withCredential } from "../machinery/authentication/presented-credential.ts";
@@ -193,6 +194,18 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     spellObjectName: ownSignerName,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
+  const federation = opening.adopt(
+    await connectFederation({
+      settings: config.federation,
+      names,
+      clock,
+      log,
+      apiAudiences,
+      ownIssuers: accounts.tokens.issuers,
+      isAnonymousWanted: config.access.isAnonymousWanted,
+    }),
+    (opened) => opened.close(),
+  );
   const core = connectCore({ names, stores, authorize });
   const certificates = connectCertificates({ names, authorize });
   const nodes = connectNodes({
@@ -210,7 +223,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
 
   const loopback = new LoopbackTokens();
-  const authentication = openAuthentication({ log, ...connected, loopback, onOutcome: observation.onAuthenticated });
+  const authentication = openAuthentication({
+    log,
+    ...connected,
+    federation,
+    loopback,
+    onOutcome: observation.onAuthenticated,
+  });
   const reviewToken = observation.counted(authentication.reviewToken);
   const reviews = servedReviews(names, reviewDefinitions(access.reviews, accounts.tokenReviews(reviewToken)));
   const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());

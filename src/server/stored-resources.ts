@@ -3,6 +3,7 @@ import { accountsFeature } from "../features/accounts/feature.ts";
 import { certificatesFeature } from "../features/certificates/feature.ts";
 import { revocationFeature } from "../features/revocation/feature.ts";
 import { coreFeature } from "../features/core/feature.ts";
+import { federationFeature } from "../features/federation/feature.ts";
 import { nodesFeature } from "../features/nodes/feature.ts";
 import { servedInBothSpellings } from "./served-spellings.ts";
 import type { Names } from "../machinery/api/names.ts";
@@ -14,6 +15,7 @@ const features: readonly Feature[] = [
   accountsFeature,
   accessFeature,
   certificatesFeature,
+  federationFeature,
   nodesFeature,
   revocationFeature,
 ];

@@ -35,7 +35,7 @@ const options = {
     clientCertificate({ names: platformNames, roots: () => clientRoots, clock }),
     bearerToken(verifyToken, [apiAudience]),
   ],
-  isAnonymousAllowed: true,
+  mayBeAnonymous: () => true,
 };
 const authenticate = createAuthentication(options);
 const reviewToken = tokenReviewer(verifyToken, [apiAudience]);
@@ -96,7 +96,7 @@ describe("the chain of authenticators", () => {
       groups: ["system:unauthenticated"],
       extra: {},
     });
-    const strict = createAuthentication({ ...options, isAnonymousAllowed: false });
+    const strict = createAuthentication({ ...options, mayBeAnonymous: () => false });
     assert.throws(() => strict(request()), is401);
   });
 
@@ -118,7 +118,7 @@ describe("a credential that is checked outside this process", () => {
   const askThenTokens = (credential: Credential, onFailure?: (failed: Credential, error: unknown) => void) =>
     createAuthentication({
       credentials: [credential, bearerToken(verifyToken, [apiAudience])],
-      isAnonymousAllowed: true,
+      mayBeAnonymous: () => true,
       ...(onFailure !== undefined && { onFailure }),
     });
 

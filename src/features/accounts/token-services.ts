@@ -18,6 +18,8 @@ import { parseSettingsFile } from "../../machinery/command-line/settings-files.t
 
 /** All token services that depend on the settings and the data directory. */
 export interface TokenServices {
+  /** New tokens get the first one, all are accepted. */
+  readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly issueToken: IssueToken;
   /** For Secrets of the type service-account-token. */
@@ -56,6 +58,7 @@ export function openTokenServices({ settings, names, clock, objects }: TokenServ
   const issuer = issuers[0] ?? "";
   const apiAudiences = settings.apiAudiences.length > 0 ? settings.apiAudiences : issuers;
   return {
+    issuers,
     apiAudiences,
     signingKeyId: key.kid,
     verificationKeyIds: keys.map(({ kid }) => kid),

@@ -11,7 +11,8 @@ import type { Credential, CredentialOutcome } from "./credential.ts";
 export interface AuthenticationOptions {
   /** In the order in which they are asked: it is a security decision. */
   readonly credentials: readonly Credential[];
-  readonly isAnonymousAllowed: boolean;
+  /** Whether a request without any credential is one of the anonymous user. */
+  readonly mayBeAnonymous: (request: HttpRequest) => boolean;
   /**
    * Hears which credential has told who asks, or which one was the last to be refused when none could tell. It runs on the
    * request path, so keep it fast.
@@ -39,7 +40,7 @@ export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
  * A credential that cannot be checked counts as refused.
  */
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
-  const { credentials, isAnonymousAllowed, onFailure, onOutcome } = options;
+  const { credentials, mayBeAnonymous, onFailure, onOutcome } = options;
   const outcomeOf = (credential: Credential, request: HttpRequest): MaybePromise<CredentialOutcome> => {
     const answer = credential.authenticate(request);
     if (!(answer instanceof Promise)) return answer;
@@ -70,7 +71,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         if (user !== undefined) return user;
       }
       if (refusal !== undefined) onOutcome?.({ ...refusal, request });
-      if (refusal !== undefined || !isAnonymousAllowed) throw unauthorized();
+      if (refusal !== undefined || !mayBeAnonymous(request)) throw unauthorized();
       return anonymousUser;
     };
     return ask(0);

@@ -1,0 +1,3 @@
+export { parseToken } from "./tokens/json-web-token.ts";
+export type { ParsedToken } from "./tokens/json-web-token.ts";
+export { VerifiedTokenCache } from "./tokens/verified-token-cache.ts";

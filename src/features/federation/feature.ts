@@ -1,0 +1,41 @@
+import type { Logger } from "pino";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { HttpRequest } from "../../machinery/api/http-message.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
+import type { Feature } from "../../machinery/feature.ts";
+import { federationFlags } from "./settings.ts";
+import type { FederationSettings } from "./settings.ts";
+
+/** Users that others vouch for: OpenID Connect issuers. */
+export const federationFeature = { name: "federation", kinds: [], flags: federationFlags } as const satisfies Feature;
+
+export interface FederationConnection {
+  readonly settings: FederationSettings;
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly apiAudiences: readonly string[];
+  /** The server's own issuers. */
+  readonly ownIssuers: readonly string[];
+  /** The value of `--anonymous-auth`. */
+  readonly isAnonymousWanted: boolean;
+}
+
+export interface ConnectedFederation {
+  readonly verifiers: readonly VerifyToken[];
+  /** What the configuration says of a request without credentials. Other rules may refuse it still. */
+  mayBeAnonymous(request: HttpRequest): boolean;
+  close(): void;
+}
+
+const nothing: ConnectedFederation = { verifiers: [], mayBeAnonymous: () => true, close: () => {} };
+
+/** Loads only what is configured. Rejects with UsageError for a file that cannot be used. */
+export async function connectFederation(connection: FederationConnection): Promise<ConnectedFederation> {
+  const { issuers } = connection.settings;
+  if (issuers === undefined) return nothing;
+  const { openIssuers } = await import("./oidc/open-issuers.ts");
+  const { verify, mayBeAnonymous, close } = openIssuers(issuers, connection);
+  return { verifiers: [verify], mayBeAnonymous, close };
+}

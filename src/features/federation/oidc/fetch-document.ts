@@ -1,0 +1,89 @@
+import https from "node:https";
+import { getCACertificates } from "node:tls";
+
+const largestBytes = 1024 * 1024;
+const timeoutMilliseconds = 10_000;
+
+export interface FetchedDocument {
+  readonly value: unknown;
+  /** How long the issuer lets the document be kept. Undefined: it does not say. */
+  readonly maximumAgeMilliseconds: number | undefined;
+}
+
+export interface FetchOptions {
+  /** PEM of the CAs to trust. Undefined: the system's and the runtime's. */
+  readonly certificateAuthority: string | undefined;
+  /** Ends the request. */
+  readonly signal: AbortSignal;
+}
+
+/** Gets a JSON document from a URL that was configured, or that a configured issuer's document names. */
+export type FetchDocument = (url: string, options: FetchOptions) => Promise<FetchedDocument>;
+
+/**
+ * Gets a JSON document over HTTPS: at most 1 MiB, within 10 s in all, on a connection of its own. Redirects are not
+ * followed. Rejects with an Error that names the URL.
+ */
+export const fetchDocument: FetchDocument = async (url, { certificateAuthority, signal }) => {
+  const response = await get(url, {
+    ca: certificateAuthority ?? systemAuthorities(),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+  });
+  try {
+    const status = response.statusCode ?? 0;
+    if (status >= 300 && status < 400) {
+      throw new Error("it redirects, which is not followed: name the final address in issuer.url or discoveryURL");
+    }
+    if (status !== 200) throw new Error(`it answered ${status}`);
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > largestBytes) throw new Error("its answer is larger than 1 MiB");
+      chunks.push(chunk);
+    }
+    return {
+      value: jsonOf(Buffer.concat(chunks).toString("utf8")),
+      maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
+    };
+  } catch (error) {
+    throw fetchFault(url, error);
+  } finally {
+    response.destroy();
+  }
+};
+
+type Incoming = Parameters<NonNullable<Parameters<typeof https.get>[2]>>[0];
+
+const get = (
+  url: string,
+  options: { readonly ca: string | string[]; readonly signal: AbortSignal },
+): Promise<Incoming> =>
+  new Promise((resolve, reject) => {
+    https
+      .get(url, { ...options, agent: false, headers: { accept: "application/json", "user-agent": "signet" } }, resolve)
+      .on("error", (error) => reject(fetchFault(url, error)));
+  });
+
+const fetchFault = (url: string, error: unknown): Error => {
+  const isLate = error instanceof Error && error.name === "AbortError";
+  const reason = isLate ? "no answer in time" : error instanceof Error ? error.message : String(error);
+  return new Error(`${url}: ${reason}`, { cause: error });
+};
+
+let system: string[] | undefined;
+const systemAuthorities = (): string[] =>
+  (system ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])]);
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Error("its answer is not JSON");
+  }
+}
+
+function maximumAgeOf(cacheControl: string | undefined): number | undefined {
+  const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl ?? "") ?? [];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
+}

@@ -1,0 +1,122 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { commonAudiences, notApplicable, refused } from "../../../machinery/authentication/token-outcome.ts";
+import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
+import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";
+import type { ParsedToken } from "../../accounts/index.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+import type { IssuerKey } from "./issuer-key.ts";
+import { ClaimFault, userOfClaims } from "./map-claims.ts";
+import type { Claims } from "./map-claims.ts";
+import type { TrustedIssuer } from "./parse-authentication-configuration.ts";
+
+interface VerifiedToken {
+  readonly user: UserInfo;
+  readonly expiresAt: number;
+}
+
+export interface IssuedTokenOptions {
+  readonly issuers: readonly (TrustedIssuer & { readonly keys: IssuerKeys })[];
+  readonly names: Names;
+  readonly apiAudiences: readonly string[];
+  readonly clock: Clock;
+}
+
+/** The clocks of issuers may differ from ours: `nbf` and `iat` of go-oidc. */
+const leewayMilliseconds = 60_000;
+
+/** No key of the issuer's made the signature: it may have a new one. */
+const unknownKey = Symbol("unknown key");
+
+/**
+ * Verifies tokens of other issuers (upstream: `oidc.Authenticator`, with go-oidc's checks). A token of an issuer that was not
+ * configured is not applicable: nothing in a token decides what is fetched. The audiences of the issuer's entry decide whether
+ * a token is meant for this server. As upstream, it is then good for the audiences of this API and for no others. Good results
+ * are kept for 10 s; the expiry is checked on every use.
+ */
+export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedTokenOptions): VerifyToken {
+  const cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+  const issuersByUrl = new Map(issuers.map((one) => [one.issuer.url, one]));
+
+  const verify = (token: string): VerifiedToken | TokenOutcome | Retry => {
+    const parsed = parseToken(token);
+    const claims = parsed === undefined ? undefined : claimsOf(parsed);
+    const trusted = typeof claims?.["iss"] === "string" ? issuersByUrl.get(claims["iss"]) : undefined;
+    if (parsed === undefined || claims === undefined || trusted === undefined) return notApplicable;
+    const { issuer, mapping, keys } = trusted;
+    const current = keys.current();
+    if (current === undefined) return refused("oidc: authenticator not initialized");
+    const { algorithm } = parsed.header;
+    if (issuer.algorithms !== undefined && !issuer.algorithms.some((one) => one === algorithm)) {
+      return refused("oidc: verify token: oidc: id token signed with unsupported algorithm");
+    }
+    const fault = claimsFault(claims, issuer.audiences, clock.now());
+    if (fault !== undefined) return refused(`oidc: verify token: ${fault}`);
+    if (!isSignedBy(parsed, current)) return { outcome: unknownKey, keys };
+    try {
+      return { user: userOfClaims(claims, mapping, names), expiresAt: Number(claims["exp"]) * 1000 };
+    } catch (error) {
+      if (error instanceof ClaimFault) return refused(error.message);
+      throw error;
+    }
+  };
+  const verifyOnce = (token: string, audiences: readonly string[]): TokenOutcome | Retry => {
+    let failure: TokenOutcome | Retry = notApplicable;
+    const verified = cache.get(token, () => {
+      const result = verify(token);
+      if (!("outcome" in result)) return result;
+      failure = result;
+      return undefined;
+    });
+    if (verified === undefined) return failure;
+    if (clock.now() >= verified.expiresAt) return refused(expired);
+    return { outcome: "authenticated", user: verified.user, audiences };
+  };
+  return (token, audiences) => {
+    const common = audiences === apiAudiences ? apiAudiences : commonAudiences(audiences, apiAudiences);
+    // Tokens of other kinds contain no dots: do not compute a digest for them.
+    if (common.length === 0 || !token.includes(".")) return notApplicable;
+    const answer = verifyOnce(token, common);
+    if (answer.outcome !== unknownKey) return answer;
+    return answer.keys.refresh().then((isRefreshed) => {
+      const again = isRefreshed ? verifyOnce(token, common) : answer;
+      return again.outcome === unknownKey ? refused(badSignature) : again;
+    });
+  };
+}
+
+interface Retry {
+  readonly outcome: typeof unknownKey;
+  readonly keys: IssuerKeys;
+}
+
+const badSignature = "oidc: verify token: failed to verify signature: failed to verify id token signature";
+const expired = "oidc: verify token: oidc: token is expired";
+
+const claimsOf = ({ payload }: ParsedToken): Claims | undefined =>
+  typeof payload === "object" && payload !== null && !Array.isArray(payload) ? (payload as Claims) : undefined; // any JSON object
+
+function claimsFault(claims: Claims, audiences: readonly string[], now: number): string | undefined {
+  const { aud, exp, nbf } = claims;
+  const held = typeof aud === "string" ? [aud] : Array.isArray(aud) ? (aud as unknown[]) : [];
+  if (!audiences.some((one) => held.includes(one))) {
+    return `oidc: expected audience in [${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
+  }
+  if (typeof exp !== "number" || now >= exp * 1000) return "oidc: token is expired";
+  if (nbf !== undefined && (typeof nbf !== "number" || now + leewayMilliseconds < nbf * 1000)) {
+    return "oidc: current time is before the nbf (not before) time";
+  }
+  return undefined;
+}
+
+/** Keys without an id, and tokens without one, are tried with each other: RFC 7515 section 6 makes `kid` a hint. */
+function isSignedBy({ header, signature, signedPart }: ParsedToken, keys: readonly IssuerKey[]): boolean {
+  const data = Buffer.from(signedPart);
+  return keys.some(
+    ({ kid, verifies }) =>
+      (header.kid === undefined || header.kid === "" || kid === undefined || kid === header.kid) &&
+      verifies(header.algorithm, data, signature),
+  );
+}

@@ -1,0 +1,137 @@
+import type { Logger } from "pino";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { FetchDocument } from "./fetch-document.ts";
+import { parseIssuerKey } from "./issuer-key.ts";
+import type { IssuerKey } from "./issuer-key.ts";
+import type { Issuer } from "./issuer.ts";
+
+/** At most one attempt in this time, whatever tokens say. */
+const retryMilliseconds = 10_000;
+const minimumAgeMilliseconds = 60_000;
+const defaultAgeMilliseconds = 10 * 60_000;
+const maximumAgeMilliseconds = 60 * 60_000;
+/** Keys of an issuer that cannot be reached are used for this long. */
+const longestOutageMilliseconds = 24 * 60 * 60_000;
+/** Tokens that wait for an attempt. Others are refused at once. */
+const maximumWaiting = 100;
+const maximumKeys = 64;
+
+export interface IssuerKeysOptions {
+  readonly issuer: Issuer;
+  readonly fetch: FetchDocument;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "warn">;
+}
+
+/**
+ * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until they are there,
+ * and again when they have aged. Only a token with a key that is not known waits for an attempt, and only one attempt is made
+ * in ten seconds.
+ */
+export class IssuerKeys {
+  readonly #options: IssuerKeysOptions;
+  readonly #closing = new AbortController();
+  #keys: readonly IssuerKey[] | undefined;
+  #keysUrl: string | undefined;
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
+  #ageMilliseconds = defaultAgeMilliseconds;
+  #attempt: Promise<void> | undefined;
+  #waiting = 0;
+  #fault = "";
+  #isReported = false;
+
+  constructor(options: IssuerKeysOptions) {
+    this.#options = options;
+  }
+
+  /** The keys that may be used now. Undefined: there are none yet, or the issuer has been away too long. */
+  current(): readonly IssuerKey[] | undefined {
+    const age = this.#options.clock.now() - this.#fetchedAt;
+    if (this.#keys === undefined || age >= this.#ageMilliseconds) void this.#fetchNow();
+    return age < longestOutageMilliseconds ? this.#keys : undefined;
+  }
+
+  /** Fetches the keys if they may be fetched now. Resolves to whether they were, and never rejects. */
+  async refresh(): Promise<boolean> {
+    if (this.#waiting >= maximumWaiting) return false;
+    const before = this.#fetchedAt;
+    this.#waiting++;
+    try {
+      await this.#fetchNow();
+      return this.#fetchedAt !== before;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #fetchNow(): Promise<void> {
+    if (this.#attempt !== undefined) return this.#attempt;
+    const now = this.#options.clock.now();
+    if (now - this.#attemptedAt < retryMilliseconds || this.#closing.signal.aborted) return Promise.resolve();
+    this.#attemptedAt = now;
+    this.#attempt = this.#fetch()
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        this.#attempt = undefined;
+      });
+    return this.#attempt;
+  }
+
+  async #fetch(): Promise<void> {
+    const { issuer, fetch, clock, log } = this.#options;
+    const { certificateAuthority } = issuer;
+    const options = { certificateAuthority, signal: this.#closing.signal };
+    const discovered = await fetch(issuer.discoveryUrl ?? documentUrl(issuer.url), options);
+    this.#keysUrl = keysUrlOf(discovered.value, issuer.url);
+    const { value, maximumAgeMilliseconds: age = defaultAgeMilliseconds } = await fetch(this.#keysUrl, options);
+    this.#keys = keysOf(value, this.#keysUrl);
+    this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
+    this.#fetchedAt = clock.now();
+    if (this.#fault === "" && this.#isReported) return;
+    this.#isReported = true;
+    this.#fault = "";
+    log.info({ issuer: issuer.url, keys: this.#keys.length }, "the issuer's keys are there");
+  }
+
+  /** A fault is told when it is another than the last. */
+  #report(error: unknown): void {
+    const { issuer, log } = this.#options;
+    const fault = error instanceof Error ? error.message : String(error);
+    if (this.#closing.signal.aborted || fault === this.#fault) return;
+    this.#fault = fault;
+    const consequence =
+      this.#keys === undefined ? "its tokens are refused" : "its last keys stay in use for a day at most";
+    log.warn({ issuer: issuer.url, error: fault }, `cannot get the issuer's keys, will try again; ${consequence}`);
+  }
+}
+
+/** OpenID Connect Discovery section 4. */
+const documentUrl = (issuer: string): string => `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+
+function keysUrlOf(document: unknown, issuer: string): string {
+  const { issuer: named, jwks_uri: url } = fieldsOf(document);
+  if (named !== issuer) {
+    throw new Error(`the issuer's document is that of another issuer, ${JSON.stringify(named)}: correct issuer.url`);
+  }
+  if (typeof url !== "string" || URL.parse(url)?.protocol !== "https:") {
+    throw new Error("the issuer's document names no https URL as jwks_uri");
+  }
+  return url;
+}
+
+function keysOf(document: unknown, url: string): IssuerKey[] {
+  const { keys } = fieldsOf(document);
+  if (!Array.isArray(keys)) throw new Error(`${url}: its answer is no JSON Web Key Set`);
+  if (keys.length > maximumKeys) throw new Error(`${url}: it has more than ${maximumKeys} keys`);
+  const usable = keys.map(parseIssuerKey).filter((key) => key !== undefined);
+  if (usable.length === 0) throw new Error(`${url}: it has no key that can verify tokens`);
+  return usable;
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

@@ -1,0 +1,194 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { ClaimExpression } from "./claim-expression.ts";
+
+/** The value of a claim behind a prefix, or what an expression gives. */
+type PrefixedClaimOrExpression =
+  | { readonly claim: string; readonly prefix?: string; readonly expression?: undefined }
+  | { readonly expression: ClaimExpression };
+
+export interface ExtraMapping {
+  readonly key: string;
+  readonly expression: ClaimExpression;
+}
+
+export interface ValidationRule {
+  readonly expression: ClaimExpression;
+  /** Said when the expression is false. May be "". */
+  readonly message: string;
+}
+
+/** How the claims of one issuer's tokens become a user, and what must be true of both. */
+export interface ClaimMapping {
+  readonly username: PrefixedClaimOrExpression;
+  readonly groups: PrefixedClaimOrExpression | undefined;
+  readonly uid: PrefixedClaimOrExpression | undefined;
+  readonly extra: readonly ExtraMapping[];
+  /** Claims and their values. */
+  readonly requiredClaims: ReadonlyMap<string, string>;
+  readonly claimRules: readonly ValidationRule[];
+  readonly userRules: readonly ValidationRule[];
+}
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The claims make no user. The message names claims and rules, and quotes no value of a token. */
+export class ClaimFault extends Error {}
+
+/**
+ * Makes the user of a verified token (upstream: `oidc.Authenticator`, in its order and nearly in its words). Throws
+ * ClaimFault. Stricter than upstream: an empty name is refused, and so is a name or group that begins with `system:` unless
+ * the operator wrote that, as a prefix or in an expression.
+ */
+export function userOfClaims(given: Claims, mapping: ClaimMapping, names: Names): UserInfo {
+  const claims = withIntegers(given);
+  const username = usernameOf(claims, mapping);
+  const groups = groupsOf(claims, mapping);
+  const uid = uidOf(claims, mapping);
+  const user: UserInfo = {
+    username,
+    ...(uid !== "" && { uid }),
+    groups,
+    extra: extraOf(claims, mapping, names.subdomainKey("authentication", "credential-id")),
+  };
+  for (const [claim, value] of mapping.requiredClaims) {
+    if (!Object.hasOwn(claims, claim)) throw new ClaimFault(`oidc: required claim ${claim} not present in ID token`);
+    if (claims[claim] !== value) throw new ClaimFault(`oidc: required claim ${claim} value does not match`);
+  }
+  check(mapping.claimRules, { value: claims, what: "claim validation expression" });
+  const { extra } = user;
+  check(mapping.userRules, { value: { username, uid, groups, extra }, what: "user info validation rule" });
+  return user;
+}
+
+function usernameOf(claims: Claims, { username: mapping }: ClaimMapping): string {
+  if (mapping.expression !== undefined) return nonEmpty(textResult(mapping.expression, claims, "username"));
+  const { claim, prefix = "" } = mapping;
+  const value = textClaim(claims, claim, "username");
+  // OpenID Connect Core section 5.1: an address that is not verified says nothing.
+  if (claim === "email" && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
+    throw new ClaimFault("oidc: email not verified");
+  }
+  nonEmpty(value);
+  return notReserved(value, prefix);
+}
+
+function groupsOf(claims: Claims, { groups: mapping }: ClaimMapping): readonly string[] {
+  if (mapping === undefined) return [];
+  if (mapping.expression !== undefined) return textsResult(mapping.expression, claims, "group");
+  const { claim, prefix = "" } = mapping;
+  if (!Object.hasOwn(claims, claim)) {
+    if (isDistributed(claims, claim)) {
+      throw new ClaimFault(`oidc: the claim ${claim} is kept elsewhere; distributed claims are not followed`);
+    }
+    return [];
+  }
+  const value = claims[claim];
+  const groups = typeof value === "string" ? [value] : value;
+  if (!isTexts(groups)) throw new ClaimFault(`oidc: parse groups claim "${claim}": it is no string or list of strings`);
+  return groups.map((group) => notReserved(group, prefix));
+}
+
+function uidOf(claims: Claims, { uid: mapping }: ClaimMapping): string {
+  if (mapping === undefined) return "";
+  return mapping.expression === undefined
+    ? textClaim(claims, mapping.claim, "uid")
+    : textResult(mapping.expression, claims, "uid");
+}
+
+/** The token's id is told too, so that one token can be followed through the audit log. */
+function extraOf(claims: Claims, { extra }: ClaimMapping, idKey: string): Record<string, readonly string[]> {
+  const mapped = extra
+    .map(({ key, expression }) => [key, textsResult(expression, claims, "extra")] as const)
+    .filter(([, values]) => values.length > 0);
+  const id = Object.hasOwn(claims, "jti") ? claims["jti"] : undefined;
+  return Object.fromEntries([
+    ...mapped,
+    ...(typeof id === "string" && id !== "" ? [[idKey, [`JTI=${id}`]] as const] : []),
+  ]);
+}
+
+function textClaim(claims: Claims, claim: string, what: string): string {
+  const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  if (value === undefined) throw new ClaimFault(`oidc: parse ${what} claims "${claim}": claim not present`);
+  if (typeof value !== "string") throw new ClaimFault(`oidc: parse ${what} claims "${claim}": it is no string`);
+  return value;
+}
+
+function textResult(expression: ClaimExpression, claims: Claims, what: string): string {
+  const value = evaluated(expression, claims, `${what} claim expression`);
+  if (typeof value === "string") return value;
+  throw new ClaimFault(
+    `oidc: error evaluating ${what} claim expression: ${what} claim expression must return a string`,
+  );
+}
+
+/** Empty strings are left out. */
+function textsResult(expression: ClaimExpression, claims: Claims, what: string): string[] {
+  const value = evaluated(expression, claims, `${what} claim expression`);
+  const texts = typeof value === "string" ? [value] : value;
+  if (isTexts(texts)) return texts.filter((text) => text !== "");
+  throw new ClaimFault(
+    `oidc: error evaluating ${what} claim expression: expression must return a string or a list of strings`,
+  );
+}
+
+function check(
+  rules: readonly ValidationRule[],
+  { value, what }: { readonly value: Claims; readonly what: string },
+): void {
+  for (const { expression, message } of rules) {
+    if (evaluated(expression, value, what) === true) continue;
+    const reason = message === "" ? "" : `: ${message}`;
+    throw new ClaimFault(
+      `oidc: error evaluating ${what}: validation expression '${expression.source}' failed${reason}`,
+    );
+  }
+}
+
+function evaluated(expression: ClaimExpression, value: Claims, what: string): unknown {
+  try {
+    return expression.evaluate(value);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "it failed";
+    throw new ClaimFault(`oidc: error evaluating ${what}: expression '${expression.source}': ${reason}`);
+  }
+}
+
+const maximumDepth = 100;
+
+/** Whole numbers of JSON are integers of CEL, as in upstream. */
+function withIntegers(claims: Claims): Claims {
+  const converted = (value: unknown, depth: number): unknown => {
+    if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > maximumDepth) throw new ClaimFault(`oidc: the claims are nested deeper than ${maximumDepth}`);
+    if (Array.isArray(value)) return value.map((one) => converted(one, depth + 1));
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, converted(one, depth + 1)]));
+  };
+  return converted(claims, 0) as Claims; // an object stays one
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === "string");
+
+function nonEmpty(username: string): string {
+  if (username === "") throw new ClaimFault("oidc: the username is empty");
+  return username;
+}
+
+const reserved = "system:";
+
+function notReserved(value: string, prefix: string): string {
+  const name = prefix + value;
+  if (!name.startsWith(reserved) || prefix.startsWith(reserved)) return name;
+  throw new ClaimFault(
+    `oidc: a claim names a user or group of ${reserved}, which is reserved; set a prefix, or map it by an expression`,
+  );
+}
+
+/** OpenID Connect Core section 5.6.2. Following it would let a token say what this server connects to. */
+function isDistributed(claims: Claims, claim: string): boolean {
+  const names = claims["_claim_names"];
+  return typeof names === "object" && names !== null && Object.hasOwn(names, claim);
+}

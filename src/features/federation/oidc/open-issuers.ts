@@ -1,0 +1,171 @@
+import type { Logger } from "pino";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { HttpRequest } from "../../../machinery/api/http-message.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { periodically } from "../../../machinery/api/periodically.ts";
+import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import {
+  parseSettingsFile,
+  readFollowedFile,
+  readSettingsFile,
+} from "../../../machinery/command-line/settings-files.ts";
+import { followFiles } from "../../../machinery/files/followed-files.ts";
+import type { FederationSettings, OidcFlags } from "../settings.ts";
+import { fetchDocument } from "./fetch-document.ts";
+import type { FetchDocument } from "./fetch-document.ts";
+import { issuedTokens } from "./issued-token.ts";
+import type { Issuer } from "./issuer.ts";
+import { IssuerKeys } from "./issuer-keys.ts";
+import { compileConfiguration, parseAuthenticationConfiguration } from "./parse-authentication-configuration.ts";
+import type { AnonymousConfiguration, ParsedConfiguration } from "./parse-authentication-configuration.ts";
+
+const flag = "authentication-config";
+const pollMilliseconds = 10_000;
+
+export interface OpenIssuersOptions {
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly apiAudiences: readonly string[];
+  readonly ownIssuers: readonly string[];
+  readonly isAnonymousWanted: boolean;
+  /** Default: over HTTPS. */
+  readonly fetch?: FetchDocument;
+}
+
+export interface OpenedIssuers {
+  readonly verify: VerifyToken;
+  mayBeAnonymous(request: HttpRequest): boolean;
+  close(): void;
+}
+
+/** What one version of the configuration makes. */
+interface Generation {
+  readonly keys: ReadonlyMap<string, IssuerKeys>;
+  readonly verify: VerifyToken;
+  readonly anonymous: AnonymousConfiguration | undefined;
+}
+
+/**
+ * Opens the configured issuers and begins to fetch their keys, without waiting for them. Follows the file: when it becomes
+ * invalid, the old configuration stays in force and the error is logged once. Issuers that a new version leaves as they were
+ * keep their keys. Throws UsageError for a configuration that is invalid at the start.
+ */
+export function openIssuers(
+  settings: NonNullable<FederationSettings["issuers"]>,
+  options: OpenIssuersOptions,
+): OpenedIssuers {
+  const { log } = options;
+  let generation: Generation | undefined;
+  const load = (): Generation => {
+    const parsed =
+      settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
+    if (generation !== undefined) {
+      log.info(
+        { issuers: parsed.trusted.map(({ issuer }) => issuer.url) },
+        "reloaded the authentication configuration",
+      );
+    }
+    generation = nextGeneration(parsed, generation?.keys ?? new Map(), options);
+    return generation;
+  };
+  const current =
+    settings.type === "flags"
+      ? constant(load())
+      : followFiles({
+          files: [settings.file],
+          load,
+          onFailure: (error) =>
+            log.error(
+              { file: settings.file, error: error instanceof Error ? error.message : String(error) },
+              "the authentication configuration is invalid; the previous one stays in force",
+            ),
+        });
+  const fetchMissing = (): void => {
+    for (const keys of current().keys.values()) keys.current();
+  };
+  fetchMissing();
+  const polling = periodically({
+    milliseconds: pollMilliseconds,
+    task: fetchMissing,
+    onFailure: (error) => log.error({ err: error }, "could not look after the issuers' keys"),
+  });
+  return {
+    verify: (token, audiences) => current().verify(token, audiences),
+    mayBeAnonymous({ path }) {
+      const { anonymous } = current();
+      if (anonymous === undefined) return true;
+      return anonymous.isEnabled && (anonymous.paths.length === 0 || anonymous.paths.includes(path));
+    },
+    close() {
+      polling.stop();
+      for (const keys of generation?.keys.values() ?? []) keys.close();
+    },
+  };
+}
+
+const constant =
+  <T>(value: T) =>
+  (): T =>
+    value;
+
+function parseFile(file: string, { names, ownIssuers, isAnonymousWanted }: OpenIssuersOptions): ParsedConfiguration {
+  const parse = (text: string): ParsedConfiguration => parseAuthenticationConfiguration(text, { names, ownIssuers });
+  const parsed = parseSettingsFile(flag, file, parse, readFollowedFile);
+  if (parsed.anonymous === undefined || isAnonymousWanted) return parsed;
+  throw new UsageError(
+    `--${flag}: ${file}: anonymous: --anonymous-auth is set too; leave out the flag, and say it in the file`,
+  );
+}
+
+/** The flags as upstream turns them into a configuration. */
+function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssuersOptions): ParsedConfiguration {
+  const { issuerUrl, clientId, authorityFile, groupsClaim } = flags;
+  const configuration = {
+    jwt: [
+      {
+        issuer: {
+          url: issuerUrl,
+          audiences: [clientId],
+          ...(authorityFile !== undefined && {
+            certificateAuthority: readSettingsFile("oidc-ca-file", authorityFile),
+          }),
+        },
+        claimMappings: {
+          username: { claim: flags.usernameClaim, prefix: flags.usernamePrefix },
+          groups: groupsClaim === undefined ? {} : { claim: groupsClaim, prefix: flags.groupsPrefix },
+          uid: {},
+        },
+        claimValidationRules: flags.requiredClaims.map(([claim, requiredValue]) => ({ claim, requiredValue })),
+      },
+    ],
+  };
+  try {
+    const { trusted, anonymous } = compileConfiguration(configuration, { names, ownIssuers });
+    const algorithms = flags.signingAlgorithms;
+    return { trusted: trusted.map((one) => ({ ...one, issuer: { ...one.issuer, algorithms } })), anonymous };
+  } catch (cause) {
+    throw new UsageError(`--oidc flags: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+function nextGeneration(
+  { trusted, anonymous }: ParsedConfiguration,
+  previous: ReadonlyMap<string, IssuerKeys>,
+  { names, clock, log, apiAudiences, fetch = fetchDocument }: OpenIssuersOptions,
+): Generation {
+  const keys = new Map<string, IssuerKeys>();
+  const issuers = trusted.map(({ issuer, mapping }) => {
+    const source = sourceOf(issuer);
+    const own = previous.get(source) ?? new IssuerKeys({ issuer, fetch, clock, log });
+    keys.set(source, own);
+    return { issuer, mapping, keys: own };
+  });
+  for (const [source, old] of previous) if (!keys.has(source)) old.close();
+  return { keys, anonymous, verify: issuedTokens({ issuers, names, apiAudiences, clock }) };
+}
+
+/** Everything that decides which keys an issuer has. */
+const sourceOf = ({ url, discoveryUrl, certificateAuthority }: Issuer): string =>
+  JSON.stringify([url, discoveryUrl, certificateAuthority]);

@@ -1,0 +1,356 @@
+import { duplicate, firstFaults, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import { yamlToJson } from "../../../machinery/http/yaml.ts";
+import { compileDecoder } from "../../../machinery/schema/decode.ts";
+import { parseJson } from "../../../machinery/schema/parse-json.ts";
+import { strictFaults } from "../../../machinery/schema/strict-faults.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
+import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";
+import { compileExpression, ExpressionError } from "./claim-expression.ts";
+import type { ClaimExpression, ExpressionResult, ExpressionVariable } from "./claim-expression.ts";
+import type { ClaimMapping, ExtraMapping, ValidationRule } from "./map-claims.ts";
+import type { Issuer } from "./issuer.ts";
+
+/** One issuer of the file, with its compiled rules. */
+export interface TrustedIssuer {
+  readonly issuer: Issuer;
+  readonly mapping: ClaimMapping;
+}
+
+/** Who may be anonymous. No paths: everywhere. */
+export interface AnonymousConfiguration {
+  readonly isEnabled: boolean;
+  readonly paths: readonly string[];
+}
+
+export interface ParsedConfiguration {
+  readonly trusted: readonly TrustedIssuer[];
+  /** Undefined: as `--anonymous-auth` says. */
+  readonly anonymous: AnonymousConfiguration | undefined;
+}
+
+export interface ConfigurationContext {
+  readonly names: Names;
+  /** The server's own issuers: another verifier knows their tokens. */
+  readonly ownIssuers: readonly string[];
+}
+
+const maximumIssuers = 64;
+const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
+const decode = compileDecoder(authenticationConfigurationSchema);
+
+/**
+ * Parses the file of `--authentication-config` (YAML or JSON), with upstream's rules and words
+ * (`ValidateAuthenticationConfiguration`). Strict: unknown and repeated fields are faults. Throws an Error that lists the
+ * faults, each with its path.
+ */
+export function parseAuthenticationConfiguration(text: string, context: ConfigurationContext): ParsedConfiguration {
+  const { value, duplicateFields } = parseJson(yamlToJson(text));
+  const { value: configuration, unknownFields } = decode(value);
+  const strict = strictFaults({ duplicateFields, unknownFields });
+  if (strict.length > 0) throw new Error(strict.join("; "));
+  const { apiVersion = "", kind = "" } = configuration;
+  if (!apiVersions.includes(apiVersion)) {
+    throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} must be ${apiVersions.join(" or ")}`);
+  }
+  if (kind !== "AuthenticationConfiguration") {
+    throw new Error(`kind: ${JSON.stringify(kind)} must be AuthenticationConfiguration`);
+  }
+  return compileConfiguration(configuration, context);
+}
+
+/** The same rules for a configuration that is made of flags. */
+export function compileConfiguration(
+  configuration: AuthenticationConfiguration,
+  context: ConfigurationContext,
+): ParsedConfiguration {
+  let parsed: ParsedConfiguration = { trusted: [], anonymous: undefined };
+  const faults = firstFaults(() => {
+    const compiler = new ConfigurationCompiler(context);
+    parsed = compiler.compile(configuration);
+    return compiler.faults;
+  });
+  if (faults.length > 0) throw new Error(faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  return parsed;
+}
+
+class ConfigurationCompiler {
+  readonly faults: FieldError[] = [];
+  readonly #context: ConfigurationContext;
+
+  constructor(context: ConfigurationContext) {
+    this.#context = context;
+  }
+
+  compile({ jwt = [], anonymous }: AuthenticationConfiguration): ParsedConfiguration {
+    if (jwt.length > maximumIssuers) {
+      this.faults.push(invalidValue("jwt", jwt.length, `must have at most ${maximumIssuers} items`));
+      return { trusted: [], anonymous: undefined };
+    }
+    const trusted = jwt.map((one, index) => this.#trusted(one, `jwt[${index}]`));
+    this.#distinct(jwt.map(({ issuer }, index) => [`jwt[${index}].issuer.url`, issuer.url]));
+    this.#distinct(jwt.map(({ issuer }, index) => [`jwt[${index}].issuer.discoveryURL`, issuer.discoveryURL]));
+    const paths = (anonymous?.conditions ?? []).map(({ path = "" }) => path);
+    if (anonymous !== undefined && anonymous.enabled !== true && paths.length > 0) {
+      this.faults.push(
+        invalidValue("anonymous.conditions", paths, "enabled should be set to true when conditions are defined"),
+      );
+    }
+    return { trusted, anonymous: anonymous && { isEnabled: anonymous.enabled === true, paths } };
+  }
+
+  #trusted(authenticator: JwtAuthenticator, path: string): TrustedIssuer {
+    const issuer = this.#issuer(authenticator.issuer, `${path}.issuer`);
+    const claimRules = this.#claimRules(authenticator, `${path}.claimValidationRules`);
+    const { claimMappings } = authenticator;
+    const mappings = `${path}.claimMappings`;
+    const username = this.#prefixed(claimMappings.username, `${mappings}.username`, { result: "text" });
+    if (username === undefined && isUnset(claimMappings.username)) {
+      this.faults.push(required(`${mappings}.username`, "claim or expression is required"));
+    }
+    const groups = this.#prefixed(claimMappings.groups, `${mappings}.groups`, { result: "texts" });
+    const uid = this.#claimOrExpression(claimMappings.uid, `${mappings}.uid`);
+    const extra = this.#extra(claimMappings.extra ?? [], `${mappings}.extra`);
+    const readers = [username?.expression, ...extra.map(({ expression }) => expression), ...claimRules.expressions];
+    if (
+      username?.expression?.readsClaim("email") === true &&
+      !readers.some((one) => one?.readsClaim("email_verified") === true)
+    ) {
+      this.faults.push(
+        invalidValue(
+          `${mappings}.username.expression`,
+          username.expression.source,
+          "claims.email_verified must be used in claimMappings.username.expression or " +
+            "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in " +
+            "claimMappings.username.expression",
+        ),
+      );
+    }
+    return {
+      issuer,
+      mapping: {
+        username: username ?? { claim: "" },
+        groups,
+        uid,
+        extra,
+        requiredClaims: claimRules.requiredClaims,
+        claimRules: claimRules.rules,
+        userRules: this.#userRules(authenticator, `${path}.userValidationRules`),
+      },
+    };
+  }
+
+  #issuer(given: JwtAuthenticator["issuer"], path: string): Issuer {
+    const { url = "", discoveryURL, certificateAuthority, audiences = [], audienceMatchPolicy = "" } = given;
+    if (url === "") this.faults.push(required(`${path}.url`, ""));
+    else this.#url(url, `${path}.url`);
+    if (this.#context.ownIssuers.includes(url)) {
+      const own = this.#context.ownIssuers.join(" ");
+      this.faults.push(invalidValue(`${path}.url`, url, `URL must not overlap with disallowed issuers: [${own}]`));
+    }
+    if (discoveryURL !== undefined) {
+      if (url.replace(/\/+$/, "") === discoveryURL.replace(/\/+$/, "")) {
+        this.faults.push(invalidValue(`${path}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
+      }
+      this.#url(discoveryURL, `${path}.discoveryURL`);
+    }
+    if (audiences.length === 0)
+      this.faults.push(required(`${path}.audiences`, `at least one ${path}.audiences is required`));
+    for (const [index, audience] of audiences.entries()) {
+      if (audience === "") this.faults.push(required(`${path}.audiences[${index}]`, ""));
+    }
+    this.#distinct(audiences.map((audience, index) => [`${path}.audiences[${index}]`, audience]));
+    if (audienceMatchPolicy !== "MatchAny" && (audiences.length > 1 || audienceMatchPolicy !== "")) {
+      const detail =
+        audiences.length > 1
+          ? "audienceMatchPolicy must be MatchAny for multiple audiences"
+          : "audienceMatchPolicy must be empty or MatchAny for single audience";
+      this.faults.push(invalidValue(`${path}.audienceMatchPolicy`, audienceMatchPolicy, detail));
+    }
+    if (certificateAuthority !== undefined && !isCertificates(certificateAuthority)) {
+      this.faults.push(
+        invalidValue(
+          `${path}.certificateAuthority`,
+          "<omitted>",
+          "data does not contain any valid RSA or ECDSA certificates",
+        ),
+      );
+    }
+    if (given.egressSelectorType !== undefined) {
+      this.faults.push(notSupported(`${path}.egressSelectorType`, given.egressSelectorType, []));
+    }
+    return { url, audiences, discoveryUrl: discoveryURL, certificateAuthority, algorithms: undefined };
+  }
+
+  #url(text: string, path: string): void {
+    const url = URL.parse(text);
+    if (url === null) {
+      this.faults.push(invalidValue(path, text, "URL cannot be parsed"));
+      return;
+    }
+    const refuse = (detail: string): unknown => this.faults.push(invalidValue(path, text, detail));
+    if (url.protocol !== "https:") refuse("URL scheme must be https");
+    if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");
+    if (url.search !== "") refuse("URL must not contain a query");
+    if (url.hash !== "") refuse("URL must not contain a fragment");
+  }
+
+  #claimRules({ claimValidationRules = [] }: JwtAuthenticator, path: string): CompiledClaimRules {
+    const requiredClaims = new Map<string, string>();
+    const rules: ValidationRule[] = [];
+    for (const [index, rule] of claimValidationRules.entries()) {
+      const { claim = "", expression = "", requiredValue = "", message = "" } = rule;
+      const at = `${path}[${index}]`;
+      if (claim !== "" && expression !== "") {
+        this.faults.push(invalidValue(at, claim, "claim and expression can't both be set"));
+      } else if (claim !== "") {
+        if (message !== "") {
+          this.faults.push(invalidValue(`${at}.message`, message, "may not be specified when claim is set"));
+        }
+        requiredClaims.set(claim, requiredValue);
+      } else if (expression === "") {
+        this.faults.push(required(at, "claim or expression is required"));
+      } else {
+        if (requiredValue !== "") {
+          const detail = "may not be specified when expression is set";
+          this.faults.push(invalidValue(`${at}.requiredValue`, requiredValue, detail));
+        }
+        const compiled = this.#compile(expression, `${at}.expression`, { variable: "claims", result: "boolean" });
+        if (compiled !== undefined) rules.push({ expression: compiled, message });
+      }
+    }
+    this.#distinct(claimValidationRules.map(({ claim }, index) => [`${path}[${index}].claim`, claim]));
+    this.#distinct(claimValidationRules.map(({ expression }, index) => [`${path}[${index}].expression`, expression]));
+    return { requiredClaims, rules, expressions: rules.map(({ expression }) => expression) };
+  }
+
+  #userRules({ userValidationRules = [] }: JwtAuthenticator, path: string): ValidationRule[] {
+    this.#distinct(userValidationRules.map(({ expression }, index) => [`${path}[${index}].expression`, expression]));
+    return userValidationRules.flatMap(({ expression = "", message = "" }, index) => {
+      const at = `${path}[${index}].expression`;
+      if (expression === "") {
+        this.faults.push(required(at, ""));
+        return [];
+      }
+      const compiled = this.#compile(expression, at, { variable: "user", result: "boolean" });
+      return compiled === undefined ? [] : [{ expression: compiled, message }];
+    });
+  }
+
+  #prefixed(
+    given: PrefixedClaim,
+    path: string,
+    { result }: { readonly result: ExpressionResult },
+  ): ClaimMapping["username"] | undefined {
+    const { claim = "", expression = "", prefix } = given;
+    if (claim !== "" && expression !== "") {
+      this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
+    } else if (expression !== "") {
+      if (prefix !== undefined) {
+        this.faults.push(invalidValue(`${path}.prefix`, prefix, "may not be specified when expression is set"));
+      }
+      const compiled = this.#compile(expression, `${path}.expression`, { variable: "claims", result });
+      return compiled && { expression: compiled };
+    } else if (claim !== "") {
+      if (prefix === undefined) {
+        const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
+        this.faults.push(required(`${path}.prefix`, detail));
+      }
+      return { claim, prefix: prefix ?? "" };
+    } else if (prefix !== undefined && prefix !== "") {
+      this.faults.push(invalidValue(`${path}.prefix`, prefix, "may only be specified when claim is set"));
+    }
+    return undefined;
+  }
+
+  #claimOrExpression({ claim = "", expression = "" }: PrefixedClaim, path: string): ClaimMapping["uid"] {
+    if (claim !== "" && expression !== "") {
+      this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
+    } else if (expression !== "") {
+      const compiled = this.#compile(expression, `${path}.expression`, { variable: "claims", result: "text" });
+      return compiled && { expression: compiled };
+    }
+    return claim === "" ? undefined : { claim };
+  }
+
+  #extra(mappings: NonNullable<JwtAuthenticator["claimMappings"]["extra"]>, path: string): ExtraMapping[] {
+    this.#distinct(mappings.map(({ key }, index) => [`${path}[${index}].key`, key]));
+    return mappings.flatMap(({ key = "", valueExpression = "" }, index) => {
+      const at = `${path}[${index}]`;
+      this.#extraKey(key, `${at}.key`);
+      if (valueExpression === "") {
+        this.faults.push(required(`${at}.valueExpression`, ""));
+        return [];
+      }
+      const options = { variable: "claims", result: "texts" } as const;
+      const expression = this.#compile(valueExpression, `${at}.valueExpression`, options);
+      return expression === undefined ? [] : [{ key, expression }];
+    });
+  }
+
+  /** Upstream: `IsDomainPrefixedPath`, in lower case, and not below a reserved domain. */
+  #extraKey(key: string, path: string): void {
+    if (key === "") {
+      this.faults.push(required(path, ""));
+      return;
+    }
+    const [domain = "", ...rest] = key.split("/");
+    const name = rest.join("/");
+    if (name === "" || dnsSubdomainFaults(domain.toLowerCase()).length > 0) {
+      const detail = 'must be a domain-prefixed path (such as "acme.io/foo")';
+      this.faults.push(invalidValue(path, key, detail));
+    } else if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(name)) {
+      this.faults.push(
+        invalidValue(path, key, "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"),
+      );
+    }
+    if (key !== key.toLowerCase()) this.faults.push(invalidValue(path, key, "must be lowercase"));
+    const reserved = ["k8s.io", "kubernetes.io", this.#context.names.domain];
+    if (reserved.some((one) => domain === one || domain.endsWith(`.${one}`))) {
+      const detail = `${[...new Set(reserved)].join(", ")} and their subdomains are reserved`;
+      this.faults.push(invalidValue(path, key, detail));
+    }
+  }
+
+  #compile(
+    source: string,
+    path: string,
+    options: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
+  ): ClaimExpression | undefined {
+    try {
+      return compileExpression(source, options);
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      this.faults.push(invalidValue(path, source, `compilation failed: ${error.message}`));
+      return undefined;
+    }
+  }
+
+  #distinct(values: readonly (readonly [path: string, value: string | undefined])[]): void {
+    const seen = new Set<string>();
+    for (const [path, value = ""] of values) {
+      if (value === "") continue;
+      if (seen.has(value)) this.faults.push(duplicate(path, value));
+      seen.add(value);
+    }
+  }
+}
+
+interface CompiledClaimRules {
+  readonly requiredClaims: ReadonlyMap<string, string>;
+  readonly rules: readonly ValidationRule[];
+  readonly expressions: readonly ClaimExpression[];
+}
+
+const isUnset = ({ claim = "", expression = "" }: PrefixedClaim): boolean => claim === "" && expression === "";
+
+function isCertificates(pem: string): boolean {
+  try {
+    return parseCertificatesPem(pem).length > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { compileExpression } from "../../../src/features/federation/oidc/claim-expression.ts";
+import type { ExpressionResult } from "../../../src/features/federation/oidc/claim-expression.ts";
+
+const claims = {
+  sub: "ada",
+  email: "Ada@Example.com",
+  email_verified: true,
+  level: 3,
+  groups: ["dev", "ops"],
+  nested: { roles: { admin: true } },
+  nothing: null,
+};
+const evaluate = (source: string, result: ExpressionResult, value: Record<string, unknown> = claims): unknown =>
+  compileExpression(source, { variable: "claims", result }).evaluate(value);
+
+describe("an expression on claims", () => {
+  const texts: Readonly<Record<string, unknown>> = {
+    "claims.sub": "ada",
+    '"corp:" + claims.sub': "corp:ada",
+    "claims.email.lowerAscii()": "ada@example.com",
+    'claims.email.split("@")[0]': "Ada",
+    'claims.?missing.orValue("none")': "none",
+    'has(claims.missing) ? claims.missing : "other"': "other",
+  };
+  for (const [source, expected] of Object.entries(texts)) {
+    it(`gives a text: ${source}`, () => assert.equal(evaluate(source, "text"), expected));
+  }
+
+  const conditions: Readonly<Record<string, boolean>> = {
+    "claims.email_verified == true": true,
+    "claims.level == 3": true,
+    "claims.level > 3": false,
+    "has(claims.missing)": false,
+    "claims.nothing == null": true,
+    "claims.nested.roles.admin": true,
+    '"dev" in claims.groups': true,
+    'claims.groups.exists(g, g.startsWith("o"))': true,
+    "claims.groups.all(g, size(g) == 3)": true,
+    'claims.groups.exists_one(g, g == "dev")': true,
+    'claims.email.matches("^[^@]+@[Ee]xample[.]com$")': true,
+    "has(claims.constructor) || has(claims.toString)": false,
+  };
+  for (const [source, expected] of Object.entries(conditions)) {
+    it(`decides: ${source}`, () => assert.equal(evaluate(source, "boolean"), expected));
+  }
+
+  it("gives lists", () => {
+    assert.deepEqual(evaluate('claims.groups.map(g, "corp:" + g)', "texts"), ["corp:dev", "corp:ops"]);
+    assert.deepEqual(evaluate('claims.groups.filter(g, g != "ops") + ["all"]', "texts"), ["dev", "all"]);
+  });
+
+  const unusable: readonly (readonly [source: string, result: ExpressionResult, fault: RegExp])[] = [
+    ["claims.sub +", "text", /EOF|Unexpected/],
+    ["sub", "text", /Unknown variable: sub/],
+    ["claims.groups.size()", "text", /must evaluate to string/],
+    ["claims.sub", "boolean", /^$/],
+    ['"yes"', "boolean", /must evaluate to bool/],
+    ["1", "texts", /must evaluate to string or list of strings/],
+    ['claims.sub.matches("(")', "boolean", /missing closing/],
+    ["claims.sub.matches(claims.email)", "boolean", /literal/],
+    ['claims.sub.matches("(?=a)")', "boolean", /invalid or unsupported Perl syntax/],
+    ["(".repeat(60) + "true" + ")".repeat(60), "boolean", /depth|nest/i],
+  ];
+  for (const [source, result, fault] of unusable) {
+    if (fault.source === "^$") {
+      it(`may be of a type that only a token tells: ${source}`, () =>
+        assert.ok(compileExpression(source, { variable: "claims", result })));
+    } else {
+      it(`is refused before any token: ${source.slice(0, 40)}`, () =>
+        assert.throws(() => compileExpression(source, { variable: "claims", result }), fault));
+    }
+  }
+
+  it("fails for a claim that is not there, and names it", () =>
+    assert.throws(() => evaluate("claims.missing", "text"), /No such key: missing/));
+
+  it("never quotes a claim when it fails", () =>
+    assert.throws(
+      () => evaluate("bool(claims.sub)", "boolean", { sub: "secret-value" }),
+      (error: Error) => !error.message.includes("secret"),
+    ));
+
+  it("matches in linear time", () => {
+    const text = `${"a".repeat(30_000)}!`;
+    assert.equal(evaluate('claims.sub.matches("^(a+)+$")', "boolean", { sub: text }), false);
+    assert.equal(evaluate('claims.sub.matches("(.*)*(.*)*(x+x+)+y{2,50}")', "boolean", { sub: text }), false);
+  });
+
+  it("is not evaluated when nested loops over a large token would take too long", () => {
+    const groups = Array.from({ length: 10_000 }, (_, index) => `g${index}`);
+    assert.equal(evaluate('claims.groups.exists(g, g == "g9999")', "boolean", { groups }), true);
+    for (const source of [
+      "claims.groups.all(g, claims.groups.all(h, g != h))",
+      "claims.groups.all(g, g in claims.groups)",
+      'claims.groups.all(g, claims.long.split("").all(c, c != g))',
+    ]) {
+      assert.throws(() => evaluate(source, "boolean", { groups, long: "x".repeat(10_000) }), /too many steps/);
+    }
+  });
+
+  it("fails, and ends nothing else, for claims that are nested very deep", () => {
+    const deep = JSON.parse(`${"[".repeat(30_000)}${"]".repeat(30_000)}`) as unknown;
+    assert.throws(() => evaluate("claims.deep.all(d, d == claims.deep)", "boolean", { deep }), Error);
+  });
+});
+
+it("an expression on a user reads what mappings made", () => {
+  const compile = (source: string): unknown =>
+    compileExpression(source, { variable: "user", result: "boolean" }).evaluate({
+      username: "corp:ada",
+      uid: "",
+      groups: ["dev"],
+      extra: { "example.org/team": ["x"] },
+    });
+  assert.equal(compile("!user.username.startsWith('system:')"), true);
+  assert.equal(compile("user.groups.all(group, !group.startsWith('system:'))"), true);
+  assert.equal(compile("'x' in user.extra['example.org/team']"), true);
+  assert.throws(() => compile("user.name == ''"), /name/);
+  assert.throws(() => compile("user.username == 3"), /overload/);
+});

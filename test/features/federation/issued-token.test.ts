@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it } from "node:test";
+import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
+import type { OpenedIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import type { TokenOutcome } from "../../../src/machinery/authentication/token-outcome.ts";
+import { TestClock } from "../accounts/token-scene.ts";
+import { request } from "../access/certificate-scene.ts";
+import { keptLog, TestIssuer } from "./issuer-scene.ts";
+
+const api = ["https://api.test"];
+const folder = mkdtempSync(join(tmpdir(), "signet-oidc-"));
+const file = join(folder, "authentication.yaml");
+after(() => rmSync(folder, { recursive: true }));
+
+const entry = (url: string, more: object = {}): object => ({
+  issuer: { url, audiences: ["signet"] },
+  claimMappings: { username: { claim: "sub", prefix: "corp:" }, groups: { claim: "groups", prefix: "corp:" } },
+  ...more,
+});
+let versions = 0;
+/** The size changes with every version, so that two in one tick of the file system's clock differ. */
+function writeConfiguration(fields: object): void {
+  const configuration = { apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthenticationConfiguration", ...fields };
+  writeFileSync(file, `${JSON.stringify(configuration)}${" ".repeat(++versions)}`);
+}
+
+let clock: TestClock;
+let log: ReturnType<typeof keptLog>;
+let issuer: TestIssuer;
+beforeEach(() => {
+  clock = new TestClock();
+  log = keptLog();
+  issuer = new TestIssuer("https://login.example.com");
+});
+
+function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted = true): OpenedIssuers {
+  writeConfiguration(fields);
+  const common = { names: platformNames, clock, log, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
+  return openIssuers({ type: "file", file }, { ...common, fetch: issuer.fetch });
+}
+/** Lets the fetches in the background end. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+async function ready(fields?: object): Promise<OpenedIssuers> {
+  const opened = open(fields);
+  await settled();
+  return opened;
+}
+const tokenOf = (claims: object = {}): Promise<string> => issuer.sign({ ...claims }, clock.now());
+const messageOf = (answer: TokenOutcome): string => (answer.outcome === "refused" ? answer.message : answer.outcome);
+
+describe("a token of another issuer", () => {
+  it("is its user's, with prefixes, groups and the token's id", async () => {
+    using issuers = disposable(await ready());
+    const answer = await issuers.verify(await tokenOf({ groups: ["dev"], jti: "t-1" }), api);
+    assert.deepEqual(answer, {
+      outcome: "authenticated",
+      audiences: api,
+      user: {
+        username: "corp:ada",
+        groups: ["corp:dev"],
+        extra: { "authentication.platform.io/credential-id": ["JTI=t-1"] },
+      },
+    });
+  });
+
+  it("is good for the audiences of this API, and for no others", async () => {
+    using issuers = disposable(await ready());
+    const token = await tokenOf();
+    const both = await issuers.verify(token, ["vault", ...api]);
+    assert.deepEqual(both.outcome === "authenticated" && both.audiences, api);
+    assert.equal((await issuers.verify(token, ["signet"])).outcome, "notApplicable");
+  });
+
+  it("is not applicable when its issuer was not configured, and nothing is fetched for it", async () => {
+    using issuers = disposable(await ready());
+    const { fetches } = issuer;
+    const stranger = new TestIssuer("https://169.254.169.254");
+    assert.equal((await issuers.verify(await stranger.sign({}, clock.now()), api)).outcome, "notApplicable");
+    assert.equal(issuer.fetches, fetches);
+  });
+
+  const bad: Readonly<Record<string, readonly [claims: object, fault: RegExp]>> = {
+    "for another audience": [{ aud: "vault" }, /expected audience in \["signet"\]/],
+    "of no audience": [{ aud: [] }, /expected audience/],
+    "that has ended": [{ exp: 1_700_000_000 }, /token is expired/],
+    "that never ends": [{ exp: undefined }, /token is expired/],
+    "that has not begun": [{ nbf: 4_000_000_000 }, /before the nbf/],
+    "without a name": [{ sub: undefined }, /parse username claims "sub": claim not present/],
+    "with an empty name": [{ sub: "" }, /username is empty/],
+    "whose claims are nested very deep": [
+      { deep: JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`) as unknown },
+      /nested deeper than 100/,
+    ],
+    "with groups that are no texts": [{ groups: [1] }, /no string or list of strings/],
+    "whose groups are kept elsewhere": [
+      { _claim_names: { groups: "a" }, _claim_sources: { a: { endpoint: "https://169.254.169.254/" } } },
+      /distributed claims are not followed/,
+    ],
+  };
+  for (const [what, [claims, fault]] of Object.entries(bad)) {
+    it(`is refused: one ${what}`, async () => {
+      using issuers = disposable(await ready());
+      const token = await tokenOf(claims);
+      const answer = await issuers.verify(token, api);
+      assert.match(messageOf(answer), fault);
+      assert.ok(!messageOf(answer).includes(token));
+    });
+  }
+
+  it("is refused when it is signed by another key of the same name, or by no key", async () => {
+    using issuers = disposable(await ready());
+    const forger = new TestIssuer(issuer.url);
+    assert.match(messageOf(await issuers.verify(await forger.sign({}, clock.now()), api)), /failed to verify/);
+    const [header = "", payload = ""] = (await tokenOf()).split(".");
+    const none = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${payload}.`;
+    for (const forged of [none, `${header}.${payload}.`, `${header}.${payload}.AAAA`]) {
+      assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+    }
+  });
+
+  it("is refused as soon as it has ended, though its signature is remembered", async () => {
+    using issuers = disposable(await ready());
+    const token = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 2 }, clock.now());
+    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+    clock.passSeconds(2);
+    assert.match(messageOf(await issuers.verify(token, api)), /expired/);
+  });
+
+  it("never names a reserved user or group by a claim alone", async () => {
+    const unprefixed = { username: { claim: "sub", prefix: "" }, groups: { claim: "groups", prefix: "" } };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: unprefixed })] }));
+    for (const claims of [{ sub: "system:admin" }, { groups: ["system:masters"] }, { groups: "system:masters" }]) {
+      assert.match(messageOf(await issuers.verify(await tokenOf(claims), api)), /reserved/);
+    }
+  });
+
+  it("must satisfy the rules on claims and users, and hears the operator's words", async () => {
+    const rules = {
+      claimValidationRules: [
+        { claim: "hd", requiredValue: "example.com" },
+        { expression: "claims.level > 2.5 && claims.exp + 1 > claims.exp", message: "level 3 is needed" },
+      ],
+      userValidationRules: [{ expression: "user.groups.exists(g, g == 'corp:dev')", message: "developers only" }],
+    };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, rules)] }));
+    const answer = async (claims: object): Promise<string> =>
+      messageOf(await issuers.verify(await tokenOf(claims), api));
+    assert.match(await answer({}), /required claim hd not present/);
+    assert.match(await answer({ hd: "evil.example" }), /required claim hd value does not match$/);
+    assert.match(await answer({ hd: "example.com" }), /No such key: level/);
+    assert.match(await answer({ hd: "example.com", level: 1 }), /failed: level 3 is needed/);
+    assert.match(await answer({ hd: "example.com", level: 3 }), /failed: developers only/);
+    assert.equal(await answer({ hd: "example.com", level: 3, groups: ["dev"] }), "authenticated");
+  });
+
+  it("whose mail is the name must say that the mail was verified, if it says anything of that", async () => {
+    const byMail = { username: { claim: "email", prefix: "" } };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: byMail })] }));
+    const answer = async (claims: object): Promise<string> =>
+      messageOf(await issuers.verify(await tokenOf(claims), api));
+    assert.equal(await answer({ email: "a@example.com" }), "authenticated");
+    assert.match(await answer({ email: "a@example.com", email_verified: false }), /email not verified/);
+    assert.match(await answer({ email: "a@example.com", email_verified: "true" }), /email not verified/);
+  });
+});
+
+describe("an issuer", () => {
+  it("that is away refuses only its own tokens, at once, and serves again when it is back", async () => {
+    issuer.isAway = true;
+    using issuers = disposable(await ready());
+    const token = await tokenOf();
+    assert.ok(!(issuers.verify(token, api) instanceof Promise));
+    assert.match(messageOf(await issuers.verify(token, api)), /not initialized/);
+    assert.equal(log.lines.filter((line) => line.includes("ECONNREFUSED")).length, 1);
+    issuer.isAway = false;
+    clock.passSeconds(10);
+    await issuers.verify(token, api);
+    await settled();
+    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+  });
+
+  it("may have a new key at any time: its first token brings the key", async () => {
+    using issuers = disposable(await ready());
+    const old = await tokenOf();
+    issuer.rotate("second");
+    clock.passSeconds(60);
+    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    assert.match(messageOf(await issuers.verify(old, api)), /failed to verify/);
+  });
+
+  it("is asked at most once in ten seconds, whatever tokens name", async () => {
+    using issuers = disposable(await ready());
+    clock.passSeconds(60);
+    const { fetches } = issuer;
+    const forgers = Array.from({ length: 300 }, () => new TestIssuer(issuer.url));
+    const forged = await Promise.all(forgers.map((one, index) => (one.rotate(`k${index}`), one.sign({}, clock.now()))));
+    await Promise.all(forged.map(async (token) => issuers.verify(token, api)));
+    assert.equal(issuer.fetches - fetches, 2);
+  });
+
+  it("that goes away keeps its keys for a day, and no longer", async () => {
+    using issuers = disposable(await ready());
+    issuer.isAway = true;
+    clock.passSeconds(23 * 3600);
+    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    clock.passSeconds(3600);
+    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
+  });
+
+  it("that takes a key back is believed within ten minutes", async () => {
+    using issuers = disposable(await ready());
+    const old = await tokenOf();
+    issuer.rotate("second");
+    clock.passSeconds(599);
+    await issuers.verify(old, api);
+    clock.passSeconds(1);
+    await issuers.verify(old, api);
+    await settled();
+    clock.passSeconds(10);
+    const fresh = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 60 }, clock.now());
+    assert.equal((await issuers.verify(fresh, api)).outcome, "authenticated");
+    assert.notEqual((await issuers.verify(old, api)).outcome, "authenticated");
+  });
+
+  it("whose document is another issuer's, or names keys without TLS, is not used", async () => {
+    for (const document of [
+      { issuer: "https://other.example.com", jwks_uri: issuer.keysUrl },
+      { issuer: issuer.url, jwks_uri: "http://login.example.com/keys" },
+      { issuer: issuer.url },
+      null,
+    ]) {
+      issuer.document = document;
+      using issuers = disposable(await ready());
+      assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
+    }
+  });
+});
+
+describe("the authentication configuration", () => {
+  it("is read again when it changes, and issuers that stay keep their keys", async () => {
+    using issuers = disposable(await ready());
+    const { fetches } = issuer;
+    const mappings = { username: { expression: "'new:' + claims.sub" } };
+    writeConfiguration({ jwt: [entry(issuer.url, { claimMappings: mappings })] });
+    const answer = await issuers.verify(await tokenOf(), api);
+    assert.equal(answer.outcome === "authenticated" && answer.user.username, "new:ada");
+    assert.equal(issuer.fetches, fetches);
+    writeConfiguration({ jwt: [] });
+    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "notApplicable");
+  });
+
+  it("stays as it was when the file becomes invalid, and says so once", async () => {
+    using issuers = disposable(await ready());
+    writeConfiguration({ jwt: [entry("http://login.example.com")] });
+    for (let times = 0; times < 3; times++) {
+      assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    }
+    const told = log.lines.filter((line) => line.includes("the previous one stays in force"));
+    assert.equal(told.length, 1);
+    assert.match(told[0] ?? "", /jwt\[0\]\.issuer\.url.*https/);
+  });
+
+  it("decides where requests may be anonymous", async () => {
+    using issuers = disposable(await ready({ anonymous: { enabled: true, conditions: [{ path: "/livez" }] } }));
+    const may = (path: string): boolean => issuers.mayBeAnonymous({ ...request(), path });
+    assert.deepEqual(["/livez", "/livez/", "/livez/ping", "/api"].map(may), [true, false, false, false]);
+    writeConfiguration({ anonymous: { enabled: false } });
+    assert.equal(may("/livez"), false);
+    writeConfiguration({});
+    assert.equal(may("/api"), true);
+  });
+
+  it("and --anonymous-auth=false exclude each other", () =>
+    assert.throws(() => open({ anonymous: { enabled: true } }, false), /--anonymous-auth is set too/));
+});
+
+/** Closes what a test opened. */
+const disposable = (issuers: OpenedIssuers): OpenedIssuers & Disposable => ({
+  ...issuers,
+  [Symbol.dispose]: () => issuers.close(),
+});

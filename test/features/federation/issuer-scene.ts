@@ -1,0 +1,58 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { SignJWT } from "jose";
+import type { JWTPayload } from "jose";
+import type { FetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
+
+/** An issuer in memory, that tests make fail, rotate and come back. */
+export class TestIssuer {
+  readonly url: string;
+  readonly keysUrl: string;
+  fetches = 0;
+  /** What the issuer does: answer, answer an error, or nothing until `release`. */
+  isAway = false;
+  document: unknown;
+  #keys: { readonly kid: string; readonly privateKey: KeyObject; readonly jwk: object }[] = [];
+
+  constructor(url: string) {
+    this.url = url;
+    this.keysUrl = `${url}/keys`;
+    this.document = { issuer: url, jwks_uri: this.keysUrl };
+    this.rotate("first");
+  }
+
+  /** Forgets the old key and signs with a new one. */
+  rotate(kid: string): void {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    this.#keys = [{ kid, privateKey, jwk: { ...publicKey.export({ format: "jwk" }), kid, use: "sig", alg: "ES256" } }];
+  }
+
+  readonly fetch: FetchDocument = async (url) => {
+    this.fetches++;
+    if (this.isAway) throw new Error(`${url}: connect ECONNREFUSED`);
+    const value = url === this.keysUrl ? { keys: this.#keys.map(({ jwk }) => jwk) } : this.document;
+    return { value, maximumAgeMilliseconds: undefined };
+  };
+
+  /** Signs claims; `iss`, `aud` and `exp` have values that are good until ten minutes after `now`. */
+  sign(claims: JWTPayload, now: number): Promise<string> {
+    const [key] = this.#keys;
+    if (key === undefined) throw new Error("the issuer has no key");
+    const seconds = Math.floor(now / 1000);
+    return new SignJWT({ iss: this.url, aud: "signet", exp: seconds + 600, sub: "ada", ...claims })
+      .setProtectedHeader({ alg: "ES256", kid: key.kid })
+      .sign(key.privateKey);
+  }
+}
+
+/** A log that keeps what it was told. */
+export function keptLog(): {
+  readonly lines: string[];
+  readonly info: (fields: unknown, text?: string) => void;
+  readonly warn: (fields: unknown, text?: string) => void;
+  readonly error: (fields: unknown, text?: string) => void;
+} {
+  const lines: string[] = [];
+  const keep = (fields: unknown, text = ""): unknown => lines.push(`${text} ${JSON.stringify(fields)}`);
+  return { lines, info: keep, warn: keep, error: keep };
+}

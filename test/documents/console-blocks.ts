@@ -57,7 +57,7 @@ export function comparable(output: string): string {
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")
     .replace(/eyJ[\w-]+(\.\.\.|…)/g, "TOKEN")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
-    .replace(/\b[0-9a-f]{40,64}\b/g, "HASH")
+    .replace(/\b[0-9a-f]{32,64}\b/g, "HASH")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/\b[A-Z][a-z][a-z] +\d+ \d\d:\d\d:\d\d \d{4} GMT/g, "TIME")
     .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')

@@ -7,7 +7,7 @@ import type { Feature } from "../../machinery/feature.ts";
 import { federationFlags } from "./settings.ts";
 import type { FederationSettings } from "./settings.ts";
 
-/** Users that others vouch for: OpenID Connect issuers. */
+/** Users that others vouch for: OpenID Connect issuers, and a webhook for tokens. */
 export const federationFeature = { name: "federation", kinds: [], flags: federationFlags } as const satisfies Feature;
 
 export interface FederationConnection {
@@ -29,13 +29,17 @@ export interface ConnectedFederation {
   close(): void;
 }
 
-const nothing: ConnectedFederation = { verifiers: [], mayBeAnonymous: () => true, close: () => {} };
-
 /** Loads only what is configured. Rejects with UsageError for a file that cannot be used. */
 export async function connectFederation(connection: FederationConnection): Promise<ConnectedFederation> {
-  const { issuers } = connection.settings;
-  if (issuers === undefined) return nothing;
-  const { openIssuers } = await import("./oidc/open-issuers.ts");
-  const { verify, mayBeAnonymous, close } = openIssuers(issuers, connection);
-  return { verifiers: [verify], mayBeAnonymous, close };
+  const { issuers, webhook } = connection.settings;
+  const openedIssuers = issuers && (await import("./oidc/open-issuers.ts")).openIssuers(issuers, connection);
+  const openedWebhook = webhook && (await import("./webhook/open-webhook.ts")).openWebhook(webhook, connection);
+  const opened = [openedIssuers, openedWebhook].filter((one) => one !== undefined);
+  return {
+    verifiers: opened.map(({ verify }) => verify),
+    mayBeAnonymous: (request) => openedIssuers?.mayBeAnonymous(request) ?? true,
+    close() {
+      for (const one of opened) one.close();
+    },
+  };
 }

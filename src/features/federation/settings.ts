@@ -34,6 +34,21 @@ export const federationFlags = {
     type: "strings",
     help: "A claim and the value that it must have, as claim=value. May be repeated.",
   },
+  "authentication-token-webhook-config-file": {
+    type: "file",
+    help: "Kubeconfig whose server (a whole URL) is asked by TokenReview about tokens that nothing else here knows.",
+  },
+  "authentication-token-webhook-cache-ttl": {
+    type: "duration",
+    default: "2m",
+    help: "How long answers of the webhook are kept. 0s: each request asks.",
+  },
+  "authentication-token-webhook-version": {
+    type: "string",
+    default: "v1beta1",
+    choices: ["v1beta1", "v1"],
+    help: "The version of the TokenReviews that the webhook gets. Signet as a webhook takes v1.",
+  },
 } as const satisfies Flags;
 
 type Values = FlagValues<typeof federationFlags>;
@@ -55,10 +70,31 @@ export interface OidcFlags {
 export interface FederationSettings {
   readonly issuers:
     { readonly type: "file"; readonly file: string } | ({ readonly type: "flags" } & OidcFlags) | undefined;
+  readonly webhook: WebhookSettings | undefined;
+}
+
+export interface WebhookSettings {
+  /** A kubeconfig. */
+  readonly file: string;
+  readonly cacheMilliseconds: number;
+  readonly version: Values["authentication-token-webhook-version"];
 }
 
 /** Throws UsageError for flags that do not go together. */
-export const federationSettings = (values: Values): FederationSettings => ({ issuers: issuersOf(values) });
+export const federationSettings = (values: Values): FederationSettings => ({
+  issuers: issuersOf(values),
+  webhook: webhookOf(values),
+});
+
+function webhookOf(values: Values): WebhookSettings | undefined {
+  const file = values["authentication-token-webhook-config-file"];
+  if (file === undefined) return undefined;
+  return {
+    file,
+    cacheMilliseconds: values["authentication-token-webhook-cache-ttl"],
+    version: values["authentication-token-webhook-version"],
+  };
+}
 
 function issuersOf(values: Values): FederationSettings["issuers"] {
   const file = values["authentication-config"];

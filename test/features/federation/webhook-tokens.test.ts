@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { askWebhook } from "../../../src/features/federation/webhook/ask-webhook.ts";
+import { webhookTokens } from "../../../src/features/federation/webhook/webhook-tokens.ts";
+import type { WebhookAnswer } from "../../../src/features/federation/webhook/webhook-tokens.ts";
+import type { VerifyToken } from "../../../src/machinery/authentication/token-authentication.ts";
+import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { TestClock } from "../accounts/token-scene.ts";
+import { TestIssuer } from "./issuer-scene.ts";
+
+const api = ["https://api.test"];
+const yes: WebhookAnswer = {
+  isAuthenticated: true,
+  user: { username: "eve", groups: ["dev"], extra: {} },
+  audiences: [],
+  error: "",
+};
+const no: WebhookAnswer = { ...yes, isAuthenticated: false };
+
+describe("a token that a webhook checks", () => {
+  let clock: TestClock;
+  let questions: (readonly [token: string, audiences: readonly string[]])[];
+  let changes: boolean[];
+  let answer: () => Promise<WebhookAnswer>;
+  let verify: VerifyToken;
+  beforeEach(() => {
+    clock = new TestClock();
+    questions = [];
+    changes = [];
+    answer = async () => yes;
+    verify = webhookTokens({
+      ask: (token, audiences) => (questions.push([token, audiences]), answer()),
+      clock,
+      apiAudiences: api,
+      ownIssuers: ["https://own.example.com"],
+      cacheMilliseconds: 120_000,
+      onChange: ({ isAvailable }) => changes.push(isAvailable),
+    });
+  });
+
+  it("is its user's, for the audiences that were asked for and that the webhook names", async () => {
+    const unaware = await verify("opaque", ["vault", ...api]);
+    assert.deepEqual(unaware, { outcome: "authenticated", user: yes.user, audiences: api });
+    answer = async () => ({ ...yes, audiences: ["vault"] });
+    const aware = await verify("opaque", ["vault"]);
+    assert.deepEqual(aware.outcome === "authenticated" && aware.audiences, ["vault"]);
+    assert.equal((await verify("opaque", ["other"])).outcome, "notApplicable");
+    assert.deepEqual(questions[1], ["opaque", ["vault"]]);
+  });
+
+  it("is asked about once at a time, and then not until the answer is old", async () => {
+    await Promise.all([verify("opaque", api), verify("opaque", api)]);
+    clock.passSeconds(119);
+    await verify("opaque", api);
+    assert.equal(questions.length, 1);
+    clock.passSeconds(1);
+    answer = async () => no;
+    assert.equal((await verify("opaque", api)).outcome, "notApplicable");
+    await verify("opaque", api);
+    assert.equal(questions.length, 2);
+  });
+
+  it("keeps its good answer, however many bad tokens come", async () => {
+    await verify("good", api);
+    answer = async () => no;
+    for (let index = 0; index < 5000; index++) await verify(`bad-${index}`, api);
+    const before = questions.length;
+    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.equal(questions.length, before);
+  });
+
+  it("never leaves this process when it is our own, or longer than any token", async () => {
+    const own = new TestIssuer("https://own.example.com");
+    assert.equal((await verify(await own.sign({}, clock.now()), api)).outcome, "notApplicable");
+    assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");
+    assert.equal(questions.length, 0);
+  });
+
+  it("is refused at once while the webhook fails, and one question finds out when it is back", async () => {
+    answer = () => Promise.reject(new Error("away"));
+    for (let index = 0; index < 20; index++) {
+      assert.equal((await verify(`t-${index}`, api)).outcome, "refused");
+    }
+    assert.equal(questions.length, 5);
+    assert.ok(!(verify("late", api) instanceof Promise), "nobody waits");
+    clock.passSeconds(10);
+    await Promise.all(["a", "b", "c"].map(async (token) => verify(token, api)));
+    assert.equal(questions.length, 6);
+    answer = async () => yes;
+    clock.passSeconds(10);
+    assert.equal((await verify("d", api)).outcome, "authenticated");
+    assert.equal((await verify("e", api)).outcome, "authenticated");
+    assert.deepEqual(changes, [false, true]);
+  });
+
+  it("does not wait with more than 200 others for a webhook that hangs", async () => {
+    answer = () => new Promise(() => {});
+    for (let index = 0; index < 200; index++) assert.ok(verify(`t-${index}`, api) instanceof Promise);
+    assert.ok(!(verify("one more", api) instanceof Promise));
+  });
+});
+
+describe("a question to a webhook", () => {
+  const answers = (...statuses: readonly number[]) => {
+    const sent: ClientRequest[] = [];
+    const body = JSON.stringify({ kind: "TokenReview", status: { authenticated: true, user: { username: "eve" } } });
+    const ask = askWebhook({
+      version: "v1",
+      schedule: (callback) => (setImmediate(callback), () => {}),
+      transport: {
+        async send(request) {
+          const status = statuses[Math.min(sent.length, statuses.length - 1)] ?? 0;
+          sent.push(request);
+          if (status === 0) throw new Error("connect ECONNREFUSED");
+          return {
+            status,
+            headers: {},
+            body: (async function* () {
+              yield Buffer.from(status === 999 ? "<html>" : body);
+            })(),
+          };
+        },
+        close: () => {},
+      },
+    });
+    return { ask, sent };
+  };
+
+  it("is asked again after a failed connection and 503, three times in all", async () => {
+    const { ask, sent } = answers(0, 503, 201);
+    assert.equal((await ask("opaque", ["a"])).user.username, "eve");
+    assert.deepEqual(JSON.parse(sent[2]?.body ?? ""), {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "opaque", audiences: ["a"] },
+    });
+    const failing = answers(503);
+    await assert.rejects(failing.ask("opaque", []), /it answered 503/);
+    assert.equal(failing.sent.length, 3);
+  });
+
+  it("is not asked again after 401", async () => {
+    const { ask, sent } = answers(401);
+    await assert.rejects(
+      ask("opaque", []),
+      (error: Error) => /401/.test(error.message) && !/opaque/.test(error.message),
+    );
+    assert.equal(sent.length, 1);
+  });
+});
+
+describe("a Signet that asks another", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
+  let asked: TestServer;
+  let server: TestServer;
+  before(async () => {
+    asked = await startTestServer({ settings: { controllers: false } });
+    const config = join(folder, "webhook.yaml");
+    const cluster = {
+      server: `${asked.url}/apis/authentication.k8s.io/v1/tokenreviews`,
+      "certificate-authority-data": Buffer.from(asked.caCertificates).toString("base64"),
+    };
+    writeFileSync(
+      config,
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Config",
+        clusters: [{ name: "other", cluster }],
+        users: [{ name: "me", user: { token: asked.adminToken } }],
+        contexts: [{ name: "webhook", context: { cluster: "other", user: "me" } }],
+        "current-context": "webhook",
+      }),
+    );
+    server = await startTestServer({
+      settings: {
+        controllers: false,
+        "service-account-issuer": ["https://mine.example.com"],
+        "authentication-token-webhook-config-file": config,
+        "authentication-token-webhook-version": "v1",
+        "authentication-token-webhook-cache-ttl": "0s",
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    await asked.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("lets in who the other knows, and refuses everyone when the other is gone", async () => {
+    const account = "/api/v1/namespaces/default/serviceaccounts";
+    const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
+    await asked.client.request("POST", account, { body });
+    const { status } = await asked.client.request<{ status: { token: string } }>("POST", `${account}/remote/token`, {
+      body: {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: { audiences: ["https://mine.example.com"], expirationSeconds: 600 },
+      },
+    });
+    const whoami = async (token: string): Promise<readonly [number, string]> => {
+      const answer = await new InProcess(server).send("/apis/authentication.k8s.io/v1/selfsubjectreviews", {
+        method: "POST",
+        token,
+        body: { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" },
+      });
+      return [answer.status, String(answer.body)];
+    };
+    const [code, text] = await whoami(status.token);
+    assert.equal(code, 201);
+    assert.match(text, /system:serviceaccount:default:remote/);
+    assert.equal((await whoami("made-up"))[0], 401);
+    await asked.stop();
+    assert.equal((await whoami(status.token))[0], 401);
+    assert.equal((await whoami(server.adminToken))[0], 201);
+  });
+});

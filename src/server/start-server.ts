@@ -236,10 +236,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
   const health = { isStopping: false };
   let openStreams = (): number => 0;
-  const streams = new OpenStreams();
-  const endRefused = (): void => streams.endOf((user) => authentication.refusalOf(user) !== undefined);
-  nodes.onLocked(endRefused);
-  revocation.onRevoked(endRefused);
+  const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
+  nodes.onLocked(() => streams.endRefused());
+  revocation.onRevoked(() => streams.endRefused());
   let url = "";
   const { authenticate } = authentication;
   const { handler, metrics } = createApiServer({

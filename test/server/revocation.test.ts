@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
 import { generateSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
-import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
+import type { HttpResponse, StreamBody } from "../../src/machinery/api/http-message.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
@@ -210,17 +210,36 @@ describe("a client certificate", () => {
     await remove();
   });
 
-  it("loses its watches when it is revoked", async () => {
+  const openWatch = async (): Promise<StreamBody> => {
     const { body } = await send(servers[1], "/api/v1/nodes?watch=true", sent);
     assert.ok(typeof body === "object" && "start" in body);
-    const stream = body;
-    let stop = (): void => undefined;
-    const ended = new Promise<void>((resolve) => {
-      stop = stream.start({ write: () => undefined, bufferedBytes: () => 0, end: resolve });
+    return body;
+  };
+  /** Resolves when the server ends the stream. */
+  const endOf = (stream: StreamBody): Promise<void> =>
+    new Promise((resolve) => {
+      const stop = stream.start({
+        write: () => undefined,
+        bufferedBytes: () => 0,
+        end: () => {
+          stop();
+          resolve();
+        },
+      });
     });
+
+  it("loses its watches when it is revoked", async () => {
+    const ended = endOf(await openWatch());
     await create({ certificate: { fingerprint: fingerprintOf(parsed) } });
     await ended;
-    stop();
+    await remove();
+  });
+
+  it("loses a watch that starts just after it was revoked", async () => {
+    const stream = await openWatch();
+    await create({ certificate: { fingerprint: fingerprintOf(parsed) } });
+    assert.deepEqual(await codes(sent), refused);
+    await endOf(stream);
     await remove();
   });
 });

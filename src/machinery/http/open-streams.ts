@@ -2,16 +2,22 @@ import type { UserInfo } from "../api/user-info.ts";
 
 /** The watches that are open, with those who read them: so that a user who is refused from now on loses them too. */
 export class OpenStreams {
+  readonly #isRefused: (user: UserInfo) => boolean;
   readonly #streams = new Set<{ readonly user: UserInfo; readonly end: () => void }>();
 
-  /** Returns what to call when the stream has ended. */
+  constructor(isRefused: (user: UserInfo) => boolean) {
+    this.#isRefused = isRefused;
+  }
+
+  /** Returns what to call when the stream has ended. A user may have been refused since the request was authenticated. */
   add(user: UserInfo, end: () => void): () => void {
     const stream = { user, end };
     this.#streams.add(stream);
+    if (this.#isRefused(user)) setImmediate(() => this.#streams.has(stream) && end());
     return () => this.#streams.delete(stream);
   }
 
-  endOf(isRefused: (user: UserInfo) => boolean): void {
-    for (const { user, end } of [...this.#streams]) if (isRefused(user)) end();
+  endRefused(): void {
+    for (const { user, end } of [...this.#streams]) if (this.#isRefused(user)) end();
   }
 }

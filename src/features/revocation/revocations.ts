@@ -21,6 +21,7 @@ const tokenSchema = object({
     id: { number: 1, schema: string, description: "The `jti` claim of one token. Excludes the other fields." },
     serviceAccount: {
       number: 2,
+      presence: "pointer",
       description: "The account whose tokens are revoked. Absent: the tokens of every account; then give issuedBefore.",
       schema: object({
         goType: "v1.RevokedServiceAccount",
@@ -34,6 +35,7 @@ const tokenSchema = object({
     issuedBefore: {
       number: 3,
       schema: time,
+      presence: "pointer",
       description: `${issuedBefore} Tokens in Secrets do not say when they were issued: they are revoked in any case.`,
     },
   },
@@ -62,6 +64,7 @@ const certificateSchema = object({
     issuedBefore: {
       number: 5,
       schema: time,
+      presence: "pointer",
       description: `${issuedBefore} With subject only. Compared with the start of the certificate's validity.`,
     },
   },
@@ -83,8 +86,13 @@ const revocationSchema = object({
         goType: "v1.RevocationSpec",
         description: "What is revoked: either tokens or certificates.",
         fields: {
-          token: { number: 1, schema: tokenSchema, description: "The tokens that are revoked." },
-          certificate: { number: 2, schema: certificateSchema, description: "The certificates that are revoked." },
+          token: { number: 1, presence: "pointer", schema: tokenSchema, description: "The tokens that are revoked." },
+          certificate: {
+            number: 2,
+            presence: "pointer",
+            schema: certificateSchema,
+            description: "The certificates that are revoked.",
+          },
           reason: {
             number: 3,
             schema: string,
@@ -93,6 +101,7 @@ const revocationSchema = object({
           expirationTimestamp: {
             number: 4,
             schema: time,
+            presence: "pointer",
             description:
               "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until somebody " +
               "deletes it, or the service account is gone.",

@@ -5,6 +5,7 @@ import type { AgentSettings, Hook } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
+import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import { readAgentConfiguration } from "./agent-configuration.ts";
@@ -71,28 +72,37 @@ export function agent(run: (program: AgentProgram) => Promise<void>): Command {
     .addOption(new Option("--log-level <level>", "what is logged").choices(logLevels).default("info"))
     .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
-  const subcommand = (name: string, description: string): Command =>
-    new Command(name).description(`${description}; takes the flags of signet agent`);
+  const subcommand = (name: string, description: string, example: Example): Command =>
+    withExamples(new Command(name).description(`${description}; takes the flags of signet agent`), example);
+  const config = "--config /etc/signet/agent.yaml";
   command
     .addCommand(
-      subcommand("once", "obtain or renew what is due, write files, run hooks, and end")
+      subcommand("once", "obtain or renew what is due, write files, run hooks, and end", [
+        "Renew what is due, from cron or while an image is built",
+        `signet agent once ${config}`,
+      ])
         .option("--timeout <duration>", "end with code 6 after this time", "5m")
         .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
           run({ type: "once", timeoutMilliseconds: parseTimeout(timeout), ...sourceOf(self) }),
         ),
     )
     .addCommand(
-      subcommand("status", "show the certificates, trust bundles and hooks of the agent that runs").action(
-        async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) }),
-      ),
+      subcommand("status", "show the certificates, trust bundles and hooks of the agent that runs", [
+        "See when each certificate is renewed next",
+        `signet agent status ${config}`,
+      ]).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
     )
     .addCommand(
-      subcommand("check", "check the configuration, the files and the access to each server").action(
-        async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) }),
-      ),
+      subcommand("check", "check the configuration, the files and the access to each server", [
+        "Find out before the start what will not work",
+        `signet agent check ${config}`,
+      ]).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
     )
     .addCommand(
-      subcommand("renew", "tell the agent that runs to renew a certificate now")
+      subcommand("renew", "tell the agent that runs to renew a certificate now", [
+        "Replace the certificate named web in the configuration file",
+        `signet agent renew web ${config}`,
+      ])
         .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
         .action(async (name: string, _flags: unknown, self: Command) =>
           run({ type: "renew", name, ...sourceOf(self) }),

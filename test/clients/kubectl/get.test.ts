@@ -168,7 +168,15 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
     assert.deepEqual(pod?.slice(0, 4), ["worker", "0/1", "Pending", "0"]);
     assert.equal(pod?.[6], "edge-1");
     const [nodeHeader, node] = await kubectl.table("get nodes -o wide");
-    assert.deepEqual(nodeHeader?.slice(0, 6), ["NAME", "STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP"]);
+    assert.deepEqual(nodeHeader?.slice(0, 7), [
+      "NAME",
+      "STATUS",
+      "ROLES",
+      "AGE",
+      "VERSION",
+      "LAST-SEEN",
+      "INTERNAL-IP",
+    ]);
     assert.deepEqual(node?.slice(0, 3), ["edge-1", "Ready", "<none>"]);
     assert.deepEqual(node?.slice(4, 6), ["v1.34.0", "10.0.0.1"]);
     assert.match(await kubectl.output("get all -n fleet -o name"), /^pod\/worker$/m);

@@ -87,7 +87,7 @@ function validate({ size = 0 }: Widget): FieldError[] {
       'import { secrets } from "./secrets.ts";',
       'import { widgets } from "./widgets.ts";',
     ),
-    { file: "src/features/core/feature.ts", find: "kind(secrets)]", replacement: "kind(secrets), kind(widgets)]" },
+    { file: "src/features/core/feature.ts", find: "kind(services)]", replacement: "kind(services), kind(widgets)]" },
   ],
   scripts: [["tools/reference/write.ts", "api"]],
   written: ["docs/reference/api.md", "docs/reference/api/widget.md"],

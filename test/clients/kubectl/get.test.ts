@@ -178,7 +178,7 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
       "INTERNAL-IP",
     ]);
     assert.deepEqual(node?.slice(0, 3), ["edge-1", "Ready", "<none>"]);
-    assert.deepEqual(node?.slice(4, 6), ["v1.34.0", "10.0.0.1"]);
+    assert.deepEqual(node?.slice(4, 7), ["v1.34.0", "<unknown>", "10.0.0.1"]);
     assert.match(await kubectl.output("get all -n fleet -o name"), /^pod\/worker$/m);
   });
 

@@ -184,6 +184,25 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
     assert.equal(status, 403);
   });
 
+  it("is refused from the next request on when its token is revoked", async () => {
+    const [token, kept] = [await tokenFrom(site), await tokenFrom(site)];
+    await accepted(token);
+    const { jti } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { jti: string }; // a JWT's claims
+    await server.client.request("POST", "/apis/signet.platform.io/v1/revocations", {
+      body: {
+        apiVersion: "signet.platform.io/v1",
+        kind: "Revocation",
+        metadata: { generateName: "stolen-" },
+        spec: { token: { id: jti } },
+      },
+    });
+    const statusOf = async (presented: string): Promise<number> =>
+      (await new InProcess(server).send("/api/v1/secrets", { token: presented })).status;
+    assert.equal(await statusOf(token), 401);
+    assert.equal((await review(token))["authenticated"], undefined);
+    assert.equal(await statusOf(kept), 403, "another token of the same user is as good as before");
+  });
+
   it("accepts a service account of another Signet", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };

@@ -65,8 +65,8 @@ export async function servedResources({ client }: Pick<ServerConnection, "client
 }
 
 /**
- * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Of several it takes the one
- * of the server's own group names, else the first.
+ * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Without a group the answer has
+ * the server's own name of the group: short names are served under one of two names of a group only.
  */
 export function findResource(
   served: readonly ServedResource[],
@@ -76,7 +76,8 @@ export function findResource(
   const dot = wanted.indexOf(".");
   const name = (dot < 0 ? wanted : wanted.slice(0, dot)).toLowerCase();
   const group = dot < 0 ? undefined : wanted.slice(dot + 1);
-  const domain = names.group("certificates").slice("certificates".length);
-  const found = served.filter((one) => one.names.has(name) && (group === undefined || one.group === group));
-  return found.find((one) => one.group === "" || one.group.endsWith(domain)) ?? found[0];
+  const found = served.filter((one) => one.names.has(name));
+  if (group !== undefined) return found.find((one) => one.group === group);
+  const [first] = found;
+  return first && { ...first, group: names.ownGroup(first.group) };
 }

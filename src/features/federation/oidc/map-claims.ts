@@ -1,5 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
 /** The value of a claim behind a prefix, or what an expression gives. */
@@ -58,7 +59,18 @@ export function userOfClaims(given: Claims, mapping: ClaimMapping, names: Names)
   check(mapping.claimRules, { value: claims, what: "claim validation expression" });
   const { extra } = user;
   check(mapping.userRules, { value: { username, uid, groups, extra }, what: "user info validation rule" });
-  return user;
+  const issuedAt = claims["iat"];
+  return withCredential(user, {
+    type: "token",
+    id: tokenId(claims),
+    issuedAtSeconds: typeof issuedAt === "number" || typeof issuedAt === "bigint" ? Number(issuedAt) : undefined,
+  });
+}
+
+/** RFC 7519 section 4.1.7. */
+function tokenId(claims: Claims): string | undefined {
+  const id = Object.hasOwn(claims, "jti") ? claims["jti"] : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
 }
 
 function usernameOf(claims: Claims, { username: mapping }: ClaimMapping): string {
@@ -101,11 +113,8 @@ function extraOf(claims: Claims, { extra }: ClaimMapping, idKey: string): Record
   const mapped = extra
     .map(({ key, expression }) => [key, textsResult(expression, claims, "extra")] as const)
     .filter(([, values]) => values.length > 0);
-  const id = Object.hasOwn(claims, "jti") ? claims["jti"] : undefined;
-  return Object.fromEntries([
-    ...mapped,
-    ...(typeof id === "string" && id !== "" ? [[idKey, [`JTI=${id}`]] as const] : []),
-  ]);
+  const id = tokenId(claims);
+  return Object.fromEntries([...mapped, ...(id === undefined ? [] : [[idKey, [`JTI=${id}`]] as const])]);
 }
 
 function textClaim(claims: Claims, claim: string, what: string): string {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { describe, it } from "node:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, describe, it } from "node:test";
 import { signetCommand } from "../../src/cli/program.ts";
 import { completedCommands } from "../../src/cli/completion/completed-command.ts";
 import { completionScript } from "../../src/cli/completion/completion-script.ts";
@@ -19,9 +22,18 @@ const program = signetCommand({
   supportBundle: runsNothing,
 });
 
-function runShell(shell: string, ...args: readonly string[]): string[] {
-  const { status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", timeout: 20_000 });
-  assert.deepEqual([status, stderr], [0, ""]);
+/** A file, as a person has it: the script is longer than an argument of a program may be. */
+const fishScript = join(mkdtempSync(join(tmpdir(), "signet-completion-")), "signet.fish");
+writeFileSync(fishScript, completionScript("fish", program));
+after(() => rmSync(dirname(fishScript), { recursive: true }));
+
+function runShell(shell: string, args: readonly string[], script = ""): string[] {
+  const { status, stdout, stderr, error } = spawnSync(shell, args, {
+    encoding: "utf8",
+    timeout: 20_000,
+    input: script,
+  });
+  assert.deepEqual([error, status, stderr], [undefined, 0, ""]);
   return stdout
     .split("\n")
     .filter((line) => line !== "")
@@ -34,19 +46,19 @@ const offers: Readonly<Record<Shell, (words: readonly string[]) => string[]>> = 
   bash: (words) =>
     runShell(
       "bash",
-      "--norc",
-      "-c",
+      [
+        "--norc",
+        "-s",
+        ...words.flatMap((word) => (/^--.*=/.test(word) ? word.split(/(=)/).filter((part) => part !== "") : [word])),
+      ],
       `${completionScript("bash", program)}
        compopt() { printf 'FILES\\n'; }
        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _signet; printf '%s\\n' "\${COMPREPLY[@]}"`,
-      "bash",
-      ...words.flatMap((word) => (/^--.*=/.test(word) ? word.split(/(=)/).filter((part) => part !== "") : [word])),
     ),
   zsh: (words) =>
     runShell(
       "zsh",
-      "-f",
-      "-c",
+      ["-f", "-s", ...words],
       `compdef() { : }
        compset() { PREFIX=\${PREFIX#*=} }
        compadd() { shift; print -l -- \${(M)@:#$PREFIX*} }
@@ -54,17 +66,15 @@ const offers: Readonly<Record<Shell, (words: readonly string[]) => string[]>> = 
        _describe() { local one; for one in \${(P)2}; do [[ $one == $PREFIX* ]] && print -- \${one%%:*}; done; : }
        ${completionScript("zsh", program)}
        words=("$@"); CURRENT=$#; PREFIX=$words[CURRENT]; _signet`,
-      "zsh",
-      ...words,
     ),
   fish: (words) =>
-    runShell(
-      "fish",
+    runShell("fish", [
       "--no-config",
       "-c",
-      `${completionScript("fish", program)}\ncomplete -C "$argv"`,
+      'source $argv[1]; complete -C "$argv[2..]"',
+      fishScript,
       words.join(" "),
-    ).map((offered) => offered.replace(/^--[^=]+=/, "")),
+    ]).map((offered) => offered.replace(/^--[^=]+=/, "")),
 };
 
 for (const [shell, offer] of Object.entries(offers)) {

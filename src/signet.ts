@@ -15,6 +15,7 @@ await runCommandLine(process.argv, {
   doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
   supportBundle: async (config, file) =>
     (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),
+  issue: async (program) => (await import("./agent/issue-program.ts")).runIssueProgram(program),
   agent: async (program) => {
     const { signetVersion } = await import("./server/signet-version.ts");
     return (await import("./agent/agent-program.ts")).runAgentProgram(program, signetVersion);

@@ -38,7 +38,8 @@ export interface CertificateManagerOptions {
   readonly sleep: Sleep;
   readonly log: AgentLog;
   readonly onInstalled: (pair: KeyPair) => void;
-  readonly onFailed: () => void;
+  /** There is no new certificate, for this reason. It is tried again. */
+  readonly onFailed: (error: unknown) => void;
 }
 
 /** What the certificate must be. Known only after the server has answered. */
@@ -223,7 +224,7 @@ export class CertificateManager {
       { certificate: name, failures: this.#failures, retryInSeconds: Math.ceil(wait / 1000) },
       `no new certificate: ${this.#failure}`,
     );
-    onFailed();
+    onFailed(error);
   }
 
   #wakeUp(): void {
@@ -237,5 +238,8 @@ function waitingText(request: CertificateSigningRequest): string {
   const { metadata, spec } = request;
   return requestState(request) === "approved"
     ? `the request is approved, and still waits for the signer ${spec.signerName}: is there such a signer, and does its controller run?`
-    : `the request still waits for approval: somebody who may "approve" for the signer ${spec.signerName} can run: signet csr approve ${metadata.name ?? ""}`;
+    : `the request still waits for approval: ${approvalAdvice(spec.signerName ?? "", metadata.name ?? "")}`;
 }
+
+export const approvalAdvice = (signerName: string, request: string): string =>
+  `somebody who may "approve" for the signer ${signerName} can run: signet csr approve ${request}`;

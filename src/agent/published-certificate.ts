@@ -17,6 +17,8 @@ export interface PublishedCertificateOptions {
   readonly file: string;
   readonly outputs: readonly CertificateOutput[];
   readonly hook: Hook | undefined;
+  /** What the hook is told has changed; default: the first output. */
+  readonly changedFile?: string;
   readonly hooks: HookRunner;
   readonly sleep: Sleep;
   readonly log: AgentLog;
@@ -43,7 +45,7 @@ export class PublishedCertificate {
 
   /** Writes the files unless they are right already. A failure is logged, and tried again by `run`. */
   publish(): void {
-    const { name, current, file, outputs, hook, hooks, log } = this.#options;
+    const { name, current, file, outputs, hook, hooks, log, changedFile } = this.#options;
     const pair = current();
     if (pair === undefined) return;
     try {
@@ -53,7 +55,8 @@ export class PublishedCertificate {
       if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");
       this.#digest = digest;
       this.#fault = undefined;
-      if (hook !== undefined) hooks.changed({ change: `${name}-certificate`, file: files[0] ?? file, digest, hook });
+      if (hook !== undefined)
+        hooks.changed({ change: `${name}-certificate`, file: changedFile ?? files[0] ?? file, digest, hook });
     } catch (error) {
       const fault = failureText(error);
       if (fault !== this.#fault) log.error({ certificate: name }, `the files stay as they were: ${fault}`);

@@ -35,7 +35,7 @@ export interface CertificateRequestOptions {
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly onCreated: (requestName: string) => void;
-  /** Called every 15 minutes while the request waits. */
+  /** Called for a request from before a restart, and every 15 minutes while the request waits. */
   readonly onWaiting: (request: CertificateSigningRequest) => void;
 }
 
@@ -71,6 +71,8 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   if (found === undefined) {
     found = await createOrGet(requests, request);
     onCreated(name);
+  } else if (isUndecided(found)) {
+    onWaiting(found);
   }
   let remindAt = Math.max(clock.now(), createdAt(found)) + reminderMilliseconds;
   for (;;) {
@@ -103,6 +105,9 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
     }
   }
 }
+
+const isUndecided = (request: CertificateSigningRequest): boolean =>
+  ["pending", "approved"].includes(requestState(request));
 
 const createdAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? "") || 0;

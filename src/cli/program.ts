@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
+import type { IssueProgram } from "../agent/issue-program.ts";
 import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from "../features/access/commands.ts";
 import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";
@@ -15,6 +16,7 @@ import { arrangeHelp } from "./arrange-help.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { failureReport } from "./failure-report.ts";
+import { issueCertificate } from "./issue-command.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { refuseEmptyValues } from "./refuse-empty-values.ts";
 import { serve } from "./serve-command.ts";
@@ -28,6 +30,7 @@ import type { StoragePrograms } from "./storage-commands.ts";
 export interface Programs extends StoragePrograms, DoctorPrograms {
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
+  issue(program: IssueProgram): Promise<void>;
   controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
 }
 
@@ -49,7 +52,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(node())
     .commandsGroup("Certificates:")
     .addCommand(csr())
-    .addCommand(certificates())
+    .addCommand(certificates().addCommand(issueCertificate((program) => programs.issue(program))))
     .addCommand(trust())
     .commandsGroup("Permissions:")
     .addCommand(role())

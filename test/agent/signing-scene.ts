@@ -59,7 +59,7 @@ export class SigningScene {
       renewalShare: undefined,
       requestPrefix: "node-csr-",
       isRefused: () => false,
-      requestClient: () => this.#client,
+      requestClient: () => this.client,
       clock: this.time,
       monotonic: this.time,
       random: () => 0.5,
@@ -95,7 +95,7 @@ export class SigningScene {
     send: async (request) => this.#answer(request),
     close: () => {},
   };
-  readonly #client = new ApiClient(this.#transport);
+  readonly client = new ApiClient(this.#transport);
 
   #answer(request: ClientRequest): ClientResponse {
     if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");

@@ -2,6 +2,7 @@
  * Runs command lines one after the other in one process, which costs milliseconds each where a process of their own costs
  * half a second. The parent sends the words and the environment, and gets the exit code and what was printed.
  */
+import { runIssueProgram } from "../../src/agent/issue-program.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import type { Programs } from "../../src/cli/program.ts";
 
@@ -23,6 +24,7 @@ const notHere = async (): Promise<void> => {
 const programs: Programs = {
   serve: notHere,
   agent: notHere,
+  issue: runIssueProgram,
   controllers: notHere,
   backUp: notHere,
   restore: notHere,

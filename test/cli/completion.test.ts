@@ -14,6 +14,7 @@ const runsNothing = async (): Promise<void> => {};
 const program = signetCommand({
   serve: runsNothing,
   agent: runsNothing,
+  issue: runsNothing,
   controllers: runsNothing,
   backUp: runsNothing,
   restore: runsNothing,

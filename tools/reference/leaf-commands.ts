@@ -13,6 +13,7 @@ export function describedProgram(): Command {
   return signetCommand({
     serve: runsNothing,
     agent: runsNothing,
+    issue: runsNothing,
     controllers: runsNothing,
     backUp: runsNothing,
     restore: runsNothing,

@@ -17,7 +17,8 @@ import { isCertificateFor, subjectFilterHelp } from "./names-filter.ts";
 /** `signet certificates list|describe|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
   new Command("certificates")
-    .description("show the inventory of issued certificates, and revoke them")
+    .alias("certificate")
+    .description("obtain certificates, show the inventory of those that were issued, and revoke them")
     .addCommand(list())
     .addCommand(describe())
     .addCommand(revokeCertificates())

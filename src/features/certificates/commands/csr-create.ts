@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
@@ -11,6 +11,7 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { keyTypeOption } from "../../../machinery/command-line/key-type-option.ts";
 import { durationOption, repeatedOption, secondsOf } from "../../../machinery/command-line/options.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -27,7 +28,7 @@ import { awaitCertificate } from "./await-certificate.ts";
 interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly signer?: string;
   readonly keyFile: string;
-  readonly keyType: string;
+  readonly keyType: KeyType;
   readonly commonName?: string;
   readonly organization?: readonly string[];
   readonly dns?: readonly string[];
@@ -41,23 +42,13 @@ interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly wait?: boolean;
 }
 
-const keyTypes: Readonly<Record<string, KeyType>> = {
-  "ecdsa-p256": "ECDSA P-256",
-  "ecdsa-p384": "ECDSA P-384",
-  "rsa-2048": "RSA 2048",
-  "rsa-4096": "RSA 4096",
-  ed25519: "Ed25519",
-};
-
 export const createRequest = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("create")))
       .description("create a private key and a certificate request")
       .argument("<name>", "the request's name")
       .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
-      .addOption(
-        new Option("--key-type <type>", "the type of a new key").choices(Object.keys(keyTypes)).default("ecdsa-p256"),
-      )
+      .addOption(keyTypeOption())
       .option("--signer <name>", "the signer; default: the signer for API clients")
       .option("--common-name <name>", "the subject's common name; default: the request's name")
       .addOption(repeatedOption("--organization <name>", "the subject's organization"))
@@ -146,10 +137,8 @@ function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
       throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
     }
   }
-  const type = Object.hasOwn(keyTypes, keyType) ? keyTypes[keyType] : undefined;
-  if (type === undefined) throw new UsageError(`--key-type: ${JSON.stringify(keyType)} is not a key type`);
   checkOutputFile(output);
-  const key = generatePrivateKey(type);
+  const key = generatePrivateKey(keyType);
   writePrivateOutput(output, encodePrivateKeyPem(key));
   return key;
 }

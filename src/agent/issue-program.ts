@@ -1,0 +1,85 @@
+import { systemClock } from "../machinery/api/clock.ts";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { connect } from "../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { openProcessLog } from "../machinery/files/process-log.ts";
+import { sleep } from "../machinery/loops/repetition.ts";
+import type { AgentLog } from "./agent-log.ts";
+import { approvalAdvice } from "./certificate-manager.ts";
+import { issueCertificate } from "./issue-certificate.ts";
+import type { IssueOrder } from "./issue-certificate.ts";
+
+/** The command `signet certificates issue`. */
+export type IssueProgram = IssueOrder & { readonly connection: ConnectionFlags };
+
+/**
+ * Obtains a certificate, or keeps it renewed until SIGINT or SIGTERM. A second signal ends the process at once. Throws
+ * CommandFailure, or what the connection throws.
+ */
+export async function runIssueProgram(program: IssueProgram): Promise<void> {
+  const stopping = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  let connection = await connect(program.connection);
+  let reconnection = Promise.resolve();
+  /** The kubeconfig may have other credentials by now. */
+  const reconnect = async (): Promise<void> => {
+    try {
+      const next = await connect(program.connection);
+      connection.client.close();
+      connection = next;
+    } catch {
+      // The manager has logged why the server cannot be used, and tries again.
+    }
+  };
+  try {
+    const { names, timeoutMilliseconds } = connection;
+    const { certificate } = await issueCertificate(
+      program,
+      {
+        names,
+        client: () => connection.client,
+        timeoutMilliseconds,
+        clock: systemClock,
+        monotonic: performance,
+        random: Math.random,
+        sleep,
+        log: program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program),
+        onFailed: () => {
+          if (program.isRenewed) reconnection = reconnection.then(reconnect);
+        },
+      },
+      stopping.signal,
+    );
+    if (program.isRenewed || certificate === undefined) return;
+    const end = new Date(certificate.notAfter).toISOString().replace(/\.\d+Z$/, "Z");
+    console.log(`certificate ${program.name} is in ${printable(program.files.out)}, valid until ${end}`);
+  } catch (error) {
+    throw stopping.signal.aborted ? interruption(program, String(stopping.signal.reason)) : error;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    await reconnection;
+    connection.client.close();
+  }
+}
+
+const interruption = ({ name }: IssueProgram, signal: string): CommandFailure =>
+  new CommandFailure(`ended by ${signal}; the same command continues, with the same key and request for ${name}`, {
+    exit: signal === "SIGINT" ? "interrupted" : "terminated",
+  });
+
+/** For a person who waits. Failures are left out: the command ends with them. */
+function plainLog({ wanted }: IssueProgram): AgentLog {
+  const show = (message: string): void => console.error(`signet: ${printable(message)}`);
+  return {
+    info({ request }) {
+      if (typeof request !== "string") return;
+      show(`requested ${request}; unless a rule approves it, ${approvalAdvice(wanted.signerName, request)}`);
+    },
+    warn({ request }, message) {
+      if (request !== undefined) show(message);
+    },
+    error: () => {},
+  };
+}

@@ -18,7 +18,8 @@ const patchTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 const applyQuery = "dryRun=All&fieldManager=m&force=true";
-const kinds = storedResources(platformNames);
+// Nobody can send an object of a kind that is only read.
+const kinds = storedResources(platformNames).filter(({ verbs }) => verbs?.includes("create") ?? true);
 
 const groupPath = ({ group, version }: ResourceDefinition): string =>
   `${group === "" ? "/api" : `/apis/${group}`}/${version}`;

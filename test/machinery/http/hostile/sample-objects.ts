@@ -21,6 +21,7 @@ const contents: Readonly<Record<string, object>> = {
     },
   },
   ClusterTrustBundle: { spec: { trustBundle: pem("ca1.pem") } },
+  Revocation: { spec: { token: { id: "one" } } },
   IssuedCertificate: {
     spec: {
       signerName: "example.com/signer",

@@ -14,6 +14,7 @@ const known: Readonly<Record<string, string>> = {
   "core/v1.NodeStatus addresses": "a node may have several addresses of a type, so that `type` is no key",
   "certificates/v1.CertificateSigningRequestStatus conditions":
     "a strategic merge patch merges them by type; upstream's replaces the list",
+  "core/v1.Service": "there are no Services: the empty list needs no more than their metadata",
   "core/v1.Event metadata": requiredUpstream,
   "core/v1.ContainerStateRunning startedAt": unsetTime,
   "core/v1.ContainerStateTerminated startedAt": unsetTime,

@@ -108,7 +108,7 @@ describe(
         ["a negative duration", words("kubeconfig --user x --duration=-1h"), "usage", /--duration: "-1h" is not a duration/],
         ["a duration of ages", words("bootstrap-token create --ttl 999999999d"), "usage", /--ttl: "999999999d" is not a duration/],
         ["a timeout that is none", words("csr list --timeout soon"), "usage", /--timeout: "soon" is not a duration/],
-        ["an unknown kind of key", asAdmin("csr create x --key-type dsa --key-file", file("k")), "usage", /Allowed choices are ecdsa-p256/],
+        ["an unknown kind of key", asAdmin("csr create x --key-type dsa --key-file", file("k")), "usage", /is not one of ecdsa-p256/],
         ["an address that is none", asAdmin("csr create x --ip web.example --key-file", file("k")), "usage", /--ip: "web.example" is not an IP address; --dns is for DNS names/],
         ["neither user nor account", asAdmin("kubeconfig"), "usage", /name one of --user and --service-account/],
         ["both user and account", asAdmin("kubeconfig --user a --service-account b"), "usage", /name one of --user and --service-account/],

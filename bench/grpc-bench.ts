@@ -162,7 +162,7 @@ async function restartUnderLoad(restarted: EtcdMember, signal: NodeJS.Signals): 
   for (const client of clients) client.tell({ order: "write until stopped" });
   await delay(1_500);
   const ended = once(restarted.process(), "exit");
-  restarted.signal(signal);
+  restarted.process().kill(signal);
   await ended;
   const stoppedAt = Date.now();
   await delay(1_000);

@@ -57,10 +57,10 @@ export const faults: readonly Fault[] = [
     name: "etcd stopped (SIGSTOP)",
     async run({ etcd, replicas, load, outageMilliseconds }) {
       const from = performance.now();
-      for (const member of etcd.members) member.signal("SIGSTOP");
+      await Promise.all(etcd.members.map((member) => member.pause()));
       await delay(outageMilliseconds);
       const to = performance.now();
-      for (const member of etcd.members) member.signal("SIGCONT");
+      for (const member of etcd.members) member.resume();
       return {
         recoveryFrom: "its end",
         recoveryMilliseconds: await load.recoveredAfter(to, replicas),

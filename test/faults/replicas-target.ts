@@ -39,9 +39,9 @@ export async function replicasTarget(count: number): Promise<HistoryTarget> {
     async () => restartAfterKill((await roles(etcd)).leader),
     async () => restartAfterKill((await roles(etcd)).follower),
     async () => {
-      for (const member of etcd.members) member.signal("SIGSTOP");
+      await Promise.all(etcd.members.map((member) => member.pause()));
       await delay(outageMilliseconds);
-      for (const member of etcd.members) member.signal("SIGCONT");
+      for (const member of etcd.members) member.resume();
     },
     async (replica: Replica) => {
       replica.cutOff();

@@ -34,6 +34,8 @@ const comparable = (text: string): string =>
   profileNames.kubernetes
     .inbound(text)
     .replaceAll(/"(uid|resourceVersion|time|creationTimestamp|lastTransitionTime|lastUpdateTime)":"[^"]*"/g, '"$1":""')
+    // The ages in tables.
+    .replaceAll(/"\d+s"/g, '"0s"')
     .replaceAll(/"token":"[^"]*"/g, '"token":""')
     .replaceAll(/"expirationTimestamp":"[^"]*"/g, '"expirationTimestamp":""');
 

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -37,7 +37,9 @@ export interface EtcdMember {
   readonly name: string;
   /** For the running process. */
   process(): ChildProcess;
-  signal(signal: NodeJS.Signals): void;
+  /** Stops the running process, as a machine that hangs. Returns when it runs no more: signals take effect later. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Resolves when the process is gone. */
   kill(): Promise<void>;
   /** Starts it again on its data. */
@@ -103,7 +105,12 @@ export async function startEtcd({
       url,
       name: `m${index}`,
       process: () => child,
-      signal: (signal) => void child.kill(signal),
+      async pause() {
+        child.kill("SIGSTOP");
+        // The third field of proc(5)'s stat: T is stopped.
+        while (!/\) T /.test(readFileSync(`/proc/${child.pid}/stat`, "utf8"))) await new Promise(setImmediate);
+      },
+      resume: () => void child.kill("SIGCONT"),
       async kill() {
         const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
         child.kill("SIGKILL");

@@ -109,7 +109,7 @@ describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
     const store = new EtcdStore({ servers: etcd.urls, prefix: "/signet", profile: "platform", callMilliseconds: 300 });
     try {
       const revision = await put(store, "/a", "1");
-      for (const member of etcd.members) member.signal("SIGSTOP");
+      await Promise.all(etcd.members.map((member) => member.pause()));
       const write = { key: "/a", value: Buffer.from("2"), expectedRevision: revision };
       await assert.rejects(store.write(write), WriteOutcomeUnknown);
       await assert.rejects(store.latestRevision(), StoreUnavailable);
@@ -117,7 +117,7 @@ describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
         store.write(write),
         (error) => error instanceof StoreUnavailable && !(error instanceof WriteOutcomeUnknown),
       );
-      for (const member of etcd.members) member.signal("SIGCONT");
+      for (const member of etcd.members) member.resume();
       const next = takeChanges(store, { afterRevision: 1, count: 1 });
       assert.equal((await next)[0]?.revision, revision);
       assert.ok((await put(store, "/b", "1")) > revision);

@@ -1,5 +1,5 @@
 import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
-import { quoted, valuesByOffer } from "./shell-words.ts";
+import { commandWalk, quoted, valueCases } from "./shell-words.ts";
 
 /** A script that bash reads; from bash 3.2 on, which is the one of macOS. */
 export const bashCompletion = (commands: readonly CompletedCommand[]): string =>
@@ -14,15 +14,11 @@ _signet() {
     previous=\${COMP_WORDS[COMP_CWORD - 2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$command \${COMP_WORDS[i]}" in
-      ${commands.map(({ words }) => quoted(words)).join(" | ")})
-        command="$command \${COMP_WORDS[i]}"
-        ;;
-    esac
+${commandWalk(commands, "${COMP_WORDS[i]}")}
   done
   COMPREPLY=()
   case "$command $previous" in
-${valuesByOffer(commands).map(valueCase).join("\n")}
+${valueCases(commands, offer)}
   esac
   case "$command" in
 ${commands.map(commandCase).join("\n")}
@@ -32,12 +28,6 @@ ${commands.map(commandCase).join("\n")}
 
 complete -F _signet signet
 `;
-
-const valueCase = ({ value, flags }: { readonly value: CompletedValue; readonly flags: readonly string[] }): string =>
-  `    ${flags.map(quoted).join(" | ")})
-      ${offer(value)}
-      return
-      ;;`;
 
 /** readline itself completes files: it knows how to quote them. */
 const offer = (value: CompletedValue): string =>

@@ -4,7 +4,7 @@ import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** `signet serve --profile` and all others that take the same values, together. */
-export function valuesByOffer(
+function valuesByOffer(
   commands: readonly CompletedCommand[],
 ): { readonly value: CompletedValue; readonly flags: readonly string[] }[] {
   const found = new Map<string, { value: CompletedValue; flags: string[] }>();
@@ -19,3 +19,22 @@ export function valuesByOffer(
   }
   return [...found.values()];
 }
+
+/** The `case` that takes `word` into `$command` when the two together name a command. */
+export const commandWalk = (commands: readonly CompletedCommand[], word: string): string =>
+  `    case "$command ${word}" in
+      ${commands.map(({ words }) => quoted(words)).join(" | ")})
+        command="$command ${word}"
+        ;;
+    esac`;
+
+/** The branches of a `case "$command $previous"`: `offer` writes what a shell does to offer a flag's values. */
+export const valueCases = (commands: readonly CompletedCommand[], offer: (value: CompletedValue) => string): string =>
+  valuesByOffer(commands)
+    .map(
+      ({ value, flags }) => `    ${flags.map(quoted).join(" | ")})
+      ${offer(value)}
+      return
+      ;;`,
+    )
+    .join("\n");

@@ -1,5 +1,5 @@
 import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
-import { quoted, valuesByOffer } from "./shell-words.ts";
+import { commandWalk, quoted, valueCases } from "./shell-words.ts";
 
 /** A script that zsh reads, or finds as `_signet` in its fpath. */
 export const zshCompletion = (commands: readonly CompletedCommand[]): string =>
@@ -14,14 +14,10 @@ _signet() {
     compset -P '*='
   fi
   for ((i = 2; i < CURRENT; i++)); do
-    case "$command \${words[i]}" in
-      ${commands.map(({ words }) => quoted(words)).join(" | ")})
-        command="$command \${words[i]}"
-        ;;
-    esac
+${commandWalk(commands, "${words[i]}")}
   done
   case "$command $previous" in
-${valuesByOffer(commands).map(valueCase).join("\n")}
+${valueCases(commands, offer)}
   esac
   case "$command" in
 ${commands.map(commandCase).join("\n")}
@@ -39,12 +35,6 @@ else
   compdef _signet signet
 fi
 `;
-
-const valueCase = ({ value, flags }: { readonly value: CompletedValue; readonly flags: readonly string[] }): string =>
-  `    ${flags.map(quoted).join(" | ")})
-      ${offer(value)}
-      return
-      ;;`;
 
 const offer = (value: CompletedValue): string =>
   value === "files" ? "_files" : value === "nothing" ? ":" : `compadd -- ${value.map(quoted).join(" ")}`;

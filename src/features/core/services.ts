@@ -3,8 +3,7 @@ import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
-import { typeMetaFields } from "../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { object } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { serviceResource } from "./resources.ts";
@@ -13,8 +12,7 @@ const serviceSchema = object({
   goType: "v1.Service",
   description: "A name for a set of Pods. There are none here: nobody can create one.",
   fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+    ...objectFields,
   },
 });
 

@@ -1,5 +1,4 @@
-import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { always, struct } from "../../../machinery/schema/struct.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import type { container } from "./container.ts";
@@ -10,8 +9,7 @@ export const podSchema = struct(
   "v1.Pod",
   "Programs that run together on a node. Signet stores Pods so that tokens can be bound to them. It does not run them.",
   {
-    ...typeMetaFields,
-    metadata: always(1, objectMeta, "Standard object metadata."),
+    ...objectFields,
     spec: always(2, podSpec, "What the Pod runs, on which node, and as which account."),
     status: always(3, podStatus, "What the node reports."),
   },

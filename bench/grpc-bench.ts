@@ -14,7 +14,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { decodeRange, encodePut, encodeRange } from "../src/machinery/storage/etcd/etcd-messages.ts";
-import { GrpcChannel } from "../src/machinery/storage/etcd/grpc-channel.ts";
+import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
 import { skipsEtcd, startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdMember } from "../test/machinery/storage/etcd-process.ts";
 import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange } from "./grpc-loads.ts";

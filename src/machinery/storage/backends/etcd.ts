@@ -14,8 +14,8 @@ import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { formatPrefixState, parsePrefixState, UnusablePrefix } from "../etcd/etcd-prefix-state.ts";
 import type { EtcdPrefixState } from "../etcd/etcd-prefix-state.ts";
-import type { TlsFiles } from "../etcd/grpc-channel.ts";
-import { GrpcError, grpcStatus } from "../etcd/grpc-error.ts";
+import type { TlsFiles } from "../../grpc/grpc-channel.ts";
+import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { KeySpace } from "../etcd/key-space.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import {

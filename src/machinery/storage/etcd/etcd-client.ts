@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatusVersion } from "./etcd-messages.ts";
 import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
-import { GrpcChannel } from "./grpc-channel.ts";
-import type { Call, CallObserver, TlsFiles } from "./grpc-channel.ts";
-import { GrpcError } from "./grpc-error.ts";
+import { GrpcChannel } from "../../grpc/grpc-channel.ts";
+import type { Call, CallObserver, TlsFiles } from "../../grpc/grpc-channel.ts";
+import { GrpcError } from "../../grpc/grpc-error.ts";
 
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
@@ -132,6 +132,8 @@ export class EtcdClient {
       url,
       tls: this.#options.tls(),
       timeoutMilliseconds: CONNECT_MILLISECONDS,
+      // A member without quorum then fails immediately, instead of not answering or returning old data.
+      headers: { hasleader: "true" },
     });
     try {
       const status = await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), CONNECT_MILLISECONDS);

@@ -1,5 +1,5 @@
-import type { GrpcError } from "./grpc-error.ts";
-import { grpcStatus } from "./grpc-error.ts";
+import type { GrpcError } from "../../grpc/grpc-error.ts";
+import { grpcStatus } from "../../grpc/grpc-error.ts";
 
 /**
  * What etcd's errors mean (etcd's `rpctypes/error.go`). The messages are part of etcd's API: the status codes alone do

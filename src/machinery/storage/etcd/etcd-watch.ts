@@ -3,7 +3,7 @@ import type { Change, WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
-import type { Call } from "./grpc-channel.ts";
+import type { Call } from "../../grpc/grpc-channel.ts";
 
 export interface EtcdWatchOptions {
   readonly client: EtcdClient;

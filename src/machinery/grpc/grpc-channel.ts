@@ -5,6 +5,7 @@ import type {
   IncomingHttpHeaders,
   SecureClientSessionOptions,
 } from "node:http2";
+import { connect as connectSocket } from "node:net";
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 import { encodeFrame, FrameReader } from "./grpc-frames.ts";
 
@@ -17,10 +18,14 @@ export interface TlsFiles {
 }
 
 export interface ChannelOptions {
-  /** `http://host:port` or `https://host:port`. */
+  /** `http://host:port`, `https://host:port`, or `unix:///path` of a socket. */
   readonly url: string;
-  readonly tls: TlsFiles;
+  readonly tls?: TlsFiles;
   readonly timeoutMilliseconds: number;
+  /** Sent with each call, beside those that gRPC needs. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A longer message is not read. Default: 512 MiB, larger than any page of a range. */
+  readonly maximumMessageBytes?: number;
 }
 
 /** Receives the messages of one call in order, then its end once (undefined: success). */
@@ -35,32 +40,43 @@ export interface Call {
   cancel(): void;
 }
 
+const socketScheme = "unix://";
 const WINDOW_BYTES = 16 * 2 ** 20;
 /** etcd treats pings more often than every 5 s as an attack (`--grpc-keepalive-min-time`). */
 const PING_INTERVAL_MILLISECONDS = 6_000;
 const PING_TIMEOUT_MILLISECONDS = 3_000;
 
-/** One HTTP/2 connection for gRPC calls. Implements the part of gRPC that etcd needs, on Node.js's HTTP/2. */
+/** One HTTP/2 connection for gRPC calls. Implements the part of gRPC that etcd and plugins need, on Node.js's HTTP/2. */
 export class GrpcChannel {
   readonly url: string;
   readonly #session: ClientHttp2Session;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #maximumMessageBytes: number;
   #isPonged = true;
   #openStreams = 0;
 
-  private constructor(url: string, session: ClientHttp2Session) {
+  private constructor(
+    { url, headers = {}, maximumMessageBytes = 512 * 2 ** 20 }: ChannelOptions,
+    session: ClientHttp2Session,
+  ) {
     this.url = url;
     this.#session = session;
+    this.#headers = headers;
+    this.#maximumMessageBytes = maximumMessageBytes;
     const pings = setInterval(() => this.#ping(), PING_INTERVAL_MILLISECONDS);
     pings.unref();
     session.once("close", () => clearInterval(pings));
   }
 
   /** Resolves once the HTTP/2 connection is established. Rejects with GrpcError (unavailable). */
-  static connect({ url, tls, timeoutMilliseconds }: ChannelOptions): Promise<GrpcChannel> {
+  static connect(options: ChannelOptions): Promise<GrpcChannel> {
+    const { url, tls = {}, timeoutMilliseconds } = options;
+    const socketPath = url.startsWith(socketScheme) ? url.slice(socketScheme.length) : undefined;
     return new Promise((resolve, reject) => {
       const tlsOptions: SecureClientSessionOptions = url.startsWith("https:") ? { ...tls, minVersion: "TLSv1.2" } : {};
-      const session = connect(url, {
+      const session = connect(socketPath === undefined ? url : "http://localhost", {
         ...tlsOptions,
+        ...(socketPath !== undefined && { createConnection: () => connectSocket({ path: socketPath }) }),
         maxSessionMemory: 1024,
         settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
       });
@@ -76,7 +92,7 @@ export class GrpcChannel {
         clearTimeout(timer);
         session.off("close", fail);
         session.setLocalWindowSize(WINDOW_BYTES);
-        resolve(new GrpcChannel(url, session));
+        resolve(new GrpcChannel(options, session));
       });
     });
   }
@@ -129,7 +145,7 @@ export class GrpcChannel {
     const readStatus = (headers: IncomingHttpHeaders): void => {
       status = statusOf(headers, this.url) ?? status;
     };
-    const frames = new FrameReader();
+    const frames = new FrameReader(this.#maximumMessageBytes);
     let failure: unknown;
     stream.on("response", readStatus);
     stream.on("trailers", readStatus);
@@ -167,8 +183,7 @@ export class GrpcChannel {
         ":path": path,
         "content-type": "application/grpc",
         te: "trailers",
-        // A member without quorum then fails immediately, instead of not answering or returning old data.
-        hasleader: "true",
+        ...this.#headers,
       });
       this.#openStreams++;
       stream.once("close", () => this.#openStreams--);

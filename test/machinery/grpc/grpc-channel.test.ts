@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import * as fc from "fast-check";
-import { GrpcChannel } from "../../../src/machinery/storage/etcd/grpc-channel.ts";
-import { encodeFrame, FrameReader } from "../../../src/machinery/storage/etcd/grpc-frames.ts";
-import { GrpcError } from "../../../src/machinery/storage/etcd/grpc-error.ts";
+import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
+import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
+import { GrpcError } from "../../../src/machinery/grpc/grpc-error.ts";
 
 describe("gRPC's messages", () => {
   it("come whole and in order, wherever the stream is cut", () => {
@@ -18,7 +18,7 @@ describe("gRPC's messages", () => {
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
         (messages, lengths) => {
           const stream = Buffer.concat(messages.map(encodeFrame));
-          const reader = new FrameReader();
+          const reader = new FrameReader(2 ** 20);
           const received: Buffer[] = [];
           for (let start = 0, turn = 0; start < stream.length; turn++) {
             const end = start + (lengths[turn % lengths.length] ?? 1);
@@ -35,7 +35,7 @@ describe("gRPC's messages", () => {
     const compressed = Buffer.from([1, 0, 0, 0, 1, 7]);
     const endless = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
     for (const frame of [compressed, endless]) {
-      assert.throws(() => new FrameReader().push(frame), GrpcError);
+      assert.throws(() => new FrameReader(2 ** 20).push(frame), GrpcError);
     }
   });
 });

@@ -1,8 +1,6 @@
 import { GrpcError, grpcStatus } from "./grpc-error.ts";
 
 const HEADER_BYTES = 5;
-/** Large enough for a page of a range; small enough to refuse the length field of a broken peer. */
-const MAX_MESSAGE_BYTES = 512 * 2 ** 20;
 
 /**
  * Encodes a message for the wire: a flag (not compressed), its length and its bytes (gRPC over HTTP/2,
@@ -18,10 +16,15 @@ export function encodeFrame(message: Uint8Array): Buffer {
 
 /** Splits a stream of bytes into messages. */
 export class FrameReader {
+  readonly #maximumMessageBytes: number;
   #chunks: Buffer[] = [];
   #length = 0;
   /** The length of the current frame; undefined until its header has arrived. */
   #frameLength: number | undefined;
+
+  constructor(maximumMessageBytes: number) {
+    this.#maximumMessageBytes = maximumMessageBytes;
+  }
 
   /** Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed or too long. */
   push(chunk: Buffer): Buffer[] {
@@ -31,7 +34,7 @@ export class FrameReader {
     for (;;) {
       if (this.#frameLength === undefined) {
         if (this.#length < HEADER_BYTES) return messages;
-        this.#frameLength = frameLength(this.#joined());
+        this.#frameLength = frameLength(this.#joined(), this.#maximumMessageBytes);
       }
       if (this.#length < this.#frameLength) return messages;
       const received = this.#joined();
@@ -52,9 +55,9 @@ export class FrameReader {
   }
 }
 
-function frameLength(header: Buffer): number {
+function frameLength(header: Buffer, maximumMessageBytes: number): number {
   const length = header.readUInt32BE(1);
-  if (header[0] !== 0 || length > MAX_MESSAGE_BYTES) {
+  if (header[0] !== 0 || length > maximumMessageBytes) {
     throw new GrpcError("the server sent a message that can't be read", {
       code: grpcStatus.internal,
       mayHaveRun: true,

@@ -85,7 +85,7 @@ async function startWorkers({ dataDirectory, listener, workers }: ServerConfig, 
   const folder = lockDataDirectory(dataDirectory);
   try {
     const { host, port } = listener;
-    const pool = await startWorkerPool({ count: workers, host, port, log });
+    const pool = await startWorkerPool({ count: workers, host, port, log, graceMilliseconds });
     folder.describe(pool.url);
     return {
       ...pool,

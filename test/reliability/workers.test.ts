@@ -4,13 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { startServerProcess } from "../../bench/server-process.ts";
+import { adminToken, startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { loadThroughStop } from "../server/load-through-stop.ts";
 import { clientOf } from "./client-of.ts";
 import { LedgerWriter } from "./ledger-writer.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -154,6 +155,18 @@ describe("a server of two worker processes", { timeout: 60_000 }, () => {
     const accounts = client.resource(serviceAccounts, "after-kills");
     while ((await accounts.find("default")) === undefined) await delay(20);
     client.close();
+  });
+
+  it("fails no request when a worker is told to stop under load, and has another one take its place", async () => {
+    const [oldest = 0] = server.workerIds();
+    await loadThroughStop({
+      addressOf: () => server,
+      token: adminToken,
+      async stop() {
+        process.kill(oldest, "SIGTERM");
+        while (server.workerIds().includes(oldest) || server.workerIds().length < 2) await delay(10);
+      },
+    });
   });
 
   it("stops in order", async () => {

@@ -1,72 +1,63 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { connect, constants } from "node:http2";
-import type { ClientHttp2Session } from "node:http2";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
+import pino from "pino";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startServer } from "../../src/server/start-server.ts";
+import type { RunningServer } from "../../src/server/start-server.ts";
+import { sharedFiles } from "../faults/replica.ts";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
+import { loadThroughStop } from "./load-through-stop.ts";
 
-const clientCount = 8;
-/** How many requests each client makes, on both servers together. */
-const requestsPerClient = 60;
-/** The first server is told to stop when so many answers have come. */
-const stopAfter = 100;
+// Two workers on one store are stopped in the same way in test/reliability/workers.test.ts.
+describe("two replicas on etcd", { skip: skipsEtcd, timeout: 60_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-stop-"));
+  const token = "load";
+  let etcd: EtcdCluster;
+  let first: RunningServer;
+  let second: RunningServer;
 
-describe("a server that is stopped under load", () => {
-  let servers: readonly [TestServer, TestServer];
-
+  const start = (name: string): Promise<RunningServer> => {
+    const settings = {
+      "data-dir": join(folder, name),
+      "secure-port": "0",
+      "etcd-servers": etcd.urls.join(","),
+      "token-auth-file": join(folder, "tokens.csv"),
+    };
+    return startServer(parseServerConfig({ commandLine: settings, file: {} }), { log: pino({ level: "silent" }) });
+  };
   before(async () => {
-    servers = [await startTestServer(), await startTestServer()];
+    writeFileSync(join(folder, "tokens.csv"), `${token},load,load,"system:masters"\n`, { mode: 0o600 });
+    etcd = await startEtcd();
+    first = await start("first");
+    mkdirSync(join(folder, "second"), { mode: 0o700 });
+    for (const file of sharedFiles) copyFileSync(join(folder, "first", file), join(folder, "second", file));
+    second = await start("second");
   });
-  after(() => servers[1].stop());
+  after(async () => {
+    await second.stop();
+    await etcd.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
-  it("answers every request that it took, and its clients go on with the other one without a failure", async () => {
-    const answered = new Map<TestServer, number>(servers.map((server) => [server, 0]));
-    const failures: string[] = [];
-    let total = 0;
-    let stopped: Promise<void> | undefined;
-
-    const ask = async (session: ClientHttp2Session, server: TestServer): Promise<boolean> => {
-      const stream = session.request({
-        ":path": "/api/v1/namespaces/default/configmaps",
-        authorization: `Bearer ${server.adminToken}`,
-      });
-      try {
-        const [headers] = (await once(stream, "response")) as [{ readonly ":status": number }];
-        stream.resume();
-        await once(stream, "close");
-        if (headers[":status"] !== 200) failures.push(`status ${headers[":status"]}`);
-        return true;
-      } catch {
-        // The server says that it did not take the request (RFC 9113, section 8.7): it is safe to send it elsewhere.
-        if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM) failures.push(`reset with ${stream.rstCode}`);
-        return false;
-      }
-    };
-
-    const client = async (): Promise<void> => {
-      let server = servers[0];
-      let session = connect(server.url, { ca: server.caCertificates });
-      session.on("error", (error) => failures.push(error.message));
-      for (let count = 0; count < requestsPerClient;) {
-        if (session.closed || session.destroyed) {
-          server = servers[1];
-          session = connect(server.url, { ca: server.caCertificates });
-        }
-        if (!(await ask(session, server))) continue;
-        count += 1;
-        total += 1;
-        answered.set(server, (answered.get(server) ?? 0) + 1);
-        if (total === stopAfter) stopped = servers[0].stop({ graceMilliseconds: 10_000 });
-      }
-      session.close();
-    };
-
-    await Promise.all(Array.from({ length: clientCount }, client));
-    await stopped;
-    assert.deepEqual(failures, []);
-    assert.equal(total, clientCount * requestsPerClient);
-    assert.ok((answered.get(servers[0]) ?? 0) >= stopAfter);
-    assert.ok((answered.get(servers[1]) ?? 0) > 0);
+  it("fail no request when one of them is stopped under load: creates and reads, HTTP/1.1 and HTTP/2", async () => {
+    let serving = first;
+    const written = (await second.client.text("/metrics")).match(/^apiserver_request_total.*"CREATE".*configmaps/m);
+    assert.equal(written, null);
+    await loadThroughStop({
+      addressOf: () => serving,
+      token,
+      stop: () => {
+        serving = second;
+        return first.stop({ graceMilliseconds: 10_000 });
+      },
+    });
+    assert.match(
+      await second.client.text("/metrics"),
+      /^apiserver_request_total\{verb="CREATE",.*resource="configmaps"/m,
+    );
   });
 });

@@ -117,8 +117,10 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#isStream = true;
     this.sendHead(response);
     const stop = body.start(this);
-    if (this.#isClosed) stop();
-    else this.#stopStream = stop;
+    if (this.#isClosed) return stop();
+    this.#stopStream = stop;
+    // The listener has already ended the other streams.
+    if (this.context.isClosing) this.end();
   }
 
   end(): void {

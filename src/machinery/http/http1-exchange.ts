@@ -59,13 +59,14 @@ export class Http1Exchange extends Exchange {
     const response = this.#response;
     if (response.destroyed) return;
     headers["content-length"] = String(Buffer.byteLength(body));
-    if (!this.#request.complete && !this.#hasNoBody()) headers["connection"] = "close";
+    if (this.context.isClosing || (!this.#request.complete && !this.#hasNoBody())) headers["connection"] = "close";
     response.writeHead(status, headers);
     response.end(this.method === "HEAD" ? undefined : body);
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
     if (this.#response.destroyed) return;
+    if (this.context.isClosing) headers["connection"] = "close";
     this.#response.writeHead(status, headers);
     this.#response.flushHeaders();
   }

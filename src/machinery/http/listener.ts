@@ -5,7 +5,9 @@ import type { IncomingMessage } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
+import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
@@ -71,6 +73,12 @@ interface ListenerLog {
 /** After its connection was closed, an idle session gets this long to close its side. */
 const closingSeconds = 5;
 
+/**
+ * While the listener closes, an idle HTTP/1.1 connection stays open for this long: its client may have sent a request
+ * that is still under way, and HTTP/1.1 cannot tell it that nobody will take it. The answer ends the connection.
+ */
+const lastRequestMilliseconds = 1000;
+
 /** A socket that a service manager has opened and passed on. */
 interface PassedSocket {
   readonly fileDescriptor: number;
@@ -93,7 +101,7 @@ export interface Listener {
   setCertificate(certificate: ServingCertificate): void;
   /**
    * Stops accepting connections, ends watches, waits for running requests up to the grace period, then closes what is
-   * left.
+   * left. Every request that a client can have sent is answered, or refused in a way that says that nobody took it.
    */
   close(options: { readonly graceMilliseconds: number }): Promise<void>;
   /** The number of open watches. */
@@ -173,8 +181,6 @@ export function createListener({ handler, certificate, limits: changes, log }: L
 
   const serveHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
-    // Its handshake was under way when the server closed: nobody would end it any more.
-    if (context.isClosing) return socket.destroy();
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
@@ -184,6 +190,8 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     session.on("error", () => session.destroy());
     session.on("close", () => sessions.delete(session));
     serveSession(session, connection, context);
+    // Its handshake was under way when the listener began to close: its requests are refused as not taken.
+    if (context.isClosing) session.close();
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   /** The connection of a request that may be served. Others are answered here. */
@@ -195,7 +203,6 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     return undefined;
   };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    if (context.isClosing) response.setHeader("connection", "close");
     const connection = connectionOf(request, response);
     if (connection !== undefined) new Http1Exchange({ request, response }, { context, connection }).run();
   });
@@ -257,16 +264,22 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     close: async ({ graceMilliseconds }) => {
       context.isClosing = true;
       sweeper.stop();
-      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of sessions.keys()) session.close();
-      server.closeIdleConnections();
       for (const exchange of context.open) if (exchange.isStream) exchange.end();
+      // Connections that wait to be accepted would be reset with the port: the next turn of the loop accepts them.
+      if (graceMilliseconds > 0) await nextTurn();
+      // Not the method of HTTP servers, which also closes idle connections.
+      const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
+      const closeIdle = (): void => server.closeIdleConnections();
+      const idle = setTimeout(closeIdle, Math.min(lastRequestMilliseconds, graceMilliseconds));
       const cut = setTimeout(() => {
         for (const session of sessions.keys()) session.destroy();
         for (const socket of sockets) socket.destroy();
       }, graceMilliseconds);
       await closed;
+      clearTimeout(idle);
       clearTimeout(cut);
+      server.close(); // ends the timers of the HTTP server
     },
   };
 }

@@ -3,6 +3,8 @@ export type FromWorker =
   | { readonly type: "ready"; readonly url: string; readonly kubeconfigFile: string }
   /** The worker wrote to the store. */
   | { readonly type: "written" }
+  /** Somebody signalled this worker alone to stop. */
+  | { readonly type: "asks-to-stop" }
   /** The worker needs the metrics of all other workers. */
   | { readonly type: "collect-metrics"; readonly id: number }
   /** The worker's own metrics, as the answer to `tell-metrics`. */

@@ -15,6 +15,8 @@ export interface WorkerPoolOptions {
   /** 0 selects a free port, which the pool keeps. */
   readonly port: number;
   readonly log: Logger;
+  /** How long requests may continue in a worker that is stopped while the others serve. */
+  readonly graceMilliseconds: number;
 }
 
 export interface WorkerPool {
@@ -51,9 +53,10 @@ export class WorkerFailed extends Error {
  * replaces workers that die (see WorkerRestarter), notifies workers of the others' writes, and lets the oldest one run
  * the controllers. Rejects with WorkerFailed when a worker cannot start.
  */
-export async function startWorkerPool({ count, host, port, log }: WorkerPoolOptions): Promise<WorkerPool> {
+export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
+  const { count, host, port, log, graceMilliseconds } = options;
   cluster.setupPrimary({ execArgv: [...process.execArgv, "--disable-sigusr1"] });
-  const pool = new Pool(await freePort({ host, port }), log);
+  const pool = new Pool({ port: await freePort({ host, port }), log, graceMilliseconds });
   try {
     // The first worker creates CA, keys, store, default policy and kubeconfig. The others use them.
     const { url, kubeconfigFile } = await pool.add();
@@ -75,17 +78,21 @@ type Ready = Extract<FromWorker, { type: "ready" }>;
 class Pool {
   readonly #port: number;
   readonly #log: Logger;
+  readonly #graceMilliseconds: number;
   /** In the order in which they became ready. */
   readonly #ready = new Set<Worker>();
   readonly #running = new Set<Worker>();
+  /** Those that were told to stop while the others serve. */
+  readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
   readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));
   #leader: Worker | undefined;
   #isStopping = false;
 
-  constructor(port: number, log: Logger) {
+  constructor({ port, log, graceMilliseconds }: Pick<WorkerPoolOptions, "port" | "log" | "graceMilliseconds">) {
     this.#port = port;
     this.#log = log;
+    this.#graceMilliseconds = graceMilliseconds;
     this.#restarts = new WorkerRestarter({
       start: () => this.add(),
       sleep,
@@ -107,6 +114,7 @@ class Pool {
     worker.on("message", (message: FromWorker) => {
       if (message.type === "written") return this.#tellOthers(worker);
       if (message.type === "metrics") return this.#metrics.answered(message);
+      if (message.type === "asks-to-stop") return this.#stopOne(worker);
       if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message.id);
       this.#ready.add(worker);
       this.#chooseLeader();
@@ -121,7 +129,9 @@ class Pool {
     worker.once("exit", (code: number | null, signal: NodeJS.Signals | null) => {
       this.#running.delete(worker);
       fail(new WorkerFailed(`it ended with ${signal ?? `exit code ${code}`}`, code === null ? {} : { exitCode: code }));
-      if (this.#ready.delete(worker) && !this.#isStopping) this.#died(worker, { code, signal, readyAt });
+      if (!this.#ready.delete(worker) || this.#isStopping) return;
+      if (!this.#leaving.delete(worker)) this.#died(worker, { code, signal, readyAt });
+      this.#goOnWithout(worker);
     });
     send(worker, { type: "serve", port: this.#port });
     try {
@@ -142,27 +152,38 @@ class Pool {
     }: { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly readyAt: number },
   ): void {
     this.#log.warn({ worker: worker.process.pid, code, signal }, "a worker died and is replaced");
+    this.#restarts.ended({ servedMilliseconds: performance.now() - readyAt });
+  }
+
+  #goOnWithout(worker: Worker): void {
     if (this.#leader === worker) this.#leader = undefined;
     this.#chooseLeader();
     // Its last writes may be on disk without a notification.
     this.#tellOthers(worker);
-    this.#restarts.ended({ servedMilliseconds: performance.now() - readyAt });
+  }
+
+  /** Another worker takes its place, while it answers what it has taken. */
+  #stopOne(worker: Worker): void {
+    if (this.#isStopping || this.#leaving.has(worker)) return;
+    this.#leaving.add(worker);
+    this.#log.info({ worker: worker.process.pid }, "a worker stops and is replaced");
+    this.#restarts.ended({ servedMilliseconds: Number.POSITIVE_INFINITY });
+    void this.#end(worker, this.#graceMilliseconds);
   }
 
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#isStopping = true;
     this.#restarts.stop();
-    const workers = [...this.#running];
-    const ended = workers.map((worker) => once(worker, "exit"));
-    for (const worker of workers) {
-      if (this.#ready.has(worker)) send(worker, { type: "stop", graceMilliseconds });
-      // It has no requests yet, and may not receive messages yet.
-      else worker.process.kill("SIGKILL");
-    }
-    const late = setTimeout(() => {
-      for (const worker of workers) worker.process.kill("SIGKILL");
-    }, graceMilliseconds + leavingMilliseconds);
-    await Promise.all(ended);
+    await Promise.all([...this.#running].map((worker) => this.#end(worker, graceMilliseconds)));
+  }
+
+  async #end(worker: Worker, graceMilliseconds: number): Promise<void> {
+    const ended = once(worker, "exit");
+    if (this.#ready.has(worker)) send(worker, { type: "stop", graceMilliseconds });
+    // It has no requests yet, and may not receive messages yet.
+    else worker.process.kill("SIGKILL");
+    const late = setTimeout(() => worker.process.kill("SIGKILL"), graceMilliseconds + leavingMilliseconds);
+    await ended;
     clearTimeout(late);
   }
 

@@ -12,13 +12,13 @@ import type { FromWorker, ToWorker } from "./worker-messages.ts";
  * it ends with that process. It reads the writes of other workers only from the store; messages only make that faster.
  */
 export async function runWorkerProcess(config: ServerConfig, log: Logger): Promise<void> {
-  // A terminal signals the whole process group: only the first process handles the signal.
-  process
-    .on("SIGTERM", () => {})
-    .on("SIGINT", () => {})
-    .on("SIGHUP", () => {});
   // When the parent is gone, this process is about to end too.
   const tell = (message: FromWorker): void => void process.send?.(message, undefined, {}, () => {});
+  // A terminal signals the whole process group, and a service manager may too: the first process decides.
+  process
+    .on("SIGTERM", () => tell({ type: "asks-to-stop" }))
+    .on("SIGINT", () => {})
+    .on("SIGHUP", () => {});
 
   let server: RunningServer | undefined;
   const stop = async (graceMilliseconds: number): Promise<void> => {

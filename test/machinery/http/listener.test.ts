@@ -430,16 +430,76 @@ describe("the listener", () => {
     await closed;
   });
 
-  it("closes a connection that finishes its handshake while the listener closes", async () => {
+  const keepAliveGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+  it("answers a request on a kept-alive connection while it closes, and ends the connection with the answer", async () => {
+    const listener = createListener({ handler: echo, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const socket = await openTls(port);
+    socket.setEncoding("utf8").write(keepAliveGet);
+    assert.match(String(await once(socket, "data")), /Connection: keep-alive/i);
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    socket.write(keepAliveGet);
+    const [answer] = (await once(socket, "data")) as [string];
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+    assert.match(answer, /^connection: close\r$/im);
+    await Promise.all([closing, once(socket, "close")]);
+  });
+
+  it("ends the connection with the answer to a request that it had taken before it closes", async () => {
+    for (const path of ["/", "/watch"]) {
+      const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const handler: Handler = async () => {
+        entered.resolve();
+        await release.promise;
+        return path === "/watch" ? { status: 200, headers: {}, body: { start: () => () => undefined } } : text("taken");
+      };
+      const listener = createListener({ handler, certificate: serving });
+      const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+      const answering = sendHttp1(port, { path, headers: { connection: "keep-alive" } });
+      await entered.promise;
+      const closing = listener.close({ graceMilliseconds: 1_000_000 });
+      release.resolve();
+      assert.equal((await answering).headers.connection, "close");
+      await closing;
+    }
+  });
+
+  it("closes idle HTTP/1.1 connections when no request can be under way any more", async () => {
+    const listener = createListener({ handler: echo, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const socket = await openTls(port);
+    socket.write(keepAliveGet);
+    await once(socket, "data");
+    await Promise.all([listener.close({ graceMilliseconds: 1 }), once(socket, "close")]);
+  });
+
+  it("takes no request of an HTTP/2 connection that finishes its handshake while it closes, and says so", async () => {
+    const listener = createListener({ handler: echo, certificate: serving });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const late = connectTcp(port, "127.0.0.1");
+    await once(late, "connect");
+    await sendHttp1(port, { path: "/" }); // connections are accepted in their order
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    const socket = connectTls({ socket: late, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+    const session = connectHttp2("https://127.0.0.1", { createConnection: () => socket });
+    const stream = session.request({ ":path": "/" });
+    await assert.rejects(once(stream, "response"));
+    assert.equal(stream.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+    await closing;
+  });
+
+  it("answers the request of an HTTP/1.1 connection that finishes its handshake while it closes", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");
     await once(late, "connect");
     await sendHttp1(port, { path: "/" });
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
-    const socket = connectTls({ socket: late, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
-    socket.on("error", () => undefined);
-    await Promise.all([closing, once(socket, "close")]);
+    const socket = connectTls({ socket: late, rejectUnauthorized: false });
+    socket.write(keepAliveGet);
+    assert.match(String(await once(socket, "data")), /^HTTP\/1\.1 200 /);
+    await closing;
   });
 });
 

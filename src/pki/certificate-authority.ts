@@ -52,7 +52,7 @@ export function createCertificateAuthority(options: SelfSignedOptions): Certific
       notAfter,
       isCA: true,
       ...(maxPathLength !== undefined && { maxPathLength }),
-      keyUsages: ["digitalSignature", "keyEncipherment", "certSign"],
+      keyUsages: ["digitalSignature", "keyEncipherment", "certSign", "crlSign"],
       extendedKeyUsages: [],
       subjectAltNames: noSubjectAltNames,
     },

@@ -9,7 +9,7 @@ import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
-import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
+import { issueCertificate } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
 import { isIssuedBy, parseKeyPair } from "./serving-certificate.ts";
 
@@ -21,6 +21,8 @@ export interface AdminKubeconfigOptions {
   readonly server: string;
   /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;
+  /** How long a new client certificate is valid. */
+  readonly lifetimeMilliseconds: number;
   /** A certificate that is revoked is replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
 }
@@ -49,16 +51,22 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
   return { file, certificate: parseCertificatesPem(certificate)[0] };
 }
 
-/** The administrator's client certificate. Renewed when the server starts in the last third of its lifetime, or revoked. */
-function adminCredentials({ dataDirectory, authority, clock, isRevoked }: AdminKubeconfigOptions): KeyPair {
+/**
+ * The administrator's client certificate. A new one in the second half of its lifetime, so that a copy of the kubeconfig is
+ * good for at least half of it; and when it is revoked, or valid for longer than it should be.
+ */
+function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
+  const { dataDirectory, authority, clock, lifetimeMilliseconds, isRevoked } = options;
   const file = join(dataDirectory, "admin.pem");
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
     const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
     const leftMilliseconds = (certificate?.notAfter ?? 0) - clock.now();
-    if (isOfAuthority && !isRevoked(certificate) && leftMilliseconds > serverCertificateLifetimeMilliseconds / 3)
-      return kept;
+    const isYoung =
+      leftMilliseconds > Math.min(lifetimeMilliseconds / 2, authority.certificate.notAfter - clock.now() - 1) &&
+      leftMilliseconds <= lifetimeMilliseconds;
+    if (isOfAuthority && !isRevoked(certificate) && isYoung) return kept;
   }
   const made = issueCertificate(
     {
@@ -66,9 +74,11 @@ function adminCredentials({ dataDirectory, authority, clock, isRevoked }: AdminK
       extendedKeyUsages: ["clientAuth"],
       subjectAltNames: noSubjectAltNames,
     },
-    authority,
-    clock,
+    { authority, clock, lifetimeMilliseconds },
   );
+  // Every certificate of this name may be revoked: then another one would not help either.
+  const isRevokedToo = parseCertificatesPem(made.certificate).some((certificate) => isRevoked(certificate));
+  if (kept !== undefined && isRevokedToo) return kept;
   writePrivateFile(file, made.key + made.certificate);
   return made;
 }

@@ -14,10 +14,17 @@ export interface KeyPair {
 
 export type Identity = Pick<CertificateTemplate, "subject" | "extendedKeyUsages" | "subjectAltNames">;
 
-export const serverCertificateLifetimeMilliseconds = 365 * 24 * 3_600_000;
+export interface OwnCertificateOptions {
+  readonly authority: ClusterAuthority;
+  readonly clock: Clock;
+  readonly lifetimeMilliseconds: number;
+}
 
 /** Generates a key and a certificate for the server's own use. It expires no later than the CA. */
-export function issueCertificate(identity: Identity, authority: ClusterAuthority, clock: Clock): KeyPair {
+export function issueCertificate(
+  identity: Identity,
+  { authority, clock, lifetimeMilliseconds }: OwnCertificateOptions,
+): KeyPair {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const now = clock.now();
   const der = signCertificate(
@@ -25,7 +32,7 @@ export function issueCertificate(identity: Identity, authority: ClusterAuthority
       ...identity,
       publicKey: publicKeyInfoOf(privateKey),
       notBefore: now - clockSkewMilliseconds,
-      notAfter: Math.min(now + serverCertificateLifetimeMilliseconds, authority.certificate.notAfter),
+      notAfter: Math.min(now + lifetimeMilliseconds, authority.certificate.notAfter),
       isCA: false,
       keyUsages: ["digitalSignature"],
     },

@@ -1,4 +1,4 @@
-import { keyPairFiles } from "../machinery/command-line/flag.ts";
+import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 
 export const listenerFlags = {
@@ -13,6 +13,11 @@ export const listenerFlags = {
   "advertise-address": {
     type: "string",
     help: "The host name or address of the server in admin.kubeconfig. Default: the bind address.",
+  },
+  "admin-certificate-duration": {
+    type: "duration",
+    default: "168h",
+    help: "How long the client certificate in admin.kubeconfig is valid. A running server renews it after half of that time.",
   },
   "tls-cert-file": {
     type: "file",
@@ -43,6 +48,7 @@ export interface ListenerSettings {
   readonly port: number;
   /** The host name or address that clients connect to. */
   readonly advertisedHost: string;
+  readonly administratorLifetimeMilliseconds: number;
   /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
   /** Names and addresses that clients may use, in addition to loopback and the machine's own. */
@@ -58,11 +64,20 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     host,
     port: values["secure-port"],
     advertisedHost: advertised ?? reachable(host),
+    administratorLifetimeMilliseconds: administratorLifetime(values["admin-certificate-duration"]),
     certificate: keyPairFiles(values, "tls-cert-file", "tls-private-key-file"),
     names: [host, advertised ?? "", ...values["tls-san"]].filter((name) => name !== ""),
     maximumConnections: values["max-connections"],
     maximumConnectionsPerAddress: values["max-connections-per-address"],
   };
+}
+
+const hourMilliseconds = 3_600_000;
+const longestLifetimeHours = 8760;
+
+function administratorLifetime(milliseconds: number): number {
+  if (milliseconds >= hourMilliseconds && milliseconds <= longestLifetimeHours * hourMilliseconds) return milliseconds;
+  throw new UsageError(`--admin-certificate-duration must be between 1h and ${longestLifetimeHours}h`);
 }
 
 /** The address to connect to. Clients cannot connect to the unspecified address. */

@@ -7,11 +7,12 @@ import { readPrivateFile } from "../machinery/files/private-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
-import { issueCertificate, serverCertificateLifetimeMilliseconds } from "./issued-certificate.ts";
+import { issueCertificate } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
 
+const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */
-const renewalMilliseconds = serverCertificateLifetimeMilliseconds / 3;
+const renewalMilliseconds = lifetimeMilliseconds / 3;
 
 /** The names of the server: loopback, the machine's own, and the configured ones. */
 function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresses: string[] } {
@@ -46,8 +47,7 @@ export function openServingCertificate({ dataDirectory, authority, clock, names 
       extendedKeyUsages: ["serverAuth"],
       subjectAltNames: { ...wanted, emailAddresses: [], uris: [] },
     },
-    authority,
-    clock,
+    { authority, clock, lifetimeMilliseconds },
   );
   writePrivateFile(file, made.key + made.certificate);
   return made;

@@ -14,7 +14,7 @@ import { createListener } from "../machinery/http/listener.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
-import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { openAdministrator } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openAuditFile } from "./audit-file.ts";
 import { openAuthentication } from "./authentication.ts";
@@ -54,9 +54,6 @@ import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectFederation } from "../features/federation/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
-import { certificateIdentity } from "../features/access/credentials/certificate-identity.ts";
-import { withCredential } from "../machinery/authentication/presented-credential.ts";
-import { recordAdministrator } from "./record-administrator.ts";
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -319,15 +316,18 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
   const { caCertificates } = certificate;
-  const administrator = writeAdminKubeconfig({
+  const administrator = await openAdministrator({
     dataDirectory,
     authority: authorities.administrator,
     clock,
     server: url,
     caCertificates,
-    isRevoked: (one) => revocation.refusalOf(withCredential({ ...serverUser }, certificateIdentity(one))) !== undefined,
+    lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
+    names,
+    client,
+    revocation,
+    log,
   });
-  if (administrator.certificate !== undefined) await recordAdministrator(client, names, administrator.certificate);
 
   for (const file of dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key))) {
     log.info({ file }, "private key made");
@@ -342,6 +342,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       log.error({ err: error }, "could not publish the client CAs, will retry"),
     );
     running.adopt(published, (loop) => loop.stop());
+    running.adopt(administrator.keep(), (loop) => loop.stop());
     if (config.controllers.enabled.size === 0) return;
     const controllers = startServerControllers({
       settings: config.controllers,
@@ -369,7 +370,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     version: signetVersion,
     url,
     port,
-    kubeconfigFile: administrator.file,
+    kubeconfigFile: administrator.kubeconfigFile,
     caCertificates,
     handler,
     client,

@@ -52,8 +52,15 @@ export class UnhelpfulServers {
         extendedKeyUsages: ["serverAuth"],
         subjectAltNames: { ...noSubjectAltNames, ipAddresses: ["127.0.0.1"] },
       },
-      { ...authority, certificate: { ...authority.certificate, notAfter: milliseconds + 2 * year }, pem: "" },
-      { now: () => milliseconds },
+      {
+        authority: {
+          ...authority,
+          certificate: { ...authority.certificate, notAfter: milliseconds + 2 * year },
+          pem: "",
+        },
+        clock: { now: () => milliseconds },
+        lifetimeMilliseconds: year,
+      },
     );
     const url = await this.#listen(https.createServer({ key, cert: certificate }, (_, response) => response.end("{}")));
     return { url, ca: encodePem("CERTIFICATE", authority.certificate.der) };

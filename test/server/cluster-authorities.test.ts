@@ -101,8 +101,7 @@ describe("the CAs of a data directory", () => {
             extendedKeyUsages: ["clientAuth", "serverAuth"],
             subjectAltNames: { dnsNames: [], ipAddresses: [], emailAddresses: [], uris: [] },
           },
-          { ...authorityOf(name), pem: "" },
-          systemClock,
+          { authority: { ...authorityOf(name), pem: "" }, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
         ),
       );
       const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));

@@ -35,7 +35,7 @@ function reasonFor({ transport, serverDate, now }: Refusal): string {
   const renewal =
     token !== undefined
       ? "get a new one with signet token create"
-      : "get a new kubeconfig with signet kubeconfig --user, or use the server's admin.kubeconfig";
+      : "get a new kubeconfig with signet kubeconfig --user, or copy the server's admin.kubeconfig again, which it renews";
   const serverTime = Date.parse(serverDate ?? "");
   const time = Number.isNaN(serverTime) ? now : serverTime;
   if (validity.until !== undefined && validity.until <= time) {

@@ -23,6 +23,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/registry": ["machinery/api", "machinery/schema", "machinery/storage", "machinery/tracing"],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
+  "machinery/expressions": [],
   "machinery/http": ["machinery/api", "machinery/schema", "machinery/registry", "machinery/tracing"],
   "machinery/client": ["machinery/api"],
   "machinery/loops": ["machinery/api", "machinery/client", "machinery/tracing"],

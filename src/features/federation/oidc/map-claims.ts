@@ -1,5 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { TooDeep, withIntegers } from "../../../machinery/expressions/with-integers.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
@@ -42,7 +43,7 @@ export class ClaimFault extends Error {}
  * the operator wrote that, as a prefix or in an expression.
  */
 export function userOfClaims(given: Claims, mapping: ClaimMapping, names: Names): UserInfo {
-  const claims = withIntegers(given);
+  const claims = checkedClaims(given);
   const username = usernameOf(claims, mapping);
   const groups = groupsOf(claims, mapping);
   const uid = uidOf(claims, mapping);
@@ -164,18 +165,14 @@ function evaluated(expression: ClaimExpression, value: Claims, what: string): un
   }
 }
 
-const maximumDepth = 100;
-
 /** Whole numbers of JSON are integers of CEL, as in upstream. */
-function withIntegers(claims: Claims): Claims {
-  const converted = (value: unknown, depth: number): unknown => {
-    if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
-    if (typeof value !== "object" || value === null) return value;
-    if (depth > maximumDepth) throw new ClaimFault(`oidc: the claims are nested deeper than ${maximumDepth}`);
-    if (Array.isArray(value)) return value.map((one) => converted(one, depth + 1));
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, converted(one, depth + 1)]));
-  };
-  return converted(claims, 0) as Claims; // an object stays one
+function checkedClaims(claims: Claims): Claims {
+  try {
+    return withIntegers(claims) as Claims; // an object stays one
+  } catch (error) {
+    if (error instanceof TooDeep) throw new ClaimFault(`oidc: the claims: ${error.message}`);
+    throw error;
+  }
 }
 
 const isTexts = (value: unknown): value is string[] =>

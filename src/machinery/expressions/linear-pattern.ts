@@ -1,0 +1,77 @@
+import { RE2JS } from "re2js";
+import { spendSteps } from "./cost-budget.ts";
+
+const longestPattern = 4096;
+/** Of a pattern whose repetitions are written out: some 70 ms to compile. */
+const largestExpansion = 10_000;
+const stepsToCompile = 50;
+const maximumPatterns = 128;
+
+const patterns = new Map<string, RE2JS>();
+
+/** Compiles a regular expression of RE2, which matches in linear time. Throws an Error for what is none, or is too large. */
+export function linearPattern(pattern: string): RE2JS {
+  const known = patterns.get(pattern);
+  if (known !== undefined) return known;
+  if (pattern.length > longestPattern) throw new Error("the regular expression is too long");
+  const expanded = expandedLength(pattern);
+  if (expanded > largestExpansion) throw new Error("the repetitions in the regular expression are too large");
+  spendSteps(stepsToCompile * expanded);
+  const compiled = RE2JS.compile(pattern);
+  const [oldest] = patterns.keys();
+  if (patterns.size >= maximumPatterns && oldest !== undefined) patterns.delete(oldest);
+  patterns.set(pattern, compiled);
+  return compiled;
+}
+
+/** Whether the pattern is found in the text. Spends what it may cost. */
+export function isFound(text: string, pattern: string): boolean {
+  const compiled = linearPattern(pattern);
+  spendSteps(searchSteps(text, compiled));
+  return compiled.matcher(text).find();
+}
+
+/** The first matches of a pattern, at most `limit`; all of them when it is negative. */
+export function findAll(text: string, pattern: string, limit: number): string[] {
+  const compiled = linearPattern(pattern);
+  const steps = searchSteps(text, compiled);
+  const matcher = compiled.matcher(text);
+  const found: string[] = [];
+  while (found.length !== limit) {
+    spendSteps(steps);
+    if (!matcher.find()) break;
+    found.push(matcher.group() ?? "");
+  }
+  return found;
+}
+
+const searchSteps = (text: string, compiled: RE2JS): number =>
+  1 + Math.ceil((text.length / 10) * (compiled.programSize() / 40));
+
+/** The length of a pattern with its counted repetitions written out. A bound, not the exact size. */
+function expandedLength(pattern: string): number {
+  const groups: number[] = [];
+  let length = 0;
+  let last = 0;
+  for (let at = 0; at < pattern.length; at += 1) {
+    const character = pattern[at];
+    if (character === "(") {
+      groups.push(length);
+      length = 0;
+      last = 0;
+    } else if (character === ")") {
+      last = length;
+      length += groups.pop() ?? 0;
+    } else if (character === "{") {
+      const repeat = /^\{(\d{1,4})(?:,(\d{0,4}))?\}/.exec(pattern.slice(at, at + 12));
+      const count = repeat === null ? 1 : Math.max(1, Number(repeat[1]), Number(repeat[2] ?? 0));
+      length += last * (count - 1);
+      last *= count;
+    } else {
+      if (character === "\\") at += 1;
+      last = 1;
+      length += 1;
+    }
+  }
+  return groups.reduce((sum, one) => sum + one, length);
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CostBudget, OverBudget } from "../../../src/machinery/expressions/cost-budget.ts";
+import { compileExpression, expressionEnvironment } from "../../../src/machinery/expressions/metered-expression.ts";
+
+const environment = expressionEnvironment().registerVariable("object", "dyn");
+const run = (source: string, object: unknown = {}, steps = 1_000_000): unknown =>
+  compileExpression(source, environment).evaluate({ object }, new CostBudget(steps));
+
+const many = Array.from({ length: 10_000 }, (_, index) => `item ${index}`);
+
+describe("a metered expression", () => {
+  for (const source of [
+    "object.all(a, object.exists(b, a == b))",
+    "object.map(a, object.map(b, a + b)).size() > 0",
+    "object.filter(a, object.filter(b, object.exists_one(c, c == b)).size() > 0).size() > 0",
+    "object.all(a, a in object)",
+    "object.all(a, object.exists(b, a == b)) || true",
+    "object.all(a, object == object + [])",
+    "object.exists(a, cel.bind(copy, object + object, copy.size() == 0))",
+    'object.all(a, object.join(",").contains("x") == false)',
+    'object.join("0123456789".split("").join(object.join("")) + object.join("")).size() > 0',
+  ]) {
+    it(`is stopped when it takes too many steps: ${source}`, () => {
+      const start = process.cpuUsage();
+      assert.throws(() => run(source, many), OverBudget);
+      assert.ok(process.cpuUsage(start).user < 5_000_000, "it must be stopped early");
+    });
+  }
+
+  it("is stopped before a text grows", () => {
+    let source = "object";
+    for (let doubling = 0; doubling < 40; doubling += 1)
+      source = `cel.bind(a${doubling}, ${source}, a${doubling} + a${doubling})`;
+    assert.throws(() => run(`size(${source}) > 0`, "x".repeat(100)), /cost limit|depth|nest/i);
+    const flat = Array.from({ length: 25 }, (_, index) => `[0, 1, 2, 3].all(v${index}, `).join("");
+    assert.throws(() => run(`${flat}true${")".repeat(25)}`), OverBudget);
+  });
+
+  it("is stopped when patterns take too long", () => {
+    const text = "x".repeat(100_000);
+    assert.throws(
+      () => run('object.text.exists(t, object.long.matches("(x+x+)+y{2,50}"))', { text: many, long: text }),
+      OverBudget,
+    );
+    assert.throws(
+      () => run("object.patterns.exists(p, 'a'.matches(p))", { patterns: many.map((one) => `${one}{500}`) }),
+      OverBudget,
+    );
+    assert.throws(() => run("'a'.matches(object.pattern)", { pattern: "(a{1000})".repeat(100) }), /too large/);
+  });
+
+  it("counts every kind of part, and every item of a loop", () => {
+    const steps = (source: string, object: unknown): number => {
+      let low = 0;
+      let high = 1_000_000;
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        try {
+          run(source, object, middle);
+          high = middle;
+        } catch {
+          low = middle + 1;
+        }
+      }
+      return low;
+    };
+    const few = many.slice(0, 10);
+    for (const source of [
+      "object.all(a, a != '')",
+      "object.exists(a, a == '')",
+      "object.exists_one(a, a == '')",
+      "object.map(a, a + a)",
+      "object.filter(a, a == '')",
+      "object.all(a, has(object.b) == false)",
+    ]) {
+      assert.ok(steps(source, many) - steps(source, few) >= many.length - few.length, source);
+    }
+    for (const source of [
+      "{'a': 1}",
+      "[1, 2]",
+      "true ? 1 : 2",
+      "!true || false",
+      "-(1 + 2)",
+      "size('a')",
+      "has(object.a)",
+    ]) {
+      assert.ok(steps(source, {}) >= 1, source);
+    }
+  });
+
+  it("gives the same results as without a meter", () => {
+    assert.equal(run("object.a.b.all(x, x > 1) && object.a.b.map(x, x * 2)[0] == 4", { a: { b: [2n, 3n] } }), true);
+    assert.equal(run("cel.bind(x, object.a, x + x)", { a: "b" }), "bb");
+    assert.equal(run("has(object.a) ? object.a : 'none'", {}), "none");
+  });
+
+  it("knows no functions that Kubernetes does not have", () =>
+    assert.throws(() => run("bytes('{}').json().size() == 0"), /undeclared reference to 'json'/));
+});

@@ -1,0 +1,75 @@
+import { systemSchedule } from "../api/schedule.ts";
+import type { Schedule } from "../api/schedule.ts";
+import type { Transport } from "./transport.ts";
+
+export interface PostWebhookOptions {
+  readonly transport: Transport;
+  /** Below the URL of the transport. Default: the URL itself. */
+  readonly path?: string;
+  /** All tries together. */
+  readonly timeoutMilliseconds: number;
+  readonly schedule?: Schedule;
+}
+
+const largestAnswerBytes = 1024 * 1024;
+/** Upstream has five attempts; three end within the time that a client waits. */
+const pausesMilliseconds = [250, 500];
+
+/** A fault that may pass: the connection, or a status that says so. */
+class PassingFault extends Error {}
+
+/**
+ * Posts a review as JSON and returns the fields of the answer. Tries again after a failed connection, 429 and 5xx, at most
+ * twice, with random pauses. Rejects with an Error that quotes nothing of the review.
+ */
+export const postWebhook =
+  ({ transport, path = "", timeoutMilliseconds, schedule = systemSchedule }: PostWebhookOptions) =>
+  async (review: unknown): Promise<Readonly<Record<string, unknown>>> => {
+    const body = JSON.stringify(review);
+    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    for (const pause of pausesMilliseconds) {
+      try {
+        return await post(transport, { path, body, signal });
+      } catch (error) {
+        if (!(error instanceof PassingFault) || signal.aborted) throw error;
+        await new Promise<void>((resolve) => schedule(resolve, pause * (0.5 + Math.random())));
+      }
+    }
+    return post(transport, { path, body, signal });
+  };
+
+async function post(
+  transport: Transport,
+  request: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
+): Promise<Readonly<Record<string, unknown>>> {
+  let response;
+  try {
+    const headers = { "content-type": "application/json", accept: "application/json" };
+    response = await transport.send({ method: "POST", headers, ...request });
+  } catch (cause) {
+    throw new PassingFault(cause instanceof Error ? cause.message : "no answer", { cause });
+  }
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body) {
+    length += chunk.length;
+    if (length > largestAnswerBytes) throw new Error("its answer is larger than 1 MiB");
+    chunks.push(chunk);
+  }
+  const { status } = response;
+  if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
+  if (status !== 200 && status !== 201) throw new Error(`it answered ${status}`);
+  return fieldsOf(parsed(Buffer.concat(chunks).toString("utf8")));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new Error("its answer is not JSON", { cause });
+  }
+}
+
+/** The fields of an object of JSON; none for anything else. */
+export const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};

@@ -1,0 +1,115 @@
+import type { Clock } from "../api/clock.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
+
+/** The other side cannot be asked now: too many questions wait for it, or it has failed too often. */
+export class RemoteUnavailable extends Error {}
+
+export interface KeptAnswer {
+  /** Good and bad answers are kept apart, so that made-up questions do not push out good answers. */
+  readonly isGood: boolean;
+  /** 0: the answer is not kept. */
+  readonly milliseconds: number;
+}
+
+export interface RemoteQuestionsOptions<Answer> {
+  readonly clock: Clock;
+  /** Questions that wait for their answer. More are refused at once, so that they hold nothing else up. */
+  readonly maximumPending: number;
+  /** The newest answers that are kept, of good and of bad ones. */
+  readonly maximumKept: number;
+  readonly keep: (answer: Answer) => KeptAnswer;
+  /** Hears when the other side becomes unavailable, and when it answers again. */
+  readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
+}
+
+/** After so many failures in a row, nobody waits for the other side until the pause is over. */
+const toleratedFailures = 5;
+const pauseMilliseconds = 10_000;
+
+/**
+ * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
+ * time, and a server that fails or does not answer delays nobody for long.
+ */
+export class RemoteQuestions<Answer> {
+  readonly #options: RemoteQuestionsOptions<Answer>;
+  readonly #good: AnswerCache<Answer>;
+  readonly #bad: AnswerCache<Answer>;
+  readonly #pending = new Map<string, Promise<Answer>>();
+  #failures = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: RemoteQuestionsOptions<Answer>) {
+    this.#options = options;
+    this.#good = new AnswerCache(options.maximumKept);
+    this.#bad = new AnswerCache(options.maximumKept);
+  }
+
+  /**
+   * The answer to a question. `key` identifies it. Rejects with what `ask` rejects with; throws RemoteUnavailable when
+   * nobody is asked.
+   */
+  ask(key: string, ask: () => Promise<Answer>): MaybePromise<Answer> {
+    const now = this.#options.clock.now();
+    const known = this.#good.find(key, now) ?? this.#bad.find(key, now);
+    if (known !== undefined) return known.answer;
+    const running = this.#pending.get(key);
+    if (running !== undefined) return running;
+    if (this.#pending.size >= this.#options.maximumPending) throw new RemoteUnavailable("too many questions wait for it");
+    if (now < this.#pausedUntil) throw new RemoteUnavailable("it has failed too often");
+    // The pause is over: one question tries it, the others are refused until it has an answer.
+    if (this.#failures >= toleratedFailures) this.#pausedUntil = now + pauseMilliseconds;
+    const asked = this.#answer(key, ask).finally(() => this.#pending.delete(key));
+    this.#pending.set(key, asked);
+    return asked;
+  }
+
+  async #answer(key: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const { clock, keep, onChange } = this.#options;
+    let answer;
+    try {
+      answer = await ask();
+    } catch (error) {
+      this.#failures += 1;
+      if (this.#failures >= toleratedFailures) this.#pausedUntil = clock.now() + pauseMilliseconds;
+      if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
+      throw error;
+    }
+    if (this.#failures >= toleratedFailures) onChange({ isAvailable: true });
+    this.#failures = 0;
+    this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    const { isGood, milliseconds } = keep(answer);
+    const validUntil = clock.now() + milliseconds;
+    if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, validUntil });
+    return answer;
+  }
+}
+
+interface Kept<Answer> {
+  readonly answer: Answer;
+  readonly validUntil: number;
+}
+
+/** The answers that were used last. */
+class AnswerCache<Answer> {
+  readonly #kept = new Map<string, Kept<Answer>>();
+  readonly #maximum: number;
+
+  constructor(maximum: number) {
+    this.#maximum = maximum;
+  }
+
+  find(key: string, now: number): Kept<Answer> | undefined {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(key);
+    if (now >= kept.validUntil) return undefined;
+    this.#kept.set(key, kept);
+    return kept;
+  }
+
+  keep(key: string, kept: Kept<Answer>): void {
+    this.#kept.set(key, kept);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > this.#maximum && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}

@@ -75,7 +75,7 @@ export function openAuthentication({
   return {
     authenticate: createAuthentication({
       credentials,
-      mayBeAnonymous: (request) => access.isAnonymousAllowed && federation.mayBeAnonymous(request),
+      mayBeAnonymous: (request) => access.mayBeAnonymous() && federation.mayBeAnonymous(request),
       onOutcome,
       onFailure: ({ name }, error) => log.error({ err: error, credential: name }, "could not check a credential"),
     }),

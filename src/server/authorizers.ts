@@ -1,6 +1,10 @@
-import type { AuthorizationMode } from "../features/access/settings.ts";
+import type { ConnectedAuthorization } from "../features/authorization/feature.ts";
+import type { UserInfo } from "../machinery/api/user-info.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
-import { alwaysAllow, publicPaths } from "../machinery/authorization/authorizer.ts";
+import type { PolicyRule } from "../features/access/index.ts";
+import type { ResolvedRules } from "../features/access/rbac/rule-resolver.ts";
+import { andThen } from "../machinery/api/maybe-promise.ts";
+import { alwaysAllow, alwaysDeny, publicPaths } from "../machinery/authorization/authorizer.ts";
 import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
@@ -9,21 +13,104 @@ export interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly rbac: AuthorizerInMemory;
-  /** The values of `--authorization-mode`, in order. */
-  readonly modes: readonly AuthorizationMode[];
+  /** The rules that RBAC grants a user in a namespace. */
+  readonly rulesFor: (user: UserInfo, namespace: string) => ResolvedRules;
+  /** As configured now, in order. */
+  readonly configured: ConnectedAuthorization["authorizers"];
   /** Whether the issuer's discovery documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
 }
 
-/** The authorizers in the order of evaluation. The order is a security decision. */
-export function authorizersOf({ names, stores, rbac, modes, isDiscoveryPublic }: AuthorizersOptions): Authorizer[] {
-  const known: Readonly<Record<AuthorizationMode, () => Authorizer>> = {
-    Node: () => connectNodeAuthorizer(names, stores),
+/** How often an authorizer has decided. */
+export interface DecisionCount {
+  readonly type: string;
+  readonly name: string;
+  allowed: number;
+  denied: number;
+}
+
+export interface Authorizers {
+  /** In the order of evaluation: the same list until the configuration changes. */
+  current(): readonly Authorizer[];
+  /** Whether one of them lets everyone do everything. */
+  allowEverything(): boolean;
+  /** What all of them together know of a user's rules. */
+  rulesFor(user: UserInfo, namespace: string): ResolvedRules;
+  counts(): Iterable<DecisionCount>;
+}
+
+/** The authorizers in the order of evaluation. The order is a security decision: the operator's, behind the public paths. */
+export function openAuthorizers({
+  names,
+  stores,
+  rbac,
+  rulesFor,
+  configured,
+  isDiscoveryPublic,
+}: AuthorizersOptions): Authorizers {
+  let node: Authorizer | undefined;
+  const known: Readonly<Record<string, () => Authorizer>> = {
+    Node: () => (node ??= connectNodeAuthorizer(names, stores)),
     RBAC: () => rbac,
     AlwaysAllow: () => alwaysAllow,
+    AlwaysDeny: () => alwaysDeny,
   };
-  const chosen = modes.map((mode) => known[mode]());
-  return isDiscoveryPublic ? [publicPaths(issuerPaths), ...chosen] : chosen;
+  const counts = new Map<string, DecisionCount>();
+  const chainOf = (list: ReturnType<typeof configured>): readonly Authorizer[] => {
+    const chosen = list.map((one) => {
+      const authorize = one.type === "Webhook" ? one.authorize : known[one.type]?.();
+      if (authorize === undefined) throw new TypeError(`no authorizer is called ${one.type}`);
+      const key = `${one.type} ${one.name}`;
+      const count = counts.get(key) ?? { type: one.type, name: one.name, allowed: 0, denied: 0 };
+      counts.set(key, count);
+      return counted(authorize, count);
+    });
+    return isDiscoveryPublic ? [publicPaths(issuerPaths), ...chosen] : chosen;
+  };
+  let seen = configured();
+  let chain = chainOf(seen);
+  return {
+    current() {
+      const now = configured();
+      if (now !== seen) {
+        chain = chainOf(now);
+        seen = now;
+      }
+      return chain;
+    },
+    allowEverything: () => configured().some(({ type }) => type === "AlwaysAllow"),
+    rulesFor: (user, namespace) =>
+      joined(
+        configured().map(({ type }) => {
+          if (type === "RBAC") return rulesFor(user, namespace);
+          if (type === "AlwaysAllow") return { rules: everything, errors: [] };
+          return { rules: [], errors: type === "Webhook" ? [webhookRules] : [] };
+        }),
+      ),
+    counts: () => counts.values(),
+  };
 }
 
 const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
+
+/** Upstream's words: a webhook answers questions, and lists nothing. */
+const webhookRules = "webhook authorizer does not support user rule resolution";
+
+const everything: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
+const joined = (parts: readonly ResolvedRules[]): ResolvedRules => ({
+  rules: parts.flatMap(({ rules }) => rules),
+  errors: parts.flatMap(({ errors }) => errors),
+});
+
+const counted =
+  (authorize: Authorizer, count: DecisionCount): Authorizer =>
+  (attributes) =>
+    andThen(authorize(attributes), (decision) => {
+      if (decision.decision === "allow") count.allowed += 1;
+      else if (decision.decision === "deny") count.denied += 1;
+      return decision;
+    });

@@ -30,6 +30,6 @@ const unused = (): never => {
 /** The reviews of a server without an implementation, for tests and documents that read their schemas. */
 export const describedReviews = (names: Names): ReviewDefinition[] =>
   reviewDefinitions(
-    accessReviews(names, { authorize: unused, resolver: { rulesFor: unused }, spellObjectName: unused }),
+    accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }),
     describedTokenReviews(names, { reviewToken: unused }),
   );

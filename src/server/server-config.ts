@@ -3,6 +3,8 @@ import { accessFlags, accessSettings } from "../features/access/settings.ts";
 import type { AccessSettings } from "../features/access/settings.ts";
 import { accountFlags, accountSettings } from "../features/accounts/settings.ts";
 import type { AccountSettings } from "../features/accounts/settings.ts";
+import { authorizationFlags, authorizationSettings } from "../features/authorization/settings.ts";
+import type { AuthorizationSettings } from "../features/authorization/settings.ts";
 import { federationFlags, federationSettings } from "../features/federation/settings.ts";
 import type { FederationSettings } from "../features/federation/settings.ts";
 import { namesFor } from "../machinery/api/names.ts";
@@ -38,6 +40,7 @@ export const serveFlags = {
     help: "Also serve the API under upstream's group names (k8s.io), which kubectl and other clients know. Only for --profile platform.",
   },
   ...accessFlags,
+  ...authorizationFlags,
   ...accountFlags,
   ...federationFlags,
   "max-requests-inflight": {
@@ -78,7 +81,8 @@ export const serveFlags = {
 export const serveFlagGroups: Readonly<Record<string, Flags>> = {
   "Storage:": storageFlags,
   "Listener:": listenerFlags,
-  "Authentication and authorization:": accessFlags,
+  "Authentication:": accessFlags,
+  "Authorization:": authorizationFlags,
   "Service accounts and tokens:": accountFlags,
   "Users of other issuers:": federationFlags,
   "Controllers and certificates:": controllerFlags,
@@ -93,6 +97,7 @@ export interface ServerConfig {
   readonly listener: ListenerSettings;
   readonly names: Names;
   readonly access: AccessSettings;
+  readonly authorization: AuthorizationSettings;
   readonly accounts: AccountSettings;
   readonly federation: FederationSettings;
   readonly limits: RequestLimits;
@@ -129,6 +134,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
     listener: listenerSettings(values),
     names,
     access,
+    authorization: authorizationSettings(values),
     accounts: accountSettings(values, dataDirectory),
     federation: federationSettings(values),
     limits: {

@@ -47,7 +47,8 @@ import { servedReviews, discovered } from "./served-spellings.ts";
 import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
-import { authorizersOf } from "./authorizers.ts";
+import { openAuthorizers } from "./authorizers.ts";
+import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectAccess, connectRbac, clientAuthorityFiles } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
@@ -168,14 +169,26 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
   const { resolver, rbac } = connectRbac(stores, spelling);
-  const authorize = createAuthorization(
-    authorizersOf({
-      names,
-      stores,
-      rbac,
-      modes: config.access.authorizationModes,
-      isDiscoveryPublic: config.accounts.isDiscoveryPublic,
+  const authorization = opening.adopt(
+    await connectAuthorization({
+      settings: config.authorization,
+      clock,
+      log,
+      maximumPending: pendingQuestions(config.limits),
+      observer: observation.authorization,
     }),
+    (opened) => opened.close(),
+  );
+  const authorizers = openAuthorizers({
+    names,
+    stores,
+    rbac,
+    rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
+    configured: authorization.authorizers,
+    isDiscoveryPublic: config.accounts.isDiscoveryPublic,
+  });
+  const authorize = createAuthorization(
+    authorizers.current,
     spelling && ((attributes) => respelledAttributes(spelling, attributes)),
   );
   const accounts = connectAccounts({ settings: config.accounts, names, clock, stores });
@@ -188,6 +201,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     stores,
     authorize,
     resolver,
+    rulesFor: authorizers.rulesFor,
+    allowsEverything: authorizers.allowEverything,
     spellObjectName: ownSignerName,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
@@ -273,6 +288,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     registry: metrics.registry,
     stores,
     store,
+    decisions: authorizers.counts,
     storedBytes: () => (usesEtcd ? undefined : storeBytes(storeDirectory(dataDirectory))),
     authorities: () => ({
       server: authorities.server.certificate,
@@ -384,6 +400,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     },
   };
 }
+
+/** Requests that wait for a webhook hold places of the queues. Half of them stay for the others. */
+const pendingQuestions = ({ maximumReads, maximumWrites }: ServerConfig["limits"]): number =>
+  Math.max(1, Math.floor(Math.min(maximumReads, maximumWrites) / 2));
 
 /** Fails once the server stops, so that load balancers use another server. */
 const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck => ({

@@ -1,5 +1,6 @@
 import { accessFeature } from "../features/access/feature.ts";
 import { accountsFeature } from "../features/accounts/feature.ts";
+import { authorizationFeature } from "../features/authorization/feature.ts";
 import { certificatesFeature } from "../features/certificates/feature.ts";
 import { revocationFeature } from "../features/revocation/feature.ts";
 import { coreFeature } from "../features/core/feature.ts";
@@ -14,6 +15,7 @@ const features: readonly Feature[] = [
   coreFeature,
   accountsFeature,
   accessFeature,
+  authorizationFeature,
   certificatesFeature,
   federationFeature,
   nodesFeature,

@@ -38,6 +38,7 @@ import { localSubjectAccessReviews } from "./reviews/local-subject-access-review
 import { selfSubjectAccessReviews } from "./reviews/self-subject-access-reviews.ts";
 import { selfSubjectReviews } from "./reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "./reviews/self-subject-rules-reviews.ts";
+import type { RulesReviewOptions } from "./reviews/self-subject-rules-reviews.ts";
 import { subjectAccessReviews } from "./reviews/subject-access-reviews.ts";
 import { accessFlags } from "./settings.ts";
 import type { AccessSettings } from "./settings.ts";
@@ -66,6 +67,10 @@ export interface AccessConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
+  /** What all authorizers together know of a user's rules. */
+  readonly rulesFor: RulesReviewOptions["rulesFor"];
+  /** Whether an authorizer lets everyone do everything. It may change while the server runs. */
+  readonly allowsEverything: () => boolean;
   readonly spellObjectName: SpellObjectName;
   /**
    * CAs for client certificates in addition to the configured ones: the administrator's, and those of the client
@@ -90,7 +95,8 @@ export interface ConnectedAccess {
   /** Returns the user of a token in the static token file. */
   readonly findStaticToken: (token: string) => UserInfo | undefined;
   readonly impersonate: Impersonate;
-  readonly isAnonymousAllowed: boolean;
+  /** Asked for each request without credentials. */
+  mayBeAnonymous(): boolean;
   /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
   /**
@@ -114,7 +120,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
     compareRules,
   };
   return {
-    reviews: accessReviews(names, { authorize, resolver, spellObjectName }),
+    reviews: accessReviews(names, { authorize, rulesFor: connection.rulesFor, spellObjectName }),
     admission: {
       roleEscalation: roleEscalation(names, escalation),
       bindingEscalation: bindingEscalation(names, {
@@ -131,7 +137,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
         ? () => undefined
         : parseSettingsFile("token-auth-file", settings.tokenFile, parseTokenFile),
     impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
-    isAnonymousAllowed: isAnonymousAllowed(connection),
+    mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
     delegatedAuthentication: (client, areThereOthers) =>
       delegatedAuthenticationPublisher({
@@ -151,19 +157,12 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
 /** The access reviews and SelfSubjectReview. */
 export const accessReviews = (
   names: Names,
-  {
-    authorize,
-    resolver,
-    spellObjectName,
-  }: Pick<AccessConnection, "authorize" | "spellObjectName"> & { readonly resolver: Pick<RuleResolver, "rulesFor"> },
+  { authorize, rulesFor, spellObjectName }: Pick<AccessConnection, "authorize" | "rulesFor" | "spellObjectName">,
 ): ConnectedAccess["reviews"] => ({
   selfSubjectReviews: selfSubjectReviews(names),
   localSubjectAccessReviews: localSubjectAccessReviews(names, { authorize }),
   selfSubjectAccessReviews: selfSubjectAccessReviews(names, { authorize }),
-  selfSubjectRulesReviews: selfSubjectRulesReviews(names, {
-    rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
-    spellObjectName,
-  }),
+  selfSubjectRulesReviews: selfSubjectRulesReviews(names, { rulesFor, spellObjectName }),
   subjectAccessReviews: subjectAccessReviews(names, { authorize }),
 });
 
@@ -186,14 +185,14 @@ function clientRoots({ settings, clientAuthorities }: AccessConnection): () => r
  * With AlwaysAllow, anyone who reaches the port would be an administrator. So anonymous requests are refused then, as
  * in upstream.
  */
-function isAnonymousAllowed({ settings, log }: AccessConnection): boolean {
-  if (!settings.isAnonymousWanted || !settings.authorizationModes.includes("AlwaysAllow")) {
-    return settings.isAnonymousWanted;
+function anonymousRule({ settings, allowsEverything, log }: AccessConnection): () => boolean {
+  if (!settings.isAnonymousWanted) return () => false;
+  if (allowsEverything()) {
+    log.warn(
+      "anonymous requests are refused because the authorizer is AlwaysAllow; to allow them, set --authorization-mode to other authorizers",
+    );
   }
-  log.warn(
-    "anonymous requests are refused because the authorizer is AlwaysAllow; to allow them, set --authorization-mode to other authorizers",
-  );
-  return false;
+  return () => !allowsEverything();
 }
 
 export const accessControllers = (): Controller[] => [

@@ -54,15 +54,7 @@ export const accessFlags = {
     type: "strings",
     help: "Groups whose members may only impersonate: without the header Impersonate-User they are refused.",
   },
-  "authorization-mode": {
-    type: "strings",
-    default: ["Node", "RBAC"],
-    choices: ["Node", "RBAC", "AlwaysAllow"],
-    help: "Authorizers, in the order in which they are asked. AlwaysAllow is for development only.",
-  },
 } as const satisfies Flags;
-
-export type AuthorizationMode = FlagValues<typeof accessFlags>["authorization-mode"][number];
 
 export interface AccessSettings {
   readonly clientAuthorityFile: string | undefined;
@@ -76,8 +68,6 @@ export interface AccessSettings {
     readonly isUserRequired: boolean;
   };
   readonly impersonationOnly: ImpersonationOnly;
-  /** The authorizers, in the order in which they are asked. */
-  readonly authorizationModes: readonly AuthorizationMode[];
 }
 
 export const accessSettings = (values: FlagValues<typeof accessFlags>): AccessSettings => ({
@@ -96,7 +86,6 @@ export const accessSettings = (values: FlagValues<typeof accessFlags>): AccessSe
     isUserRequired: values["requestheader-user-required"],
   },
   impersonationOnly: { users: values["impersonation-only-users"], groups: values["impersonation-only-groups"] },
-  authorizationModes: values["authorization-mode"],
 });
 
 /** Headers arrive in lower case. */

@@ -232,8 +232,8 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Api
   });
 
 /** The answer for a bug. It does not reveal the cause: that is in the log. */
-export const internalError = (): ApiError =>
-  new ApiError({ code: 500, reason: "InternalError", message: "Internal error occurred" });
+export const internalError = (message = "Internal error occurred"): ApiError =>
+  new ApiError({ code: 500, reason: "InternalError", message });
 
 export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiError =>
   new ApiError({

@@ -1,4 +1,5 @@
 import type { FieldSelector } from "./field-selector.ts";
+import type { LabelSelector } from "./label-selector.ts";
 import type { ApiObject } from "./object-meta.ts";
 import type { UserInfo } from "./user-info.ts";
 
@@ -21,6 +22,7 @@ export interface ResourceAttributes {
   readonly name: string;
   /** What a list, watch or deletecollection selects by; `metadata.name=NAME` also gives it the name. */
   readonly fieldSelector?: FieldSelector;
+  readonly labelSelector?: LabelSelector;
 }
 
 export interface PathAttributes {

@@ -10,25 +10,48 @@ const masters: Decision = { decision: "allow", reason: "" };
  * Asks one authorizer after the other. The first that allows or denies decides; without an opinion the request is denied.
  * Members of `system:masters` may do everything before anyone is asked: they are who repairs broken rules.
  *
+ * `authorizers` gives those of now: they may change while the server runs. A request is decided by those that it found.
  * `spell` brings names that have two spellings into the one that authorizers compare. Default: every name has one.
  */
 export function createAuthorization(
-  authorizers: readonly Authorizer[],
+  authorizers: () => readonly Authorizer[],
   spell: (attributes: AuthorizationAttributes) => AuthorizationAttributes = (attributes) => attributes,
 ): Authorize {
   return (asked) => {
     if (asked.user.groups.includes(mastersGroup)) return masters;
     const attributes = spell(asked);
-    const ask = (index: number, reasons: readonly string[]): MaybePromise<Decision> => {
-      const authorize = authorizers[index];
-      if (authorize === undefined) return { decision: "noOpinion", reason: reasons.join("\n") };
+    const current = authorizers();
+    const ask = (index: number, silent: Silence): MaybePromise<Decision> => {
+      const authorize = current[index];
+      if (authorize === undefined) return undecided(silent);
       return andThen(authorize(attributes), (decision) => {
         if (decision.decision !== "noOpinion") return decision;
-        return ask(index + 1, decision.reason === "" ? reasons : [...reasons, decision.reason]);
+        const { reason, evaluationError } = decision;
+        if (reason === "" && evaluationError === undefined) return ask(index + 1, silent);
+        return ask(index + 1, {
+          reasons: reason === "" ? silent.reasons : [...silent.reasons, reason],
+          errors: evaluationError === undefined ? silent.errors : [...silent.errors, evaluationError],
+        });
       });
     };
-    return ask(0, noReasons);
+    return ask(0, nobodyYet);
   };
 }
 
-const noReasons: readonly string[] = [];
+/** What authorizers without an opinion said. */
+interface Silence {
+  readonly reasons: readonly string[];
+  readonly errors: readonly string[];
+}
+
+const nobodyYet: Silence = { reasons: [], errors: [] };
+
+/** Upstream: `unionAuthzHandler`, with its way to join errors. */
+function undecided({ reasons, errors }: Silence): Decision {
+  const [error, ...others] = [...new Set(errors)];
+  return {
+    decision: "noOpinion",
+    reason: reasons.join("\n"),
+    ...(error !== undefined && { evaluationError: others.length === 0 ? error : `[${[error, ...others].join(", ")}]` }),
+  };
+}

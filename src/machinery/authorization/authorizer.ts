@@ -10,6 +10,9 @@ export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decisi
 /** Lets everyone do everything: for development only. */
 export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reason: "" });
 
+/** Lets nobody do anything, but members of `system:masters`, who are not asked. */
+export const alwaysDeny: AuthorizerInMemory = () => ({ decision: "noOpinion", reason: "Everything is forbidden." });
+
 /** Lets everyone read certain paths, callers without credentials included. For everything else it has no opinion. */
 export function publicPaths(paths: readonly string[]): AuthorizerInMemory {
   const allowed = new Set(paths);

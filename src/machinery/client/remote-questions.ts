@@ -54,7 +54,8 @@ export class RemoteQuestions<Answer> {
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    if (this.#pending.size >= this.#options.maximumPending) throw new RemoteUnavailable("too many questions wait for it");
+    if (this.#pending.size >= this.#options.maximumPending)
+      throw new RemoteUnavailable("too many questions wait for it");
     if (now < this.#pausedUntil) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
     if (this.#failures >= toleratedFailures) this.#pausedUntil = now + pauseMilliseconds;

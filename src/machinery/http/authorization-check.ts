@@ -1,7 +1,7 @@
 import { ApiError } from "../api/api-error.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../api/attributes.ts";
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
-import type { FieldSelector } from "../api/field-selector.ts";
+import { parseLabelSelector } from "../api/label-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
@@ -16,21 +16,27 @@ export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: str
 
 const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 
-function selectorsOf(query: string): Pick<ResourceAttributes, "fieldSelector"> & { readonly name?: string } {
-  if (!query.includes("fieldSelector")) return {};
-  const fieldSelector = readable(new URLSearchParams(query).get("fieldSelector") ?? "");
-  if (fieldSelector.length === 0) return {};
+type Selectors = Pick<ResourceAttributes, "fieldSelector" | "labelSelector"> & { readonly name?: string };
+
+function selectorsOf(query: string): Selectors {
+  const hasFields = query.includes("fieldSelector");
+  if (!hasFields && !query.includes("labelSelector")) return {};
+  const parameters = new URLSearchParams(query);
+  const labelSelector = readable(parseLabelSelector, parameters.get("labelSelector") ?? "");
+  const labels = labelSelector.length === 0 ? {} : { labelSelector };
+  const fieldSelector = hasFields ? readable(parseFieldSelector, parameters.get("fieldSelector") ?? "") : [];
+  if (fieldSelector.length === 0) return labels;
   const name = requiredFieldValue(fieldSelector, "metadata.name");
-  return { fieldSelector, ...(name !== undefined && canStandInPath(name) && { name }) };
+  return { fieldSelector, ...labels, ...(name !== undefined && canStandInPath(name) && { name }) };
 }
 
 /**
- * The requirements of the selectors. A selector that cannot be parsed does not narrow the request: a caller who is
- * allowed anyway gets the 400.
+ * The requirements of a selector. One that cannot be parsed does not narrow the request: a caller who is allowed anyway
+ * gets the 400.
  */
-function readable(text: string): FieldSelector {
+function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] {
   try {
-    return parseFieldSelector(text);
+    return parse(text);
   } catch (error) {
     if (error instanceof ApiError) return [];
     throw error;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
 import { accessDenied } from "../api/access-denied.ts";
-import type { Authorize, Decision } from "../api/attributes.ts";
+import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import type { ResourceRequestInfo } from "../api/request-info.ts";
@@ -115,7 +115,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
       trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
-      if (decision.decision !== "allow") throw accessDenied(attributes, decision.reason);
+      if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 
       trace?.begin("handle");
       const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
@@ -233,6 +233,15 @@ function unknownPath({ servedResources }: ChainOptions, path: string): HttpRespo
   if (isApi) throw pathNotFound();
   return pageNotFound();
 }
+
+/** A 403, or a 500 when an authorizer could not say (upstream: `WithAuthorization`). */
+const notAllowed = (
+  { reason, evaluationError }: Decision,
+  { attributes, request }: { readonly attributes: AuthorizationAttributes; readonly request: HttpRequest },
+): ApiError =>
+  evaluationError === undefined
+    ? accessDenied(attributes, reason)
+    : internalError(`Internal Server Error: ${JSON.stringify(requestUri(request))}: ${evaluationError}`);
 
 /** Logs everything and reveals nothing to the client. */
 function bug(log: ChainLog, error: unknown, { auditId, info }: Lifecycle): ApiError {

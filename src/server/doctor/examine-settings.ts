@@ -5,11 +5,11 @@ import type { Finding } from "./finding.ts";
 const loopback = /^(?:127\.|::1$|localhost$)/;
 
 /** Settings that are meant for development, or that open more than is usual. */
-export function examineSettings({ access, listener, storage, auditLogPath }: ServerConfig): Finding[] {
+export function examineSettings({ access, authorization, listener, storage, auditLogPath }: ServerConfig): Finding[] {
   const subject = "settings";
   const findings: Finding[] = [];
   const isPublic = !loopback.test(listener.host);
-  if (access.authorizationModes.includes("AlwaysAllow")) {
+  if (authorization.type === "flags" && authorization.authorizers.some(({ type }) => type === "AlwaysAllow")) {
     findings.push(
       warning(subject, "--authorization-mode AlwaysAllow: everybody who logs in may do everything", "use Node,RBAC"),
     );

@@ -1,4 +1,4 @@
-import { Counter, Gauge } from "prom-client";
+import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
@@ -10,7 +10,8 @@ import { certificateRequestState } from "../../features/certificates/requests/ce
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import type { Tallies, Tally } from "./tallies.ts";
+import { countedBy } from "./counted-by.ts";
+import type { Tallies } from "./tallies.ts";
 
 export interface DomainMetricsOptions {
   readonly registry: Registry;
@@ -33,23 +34,7 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
 }
 
 function addCounters({ registry, tallies }: DomainMetricsOptions): void {
-  const counter = <Label extends string>(
-    name: string,
-    labelNames: readonly Label[],
-    help: string,
-    tally: Tally<Label>,
-  ) => {
-    const added: Counter<Label> = new Counter<Label>({
-      name,
-      help,
-      labelNames: [...labelNames],
-      registers: [registry],
-      collect() {
-        added.reset();
-        for (const { labels, count } of tally.values()) added.inc(labels, count);
-      },
-    });
-  };
+  const counter = countedBy(registry);
   counter("signet_certificates_issued_total", ["signer"], "Certificates issued.", tallies.issued);
   counter("signet_certificate_requests_denied_total", ["signer"], "Certificate requests denied.", tallies.denied);
   counter("signet_certificate_requests_failed_total", ["signer"], "Certificate requests failed.", tallies.failed);

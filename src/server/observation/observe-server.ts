@@ -11,6 +11,9 @@ import type { Certificate } from "../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { addDomainMetrics } from "./domain-metrics.ts";
 import type { DomainMetricsOptions } from "./domain-metrics.ts";
+import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
+import type { DecisionCount } from "../authorizers.ts";
+import { authorizationObserver } from "./observe-authorization.ts";
 import { authenticationObserver, countedReviews } from "./observe-authentication.ts";
 import { writeObserver } from "./observe-writes.ts";
 import { newTallies } from "./tallies.ts";
@@ -34,6 +37,7 @@ interface NeededCertificates {
 }
 
 interface ServerMetricsOptions extends Pick<DomainMetricsOptions, "registry" | "stores" | "store" | "storedBytes"> {
+  readonly decisions: () => Iterable<DecisionCount>;
   readonly authorities: () => NeededCertificates;
 }
 
@@ -43,12 +47,14 @@ export interface ServerObservation {
   onAuthenticated(observed: ObservedAuthentication): void;
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
+  readonly authorization: AuthorizationObserver;
   addMetrics(options: ServerMetricsOptions): void;
 }
 
 export function observeServer(options: ServerObservationOptions): ServerObservation {
   const { names, log, clock, configuredSigners } = options;
   const tallies = newTallies();
+  const authorization = authorizationObserver(clock);
   // Whoever may create requests chooses their signers' names: only known ones become labels.
   const signerLabel = (signerName: string): string =>
     findWellKnownSigner(names, signerName)?.nameIn(names) ??
@@ -61,8 +67,10 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
       if (!isServed || response.status !== 201 || info?.kind !== "resource") return;
       if (info.resource === "serviceaccounts" && info.subresource === "token") tallies.tokensIssued.add({});
     },
+    authorization: authorization.observer,
     counted: (review) => countedReviews(review, tallies),
-    addMetrics: ({ authorities, ...metrics }) =>
+    addMetrics({ authorities, decisions, ...metrics }) {
+      authorization.addMetrics(metrics.registry, decisions);
       addDomainMetrics({
         ...metrics,
         tallies,
@@ -81,6 +89,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
           for (const signer of configuredSigners()) add(`CA of ${signer.name}`, signer.authority()?.certificate);
           return ends;
         },
-      }),
+      });
+    },
   };
 }

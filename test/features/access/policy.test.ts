@@ -122,7 +122,7 @@ for (const names of [platformNames, kubernetesNames]) {
       const rules = aggregateRules(one, policy.clusterRoles);
       if (rules !== undefined) clusterRoles.set(name, { ...one, rules });
     }
-    const authorize = createAuthorization([
+    const policyOnly = [
       rbac(
         new RuleResolver({
           generation: () => 1,
@@ -132,7 +132,8 @@ for (const names of [platformNames, kubernetesNames]) {
           getRole: () => undefined,
         }),
       ),
-    ]);
+    ];
+    const authorize = createAuthorization(() => policyOnly);
     const may = async (attributes: ReturnType<typeof asks>, ...groups: string[]): Promise<boolean> =>
       (await authorize({ ...attributes, user: user("somebody", ...groups) })).decision === "allow";
     const create = (group: "authentication" | "authorization", resource: string) =>

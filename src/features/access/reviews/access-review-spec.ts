@@ -132,15 +132,29 @@ export function attributesOf(request: AccessRequest, user: UserInfo): Authorizat
     namespace: resource.namespace ?? "",
     name: resource.name ?? "",
     ...fieldSelectorOf(resource.fieldSelector),
+    ...labelSelectorOf(resource.labelSelector),
   };
 }
 
-/** The part of a selector that authorizers evaluate: equality with one value. */
+/** The part of a selector that authorizers evaluate: equality with one value, or with anything else. */
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
-  const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) =>
-    operator === "In" && value !== undefined && others.length === 0 ? [{ field, operator: "=" as const, value }] : [],
-  );
+  const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) => {
+    if (value === undefined || others.length > 0) return [];
+    return operator === "In" || operator === "NotIn"
+      ? [{ field, operator: operator === "In" ? ("=" as const) : ("!=" as const), value }]
+      : [];
+  });
   return terms.length === 0 ? {} : { fieldSelector: terms };
+}
+
+const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "doesNotExist" } as const;
+const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
+
+function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
+  const requirements = (selector?.requirements ?? []).flatMap(({ key, operator, values = [] }) =>
+    isLabelOperator(operator) ? [{ key, operator: labelOperators[operator], values }] : [],
+  );
+  return requirements.length === 0 ? {} : { labelSelector: requirements };
 }
 
 export const userOf = ({ user = "", groups = [], extra = {}, uid }: AccessReviewSpec): UserInfo => ({

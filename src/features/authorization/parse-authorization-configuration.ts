@@ -1,0 +1,160 @@
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { parseDuration } from "../../machinery/api/duration.ts";
+import { duplicate, firstFaults, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
+import type { FieldError } from "../../machinery/api/field-error.ts";
+import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
+import { yamlToJson } from "../../machinery/http/yaml.ts";
+import { compileDecoder } from "../../machinery/schema/decode.ts";
+import { parseJson } from "../../machinery/schema/parse-json.ts";
+import { strictFaults } from "../../machinery/schema/strict-faults.ts";
+import { authorizationConfigurationSchema } from "./authorization-configuration.ts";
+import type { AuthorizerConfiguration, WebhookConfiguration } from "./authorization-configuration.ts";
+import { defaultWebhookMilliseconds } from "./settings.ts";
+import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings } from "./settings.ts";
+import { conditionFaults } from "./webhook/match-conditions.ts";
+
+const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
+const maximumAuthorizers = 64;
+const maximumConditions = 64;
+const longestTimeoutMilliseconds = 30_000;
+const builtIn: readonly BuiltInAuthorizer[] = ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC"];
+const knownTypes = [...builtIn, "Webhook"];
+const decode = compileDecoder(authorizationConfigurationSchema);
+
+/**
+ * Parses the file of `--authorization-config` (YAML or JSON), with upstream's rules, paths and words
+ * (`ValidateAuthorizationConfiguration`). Strict: unknown and repeated fields are faults. Throws an Error that lists the
+ * faults, each with its path.
+ */
+export function parseAuthorizationConfiguration(text: string): readonly ConfiguredAuthorizer[] {
+  const { value, duplicateFields } = parseJson(yamlToJson(text));
+  const { value: configuration, unknownFields } = decode(value);
+  const strict = strictFaults({ duplicateFields, unknownFields });
+  if (strict.length > 0) throw new Error(strict.join("; "));
+  const { apiVersion = "", kind = "", authorizers = [] } = configuration;
+  if (!apiVersions.includes(apiVersion)) {
+    throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} must be ${apiVersions.join(" or ")}`);
+  }
+  if (kind !== "AuthorizationConfiguration") {
+    throw new Error(`kind: ${JSON.stringify(kind)} must be AuthorizationConfiguration`);
+  }
+  const faults = firstFaults(() => authorizersFaults(authorizers));
+  if (faults.length > 0) throw new Error(faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  return authorizers.map(({ type = "", name = "", webhook }) => {
+    const found = builtIn.find((one) => one === type);
+    return found === undefined
+      ? { type: "Webhook", name, webhook: settingsOf(webhook ?? { connectionInfo: {} }) }
+      : { type: found, name };
+  });
+}
+
+function authorizersFaults(authorizers: readonly AuthorizerConfiguration[]): FieldError[] {
+  if (authorizers.length === 0) return [required("authorizers", "at least one authorization mode must be defined")];
+  if (authorizers.length > maximumAuthorizers) {
+    return [invalidValue("authorizers", authorizers.length, `must have at most ${maximumAuthorizers} items`)];
+  }
+  const types = new Set<string>();
+  const names = new Set<string>();
+  return authorizers.flatMap(({ type = "", name = "", webhook }, index) => {
+    const at = `authorizers[${index}]`;
+    if (type === "") return [required(`${at}.type`, "")];
+    if (!knownTypes.includes(type)) return [notSupported(`${at}.type`, type, knownTypes)];
+    if (types.has(type) && type !== "Webhook") return [duplicate(`${at}.type`, type)];
+    types.add(type);
+    const faults = nameFaults(name, names, `${at}.name`);
+    names.add(name);
+    if (type !== "Webhook") {
+      return webhook === undefined
+        ? faults
+        : [...faults, invalidValue(`${at}.webhook`, "non-null", "may only be specified when type=Webhook")];
+    }
+    return webhook === undefined
+      ? [...faults, required(`${at}.webhook`, "required when type=Webhook")]
+      : // Upstream's paths leave out `webhook`.
+        [...faults, ...webhookFaults(webhook, at)];
+  });
+}
+
+function nameFaults(name: string, names: ReadonlySet<string>, at: string): FieldError[] {
+  if (name === "") return [required(at, "")];
+  if (names.has(name)) return [duplicate(at, name)];
+  const faults = dnsSubdomainFaults(name);
+  return faults.length === 0 ? [] : [invalidValue(at, name, `authorizer name is invalid: ${faults.join(", ")}`)];
+}
+
+function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] {
+  const { timeout, authorizedTTL, unauthorizedTTL, failurePolicy = "", matchConditions = [] } = webhook;
+  const { subjectAccessReviewVersion: version = "", matchConditionSubjectAccessReviewVersion: conditionVersion = "" } =
+    webhook;
+  const waits = durationOf(timeout, 0);
+  const oneOf = (field: string, value: string, supported: readonly string[]): FieldError[] => {
+    if (value === "") return [required(`${at}.${field}`, "")];
+    return supported.includes(value) ? [] : [notSupported(`${at}.${field}`, value, supported)];
+  };
+  const conditions = `${at}.matchConditions`;
+  return [
+    ...(waits === 0
+      ? [required(`${at}.timeout`, "")]
+      : waits === undefined || waits > longestTimeoutMilliseconds
+        ? [invalidValue(`${at}.timeout`, timeout, "must be > 0s and <= 30s")]
+        : []),
+    ...ttlFaults(authorizedTTL, `${at}.authorizedTTL`),
+    ...ttlFaults(unauthorizedTTL, `${at}.unauthorizedTTL`),
+    ...oneOf("subjectAccessReviewVersion", version, ["v1", "v1beta1"]),
+    ...(conditionVersion === "" && matchConditions.length > 0
+      ? [required(`${at}.matchConditionSubjectAccessReviewVersion`, "required if match conditions are specified")]
+      : conditionVersion === ""
+        ? []
+        : oneOf("matchConditionSubjectAccessReviewVersion", conditionVersion, ["v1"])),
+    ...oneOf("failurePolicy", failurePolicy, ["NoOpinion", "Deny"]),
+    ...connectionFaults(webhook.connectionInfo, `${at}.connectionInfo`),
+    ...(matchConditions.length > maximumConditions
+      ? [invalidValue(conditions, matchConditions.length, `must have at most ${maximumConditions} items`)]
+      : conditionFaults(
+          matchConditions.map(({ expression = "" }) => expression),
+          conditions,
+        )),
+  ];
+}
+
+function connectionFaults(
+  { type = "", kubeConfigFile }: WebhookConfiguration["connectionInfo"],
+  at: string,
+): FieldError[] {
+  const file = `${at}.kubeConfigFile`;
+  if (type === "") return [required(`${at}.type`, "")];
+  if (type === "InClusterConfig") {
+    const detail = "can only be set when type=KubeConfigFile";
+    return kubeConfigFile === undefined ? [] : [invalidValue(file, kubeConfigFile, detail)];
+  }
+  if (type !== "KubeConfigFile") return [notSupported(`${at}.type`, type, ["InClusterConfig", "KubeConfigFile"])];
+  if (kubeConfigFile === undefined || kubeConfigFile === "") return [required(file, "")];
+  if (!isAbsolute(kubeConfigFile)) return [invalidValue(file, kubeConfigFile, "must be an absolute path")];
+  const status = statSync(kubeConfigFile, { throwIfNoEntry: false });
+  if (status === undefined) return [invalidValue(file, kubeConfigFile, "error loading file: no such file")];
+  return status.isFile() ? [] : [invalidValue(file, kubeConfigFile, "must be a regular file")];
+}
+
+/** Undefined for what is no duration. */
+const durationOf = (text: string | undefined, byDefault: number): number | undefined =>
+  text === undefined ? byDefault : parseDuration(text);
+
+const ttlFaults = (text: string | undefined, at: string): FieldError[] =>
+  durationOf(text, 1) === undefined ? [invalidValue(at, text, "must be > 0s")] : [];
+
+function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
+  const { authorizedTTL, unauthorizedTTL, timeout, connectionInfo, matchConditions = [] } = webhook;
+  const { cacheAuthorizedRequests = true, cacheUnauthorizedRequests = true } = webhook;
+  const { timeout: longest, authorized, unauthorized } = defaultWebhookMilliseconds;
+  return {
+    kubeconfig: connectionInfo.type === "InClusterConfig" ? undefined : connectionInfo.kubeConfigFile,
+    timeoutMilliseconds: durationOf(timeout, longest) ?? longest,
+    version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
+    // As upstream: zero stands for the default.
+    authorizedMilliseconds: cacheAuthorizedRequests ? durationOf(authorizedTTL, 0) || authorized : 0,
+    unauthorizedMilliseconds: cacheUnauthorizedRequests ? durationOf(unauthorizedTTL, 0) || unauthorized : 0,
+    onFailure: webhook.failurePolicy === "Deny" ? "deny" : "noOpinion",
+    matchConditions: matchConditions.map(({ expression = "" }) => expression),
+  };
+}

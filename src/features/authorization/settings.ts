@@ -1,0 +1,119 @@
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+
+export const authorizationFlags = {
+  "authorization-mode": {
+    type: "strings",
+    choices: ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"],
+    help: "Authorizers, in the order in which they are asked. Default: Node,RBAC. AlwaysAllow is for development only.",
+  },
+  "authorization-config": {
+    type: "file",
+    help:
+      "AuthorizationConfiguration (apiserver.config.k8s.io/v1): the authorizers in their order, and webhooks with their " +
+      "conditions. Read again when it changes. Instead of --authorization-mode and the --authorization-webhook flags.",
+  },
+  "authorization-webhook-config-file": {
+    type: "file",
+    help: "Kubeconfig whose server (a whole URL) is asked by SubjectAccessReview, for the mode Webhook.",
+  },
+  "authorization-webhook-version": {
+    type: "string",
+    choices: ["v1beta1", "v1"],
+    help: "The version of the SubjectAccessReviews that the webhook gets. Default: v1beta1. Signet as a webhook takes v1.",
+  },
+  "authorization-webhook-cache-authorized-ttl": {
+    type: "duration",
+    help: "How long answers of the webhook that allow are kept. Default: 5m. 0s: each request asks.",
+  },
+  "authorization-webhook-cache-unauthorized-ttl": {
+    type: "duration",
+    help: "How long answers of the webhook that do not allow are kept. Default: 30s. 0s: each request asks.",
+  },
+} as const satisfies Flags;
+
+type Values = FlagValues<typeof authorizationFlags>;
+
+/** The kinds of authorizers that are in the server. Each is there at most once. */
+export type BuiltInAuthorizer = Exclude<Values["authorization-mode"][number], "Webhook">;
+
+/** A webhook that is asked for decisions. */
+export interface WebhookAuthorizerSettings {
+  /** How to reach it. Undefined: the API of the cluster that the server runs in, with its Pod's token. */
+  readonly kubeconfig: string | undefined;
+  /** All tries together. */
+  readonly timeoutMilliseconds: number;
+  readonly version: "v1" | "v1beta1";
+  /** 0: such answers are not kept. */
+  readonly authorizedMilliseconds: number;
+  readonly unauthorizedMilliseconds: number;
+  /** What a webhook that does not answer means. */
+  readonly onFailure: "noOpinion" | "deny";
+  /** CEL. Only requests that meet all of them are sent. */
+  readonly matchConditions: readonly string[];
+}
+
+/** One of the authorizers, as configured. */
+export type ConfiguredAuthorizer =
+  | { readonly type: BuiltInAuthorizer; readonly name: string }
+  | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
+
+/** The authorizers in their order, or the file that says them. */
+export type AuthorizationSettings =
+  | { readonly type: "file"; readonly file: string }
+  | { readonly type: "flags"; readonly authorizers: readonly ConfiguredAuthorizer[] };
+
+const defaultModes: Values["authorization-mode"] = ["Node", "RBAC"];
+const webhookFlags = [
+  "authorization-webhook-config-file",
+  "authorization-webhook-version",
+  "authorization-webhook-cache-authorized-ttl",
+  "authorization-webhook-cache-unauthorized-ttl",
+] as const;
+
+/** Throws UsageError for flags that do not go together (upstream: `BuiltInAuthorizationOptions.Validate`). */
+export function authorizationSettings(values: Values): AuthorizationSettings {
+  const file = values["authorization-config"];
+  const givenModes = values["authorization-mode"];
+  const givenWebhookFlag = webhookFlags.find((name) => values[name] !== undefined);
+  if (file !== undefined) {
+    if (givenModes.length === 0 && givenWebhookFlag === undefined) return { type: "file", file };
+    throw new UsageError(
+      "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are " +
+        "defined; describe the authorizers in the file",
+    );
+  }
+  const modes = givenModes.length > 0 ? givenModes : defaultModes;
+  if (new Set(modes).size < modes.length) {
+    throw new UsageError(`--authorization-mode: ${modes.join(",")} has mode specified more than once`);
+  }
+  const kubeconfig = values["authorization-webhook-config-file"];
+  if (givenWebhookFlag !== undefined && !modes.includes("Webhook")) {
+    throw new UsageError(`--${givenWebhookFlag} needs the mode Webhook: add it to --authorization-mode`);
+  }
+  return {
+    type: "flags",
+    authorizers: modes.map((type) => {
+      const name = type.toLowerCase();
+      if (type !== "Webhook") return { type, name };
+      if (kubeconfig === undefined) {
+        throw new UsageError("--authorization-mode Webhook needs --authorization-webhook-config-file");
+      }
+      return { type, name: "default", webhook: webhookOf(values, kubeconfig) };
+    }),
+  };
+}
+
+/** Durations of upstream, for flags and for the file. */
+export const defaultWebhookMilliseconds = { timeout: 30_000, authorized: 300_000, unauthorized: 30_000 };
+
+const webhookOf = (values: Values, kubeconfig: string): WebhookAuthorizerSettings => ({
+  kubeconfig,
+  timeoutMilliseconds: defaultWebhookMilliseconds.timeout,
+  version: values["authorization-webhook-version"] ?? "v1beta1",
+  authorizedMilliseconds: values["authorization-webhook-cache-authorized-ttl"] ?? defaultWebhookMilliseconds.authorized,
+  unauthorizedMilliseconds:
+    values["authorization-webhook-cache-unauthorized-ttl"] ?? defaultWebhookMilliseconds.unauthorized,
+  onFailure: "noOpinion",
+  matchConditions: [],
+});

@@ -1,0 +1,91 @@
+import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import { fieldsOf } from "../../../machinery/client/post-webhook.ts";
+
+interface Requirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  readonly values?: readonly string[];
+}
+
+interface Selector {
+  readonly requirements: readonly Requirement[];
+}
+
+/** The `spec` of a SubjectAccessReview v1, as a webhook gets it. Texts that are empty are left out. */
+export interface AccessReviewSpec {
+  readonly user: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes?: Readonly<Record<string, string | Selector>>;
+  readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
+}
+
+/** What a webhook is asked about a request. */
+export function accessReviewSpecOf(attributes: AuthorizationAttributes): AccessReviewSpec {
+  const { username, uid = "", groups, extra } = attributes.user;
+  const who = { user: username, uid, groups, extra };
+  if (attributes.kind === "path") {
+    return { ...who, nonResourceAttributes: { path: attributes.path, verb: attributes.verb } };
+  }
+  const { namespace, verb, group, version, resource, subresource, name } = attributes;
+  const texts = Object.entries({ namespace, verb, group, version, resource, subresource, name });
+  return {
+    ...who,
+    resourceAttributes: { ...Object.fromEntries(texts.filter(([, text]) => text !== "")), ...selectorsOf(attributes) },
+  };
+}
+
+const labelOperators: Readonly<Record<string, Requirement["operator"]>> = {
+  exists: "Exists",
+  doesNotExist: "DoesNotExist",
+  in: "In",
+  "=": "In",
+  "==": "In",
+  notin: "NotIn",
+  "!=": "NotIn",
+};
+
+function selectorsOf({ fieldSelector = [], labelSelector = [] }: ResourceAttributes): Record<string, Selector> {
+  const fields = fieldSelector.map(({ field, operator, value }): Requirement => ({
+    key: field,
+    operator: operator === "=" ? "In" : "NotIn",
+    values: [value],
+  }));
+  // `Gt` and `Lt` cannot be said in a review: a wider question is asked, as in upstream.
+  const labels = labelSelector.flatMap(({ key, operator, values }): Requirement[] => {
+    const said = labelOperators[operator];
+    if (said === undefined) return [];
+    return [{ key, operator: said, ...(values.length > 0 && { values }) }];
+  });
+  return {
+    ...(fields.length > 0 && { fieldSelector: { requirements: fields } }),
+    ...(labels.length > 0 && { labelSelector: { requirements: labels } }),
+  };
+}
+
+/** The whole review. `v1beta1` calls the groups `group`. */
+export function accessReviewOf(spec: AccessReviewSpec, version: "v1" | "v1beta1"): unknown {
+  const { groups, ...rest } = spec;
+  return {
+    apiVersion: `authorization.k8s.io/${version}`,
+    kind: "SubjectAccessReview",
+    spec: version === "v1" ? spec : { ...rest, group: groups },
+  };
+}
+
+const longestReason = 4096;
+const textOf = (value: unknown): string => (typeof value === "string" ? value.slice(0, longestReason) : "");
+
+/** The decision in a webhook's answer. Throws an Error for what is no SubjectAccessReview with a status. */
+export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
+  const { allowed, denied, reason } = fieldsOf(status);
+  if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {
+    throw new Error("its answer is no SubjectAccessReview with a status");
+  }
+  if (denied === true && allowed) {
+    const both = "webhook subject access review returned both allow and deny response";
+    return { decision: "deny", reason: textOf(reason), evaluationError: both };
+  }
+  return { decision: denied === true ? "deny" : allowed ? "allow" : "noOpinion", reason: textOf(reason) };
+}

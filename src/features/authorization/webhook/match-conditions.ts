@@ -1,0 +1,94 @@
+import { duplicate, invalidValue, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { CostBudget } from "../../../machinery/expressions/cost-budget.ts";
+import {
+  compileExpression,
+  ExpressionError,
+  expressionEnvironment,
+} from "../../../machinery/expressions/metered-expression.ts";
+import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
+import type { AccessReviewSpec } from "./access-review-spec.ts";
+
+/** What conditions may do in all for one request. */
+const maximumSteps = 100_000;
+
+const requirements = "list<map<string, dyn>>";
+const environment = expressionEnvironment().registerVariable({
+  name: "request",
+  schema: {
+    user: "string",
+    uid: "string",
+    groups: "list<string>",
+    extra: "map<string, list<string>>",
+    resourceAttributes: {
+      namespace: "string",
+      verb: "string",
+      group: "string",
+      version: "string",
+      resource: "string",
+      subresource: "string",
+      name: "string",
+      fieldSelector: { requirements },
+      labelSelector: { requirements },
+    },
+    nonResourceAttributes: { path: "string", verb: "string" },
+  },
+});
+
+function compile(expression: string): Expression {
+  const compiled = compileExpression(expression, environment);
+  if (!["bool", "dyn"].includes(compiled.type)) throw new ExpressionError("must evaluate to bool");
+  return compiled;
+}
+
+/** Upstream: `compileMatchConditions`. */
+export function conditionFaults(expressions: readonly string[], at: string): FieldError[] {
+  const seen = new Set<string>();
+  return expressions.flatMap((expression, index) => {
+    const field = `${at}[${index}].expression`;
+    if (expression.trim() === "") return [required(field, "")];
+    if (seen.has(expression)) return [duplicate(field, expression)];
+    seen.add(expression);
+    try {
+      compile(expression);
+      return [];
+    } catch (error) {
+      if (error instanceof ExpressionError)
+        return [invalidValue(field, expression, `compilation failed: ${error.message}`)];
+      throw error;
+    }
+  });
+}
+
+/** Whether a request is sent to the webhook. `error`: no condition is false, and one could not be evaluated. */
+export type ConditionResult = "matches" | "excluded" | "error";
+
+/** Upstream: `CELMatcher.Eval`. */
+export function matchConditions(expressions: readonly string[]): (spec: AccessReviewSpec) => ConditionResult {
+  const conditions = expressions.map(compile);
+  return (spec) => {
+    const budget = new CostBudget(maximumSteps);
+    const request = readable(spec);
+    let result: ConditionResult = "matches";
+    for (const condition of conditions) {
+      try {
+        const value = condition.evaluate({ request }, budget);
+        if (value === false) return "excluded";
+        if (value !== true) result = "error";
+      } catch {
+        result = "error";
+      }
+    }
+    return result;
+  };
+}
+
+/** Texts that are empty can be read too, as in upstream. */
+function readable({ resourceAttributes, nonResourceAttributes, ...user }: AccessReviewSpec): unknown {
+  const resource = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
+  return {
+    ...user,
+    ...(resourceAttributes !== undefined && { resourceAttributes: { ...resource, ...resourceAttributes } }),
+    ...(nonResourceAttributes !== undefined && { nonResourceAttributes }),
+  };
+}

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import pino from "pino";
+import { followAuthorizers } from "../../../src/features/authorization/follow-authorizers.ts";
+import { authorizationFlags, authorizationSettings } from "../../../src/features/authorization/settings.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { resolveFlags } from "../../../src/machinery/command-line/flag.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-authorization-"));
+after(() => rmSync(folder, { recursive: true }));
+const fileOf = (name: string, content: unknown): string => {
+  const file = join(folder, name);
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+};
+const settingsOf = (given: Readonly<Record<string, unknown>>) =>
+  authorizationSettings(resolveFlags(authorizationFlags, { commandLine: given, file: {} }));
+
+describe("the flags of authorization", () => {
+  it("mean Node and RBAC by default, and a webhook with upstream's times", () => {
+    assert.deepEqual(settingsOf({}), {
+      type: "flags",
+      authorizers: [
+        { type: "Node", name: "node" },
+        { type: "RBAC", name: "rbac" },
+      ],
+    });
+    const flags = { "authorization-mode": "Webhook,RBAC", "authorization-webhook-config-file": "/a" };
+    const settings = settingsOf(flags);
+    assert.ok(settings.type === "flags" && settings.authorizers[0]?.type === "Webhook");
+    assert.deepEqual(settings.authorizers[0].webhook, {
+      kubeconfig: "/a",
+      timeoutMilliseconds: 30_000,
+      version: "v1beta1",
+      authorizedMilliseconds: 300_000,
+      unauthorizedMilliseconds: 30_000,
+      onFailure: "noOpinion",
+      matchConditions: [],
+    });
+  });
+
+  const refused: Readonly<Record<string, readonly [given: Record<string, string>, fault: RegExp]>> = {
+    "a file and modes": [{ "authorization-config": "/a", "authorization-mode": "RBAC" }, /can not be specified when/],
+    "a file and a webhook": [
+      { "authorization-config": "/a", "authorization-webhook-version": "v1" },
+      /can not be specified when/,
+    ],
+    "a mode twice": [{ "authorization-mode": "RBAC,RBAC" }, /has mode specified more than once/],
+    "a webhook without a file": [{ "authorization-mode": "Webhook" }, /needs --authorization-webhook-config-file/],
+    "a file without the mode": [{ "authorization-webhook-config-file": "/a" }, /needs the mode Webhook/],
+    "an unknown mode": [{ "authorization-mode": "ABAC" }, /is not one of AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook/],
+  };
+  for (const [name, [given, fault]] of Object.entries(refused)) {
+    it(`are refused: ${name}`, () => assert.throws(() => settingsOf(given), fault));
+  }
+});
+
+describe("a followed AuthorizationConfiguration", () => {
+  it("replaces the authorizers when it changes, and keeps them while it is invalid", async () => {
+    const text = (...types: readonly string[]): string =>
+      JSON.stringify({
+        apiVersion: "apiserver.config.k8s.io/v1beta1",
+        kind: "AuthorizationConfiguration",
+        authorizers: types.map((type) => ({ type, name: type.toLowerCase() })),
+      });
+    const file = fileOf("followed.yaml", text("RBAC"));
+    const heard: string[] = [];
+    const followed = await followAuthorizers(file, {
+      settings: { type: "file", file },
+      clock: systemClock,
+      log: pino({ level: "silent" }),
+      maximumPending: 1,
+      observer: {
+        onReloaded: (status) => heard.push(status),
+        onEvaluated: () => {},
+        onFailedOpen: () => {},
+        onExcluded: () => {},
+        onConditionError: () => {},
+      },
+    });
+    const types = (): string[] => followed.authorizers().map(({ type }) => type);
+    const first = followed.authorizers();
+    await followed.look();
+    assert.equal(followed.authorizers(), first);
+    fileOf("followed.yaml", text("Nobody"));
+    await followed.look();
+    await followed.look();
+    assert.deepEqual([types(), heard], [["RBAC"], ["failure"]]);
+    fileOf("followed.yaml", text("AlwaysDeny", "RBAC"));
+    await followed.look();
+    assert.deepEqual(
+      [types(), heard],
+      [
+        ["AlwaysDeny", "RBAC"],
+        ["failure", "success"],
+      ],
+    );
+    rmSync(file);
+    await followed.look();
+    assert.deepEqual(
+      [types(), heard],
+      [
+        ["AlwaysDeny", "RBAC"],
+        ["failure", "success", "failure"],
+      ],
+    );
+    followed.close();
+  });
+});
+
+describe("a Signet whose authorizer is another Signet", () => {
+  let asked: TestServer;
+  let server: TestServer;
+  let http: InProcess;
+  let token = "";
+  before(async () => {
+    const tokenFile = fileOf(
+      "tokens.csv",
+      'root-token,root,1,"system:masters"\nada-token,ada,2,"dev"\nbob-token,bob,3,"dev"\n',
+    );
+    asked = await startTestServer({ settings: { controllers: false } });
+    const cluster = {
+      server: `${asked.url}/apis/authorization.k8s.io/v1/subjectaccessreviews`,
+      "certificate-authority-data": Buffer.from(asked.caCertificates).toString("base64"),
+    };
+    const kubeConfigFile = fileOf("webhook.yaml", {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "other", cluster }],
+      users: [{ name: "me", user: { token: asked.adminToken } }],
+      contexts: [{ name: "webhook", context: { cluster: "other", user: "me" } }],
+      "current-context": "webhook",
+    });
+    const webhook = {
+      timeout: "5s",
+      subjectAccessReviewVersion: "v1",
+      matchConditionSubjectAccessReviewVersion: "v1",
+      failurePolicy: "NoOpinion",
+      cacheAuthorizedRequests: false,
+      cacheUnauthorizedRequests: false,
+      connectionInfo: { type: "KubeConfigFile", kubeConfigFile },
+      matchConditions: [{ expression: "request.user == 'ada'" }],
+    };
+    const config = fileOf("authorization.yaml", {
+      apiVersion: "apiserver.config.k8s.io/v1",
+      kind: "AuthorizationConfiguration",
+      authorizers: [
+        { type: "Webhook", name: "other", webhook },
+        { type: "RBAC", name: "rbac" },
+      ],
+    });
+    server = await startTestServer({ tokenFile, settings: { controllers: false, "authorization-config": config } });
+    http = new InProcess(server);
+    token = "ada-token";
+    await asked.client.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+      body: {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "ClusterRole",
+        metadata: { name: "reader" },
+        rules: [
+          { apiGroups: [""], resources: ["configmaps"], verbs: ["list"] },
+          { apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"], verbs: ["list"] },
+        ],
+      },
+    });
+    await asked.client.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      body: {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "ClusterRoleBinding",
+        metadata: { name: "reader" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "reader" },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "ada" }],
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    await asked.stop();
+  });
+  const review = async (kind: string, spec: unknown): Promise<{ status: Record<string, unknown> }> =>
+    http.json(`/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, {
+      method: "POST",
+      token,
+      body: { apiVersion: "authorization.k8s.io/v1", kind, spec },
+    });
+
+  it("allows what the other allows, in both spellings, and its own rules allow the rest", async () => {
+    assert.equal((await http.send("/api/v1/configmaps", { token })).status, 200);
+    for (const domain of ["k8s.io", "platform.io"]) {
+      const path = `/apis/certificates.${domain}/v1/certificatesigningrequests`;
+      assert.equal((await http.send(path, { token })).status, 200);
+    }
+    const refused = await http.json<{ message: string }>("/api/v1/secrets", { token });
+    assert.match(refused.message, /secrets is forbidden: User "ada" cannot list resource "secrets"/);
+    // system:basic-user, by RBAC here.
+    const own = await review("SelfSubjectAccessReview", {
+      resourceAttributes: { verb: "list", resource: "configmaps" },
+    });
+    assert.equal(own.status["allowed"], true);
+  });
+
+  it("says that its list of rules is incomplete", async () => {
+    const { status } = await review("SelfSubjectRulesReview", { namespace: "default" });
+    assert.equal(status["incomplete"], true);
+    assert.equal(status["evaluationError"], "webhook authorizer does not support user rule resolution");
+  });
+
+  it("counts decisions by authorizer", async () => {
+    assert.equal((await http.send("/api", { token: "bob-token" })).status, 200, "the condition leaves bob to RBAC");
+    const metrics = await server.metricsText();
+    assert.match(
+      metrics,
+      /apiserver_authorization_decisions_total\{type="Webhook",name="other",decision="allowed"\} [1-9]/,
+    );
+    assert.match(
+      metrics,
+      /apiserver_authorization_decisions_total\{type="RBAC",name="rbac",decision="allowed"\} [1-9]/,
+    );
+    assert.match(metrics, /apiserver_authorization_webhook_evaluations_total\{name="other",result="success"\} [1-9]/);
+    assert.match(
+      metrics,
+      /apiserver_authorization_webhook_duration_seconds_count\{name="other",result="success"\} [1-9]/,
+    );
+  });
+
+  it("answers 500 to whom only the other could allow when it is gone, and administrators as before", async () => {
+    await asked.stop();
+    const gone = await http.json<{ code: number; message: string }>("/api/v1/configmaps", { token });
+    assert.equal(gone.code, 500);
+    assert.equal(
+      gone.message,
+      'Internal Server Error: "/api/v1/configmaps": authorizer "other": the webhook did not answer',
+    );
+    assert.equal((await http.send("/api/v1/configmaps", { token: "root-token" })).status, 200);
+  });
+});
+
+it("AlwaysDeny lets in nobody but system:masters", async () => {
+  const tokenFile = fileOf("tokens.csv", 'root-token,root,1,"system:masters"\nada-token,ada,2,"dev"\n');
+  const server = await startTestServer({
+    tokenFile,
+    settings: { controllers: false, "authorization-mode": "AlwaysDeny" },
+  });
+  const http = new InProcess(server);
+  const refused = await http.json<{ code: number; message: string }>("/api", { token: "ada-token" });
+  assert.equal(refused.code, 403);
+  assert.match(refused.message, /Everything is forbidden\.$/);
+  assert.equal((await http.send("/api/v1/secrets", { token: "root-token" })).status, 200);
+  await server.stop();
+});

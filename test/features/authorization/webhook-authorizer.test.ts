@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, it } from "node:test";
+import { matchConditions } from "../../../src/features/authorization/webhook/match-conditions.ts";
+import { webhookAuthorizer } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
+import type { WebhookAuthorizerOptions } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
+import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import type { Authorizer } from "../../../src/machinery/authorization/authorizer.ts";
+import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
+import { TestClock } from "../accounts/token-scene.ts";
+
+const asks = (name = ""): AuthorizationAttributes => ({
+  kind: "resource",
+  user: { username: "ada", uid: "7", groups: ["dev"], extra: { team: ["x"] } },
+  verb: "list",
+  group: "",
+  version: "v1",
+  resource: "secrets",
+  subresource: "",
+  namespace: "default",
+  name,
+  fieldSelector: [{ field: "metadata.name", operator: "=", value: "a" }],
+  labelSelector: [{ key: "app", operator: "in", values: ["b", "c"] }],
+});
+const answers = (status: unknown) => async () => ({ kind: "SubjectAccessReview", status }) as Record<string, unknown>;
+const unanswered = 'authorizer "hook": the webhook did not answer';
+
+describe("a webhook authorizer", () => {
+  let clock: TestClock;
+  let reviews: unknown[];
+  let heard: string[];
+  let post: WebhookAuthorizerOptions["post"];
+  beforeEach(() => {
+    clock = new TestClock();
+    reviews = [];
+    heard = [];
+    post = answers({ allowed: true, reason: "because" });
+  });
+  const authorizer = (
+    changes: Partial<WebhookAuthorizerOptions["settings"]> = {},
+    condition?: WebhookAuthorizerOptions["condition"],
+  ): Authorizer =>
+    webhookAuthorizer({
+      name: "hook",
+      settings: {
+        version: "v1",
+        authorizedMilliseconds: 300_000,
+        unauthorizedMilliseconds: 30_000,
+        onFailure: "noOpinion",
+        ...changes,
+      },
+      post: (review) => (reviews.push(review), post(review)),
+      condition,
+      clock,
+      maximumPending: 3,
+      observer: {
+        onEvaluated: ({ result }) => heard.push(result),
+        onFailedOpen: () => heard.push("failed open"),
+        onExcluded: () => heard.push("excluded"),
+        onConditionError: () => heard.push("condition error"),
+      },
+      onFailure: () => {},
+      onChange: ({ isAvailable }) => heard.push(isAvailable ? "back" : "away"),
+    });
+
+  it("is asked in the words of a SubjectAccessReview, with selectors", async () => {
+    assert.deepEqual(await authorizer()(asks()), { decision: "allow", reason: "because" });
+    assert.deepEqual(reviews, [
+      {
+        apiVersion: "authorization.k8s.io/v1",
+        kind: "SubjectAccessReview",
+        spec: {
+          user: "ada",
+          uid: "7",
+          groups: ["dev"],
+          extra: { team: ["x"] },
+          resourceAttributes: {
+            namespace: "default",
+            verb: "list",
+            version: "v1",
+            resource: "secrets",
+            fieldSelector: { requirements: [{ key: "metadata.name", operator: "In", values: ["a"] }] },
+            labelSelector: { requirements: [{ key: "app", operator: "In", values: ["b", "c"] }] },
+          },
+        },
+      },
+    ]);
+    await authorizer({ version: "v1beta1" })({ kind: "path", user: asks().user, verb: "get", path: "/metrics" });
+    assert.deepEqual(reviews[1], {
+      apiVersion: "authorization.k8s.io/v1beta1",
+      kind: "SubjectAccessReview",
+      spec: {
+        user: "ada",
+        uid: "7",
+        group: ["dev"],
+        extra: { team: ["x"] },
+        nonResourceAttributes: { path: "/metrics", verb: "get" },
+      },
+    });
+  });
+
+  it("denies only where it says so; without an opinion the next is asked", async () => {
+    const decisionFor = async (status: unknown): Promise<unknown> => {
+      post = answers(status);
+      return authorizer()(asks());
+    };
+    assert.deepEqual(await decisionFor({ allowed: false, reason: "no" }), { decision: "noOpinion", reason: "no" });
+    assert.deepEqual(await decisionFor({ allowed: false, denied: true }), { decision: "deny", reason: "" });
+    assert.deepEqual(await decisionFor({ allowed: true, denied: true }), {
+      decision: "deny",
+      reason: "",
+      evaluationError: "webhook subject access review returned both allow and deny response",
+    });
+    for (const status of [undefined, {}, { allowed: "true" }, []]) {
+      assert.deepEqual(await decisionFor(status), { decision: "noOpinion", reason: "", evaluationError: unanswered });
+    }
+  });
+
+  it("is not asked again while its answer is fresh: as long as the answer is kept", async () => {
+    const authorize = authorizer();
+    await Promise.all([authorize(asks()), authorize(asks())]);
+    clock.passSeconds(299);
+    assert.ok(!(authorize(asks()) instanceof Promise), "what is known is not awaited");
+    assert.equal(reviews.length, 1);
+    clock.passSeconds(1);
+    post = answers({ allowed: false });
+    await authorize(asks());
+    clock.passSeconds(29);
+    await authorize(asks());
+    assert.equal(reviews.length, 2);
+    clock.passSeconds(1);
+    await authorize(asks());
+    assert.equal(reviews.length, 3);
+    const uncached = authorizer({ unauthorizedMilliseconds: 0 });
+    await uncached(asks());
+    await uncached(asks());
+    assert.equal(reviews.length, 5);
+  });
+
+  it("keeps what it allowed, however many requests it refuses", async () => {
+    const authorize = authorizer();
+    await authorize(asks("good"));
+    post = answers({ allowed: false });
+    for (let index = 0; index < 9000; index += 1) await authorize(asks(`bad-${index}`));
+    const before = reviews.length;
+    await authorize(asks("good"));
+    assert.equal(reviews.length, before);
+  });
+
+  it("lets the next one decide when it fails, or denies, as configured", async () => {
+    post = () => Promise.reject(new Error("connect ECONNREFUSED"));
+    assert.deepEqual(await authorizer()(asks()), { decision: "noOpinion", reason: "", evaluationError: unanswered });
+    assert.deepEqual(heard, ["error", "failed open"]);
+    const denies = await authorizer({ onFailure: "deny" })(asks());
+    assert.deepEqual(denies, { decision: "deny", reason: "", evaluationError: unanswered });
+  });
+
+  it("delays nobody while it fails or hangs", async () => {
+    const failing = authorizer();
+    post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
+    for (let index = 0; index < 20; index += 1) await failing(asks(`${index}`));
+    assert.equal(reviews.length, 5);
+    assert.ok(!(failing(asks("late")) instanceof Promise));
+    assert.deepEqual(heard.slice(0, 2), ["timeout", "failed open"]);
+    post = answers({ allowed: true });
+    clock.passSeconds(10);
+    assert.equal((await failing(asks("again"))).decision, "allow");
+    assert.ok(heard.includes("away") && heard.includes("back"));
+    post = () => new Promise(() => {});
+    const hanging = authorizer();
+    for (let index = 0; index < 3; index += 1) assert.ok(hanging(asks(`${index}`)) instanceof Promise);
+    assert.ok(!(hanging(asks("one more")) instanceof Promise));
+  });
+
+  it("gets only requests that meet all conditions", async () => {
+    const condition = matchConditions([
+      "has(request.resourceAttributes)",
+      "request.resourceAttributes.namespace == 'default' && request.resourceAttributes.subresource == ''",
+      "!('system:nodes' in request.groups) && request.extra['team'].exists(t, t == 'x')",
+      "request.resourceAttributes.labelSelector.requirements[0].key == 'app'",
+    ]);
+    const authorize = authorizer({}, condition);
+    assert.equal((await authorize(asks())).decision, "allow");
+    const elsewhere = await authorize({ ...asks(), namespace: "other" } as AuthorizationAttributes);
+    assert.deepEqual(elsewhere, { decision: "noOpinion", reason: "" });
+    const path = await authorize({ kind: "path", user: asks().user, verb: "get", path: "/" });
+    assert.deepEqual(
+      path,
+      { decision: "noOpinion", reason: "" },
+      "one condition is false: the errors of others do not count",
+    );
+    assert.equal(reviews.length, 1);
+    const broken = matchConditions(["request.extra['missing'][0] == 'x'"]);
+    const fault = 'authorizer "hook": a match condition could not be evaluated';
+    assert.deepEqual(await authorizer({ onFailure: "deny" }, broken)(asks()), {
+      decision: "deny",
+      reason: "",
+      evaluationError: fault,
+    });
+    assert.deepEqual(heard, ["success", "excluded", "excluded", "condition error"]);
+  });
+});
+
+describe("a chain with authorizers that fail", () => {
+  const says =
+    (decision: "allow" | "noOpinion", evaluationError?: string): Authorizer =>
+    () => ({
+      decision,
+      reason: "",
+      ...(evaluationError !== undefined && { evaluationError }),
+    });
+  it("goes on, and tells all errors when nobody allows", async () => {
+    const chain = [says("noOpinion", "one"), says("noOpinion", "two"), says("noOpinion", "one")];
+    assert.deepEqual(await createAuthorization(() => chain)(asks()), {
+      decision: "noOpinion",
+      reason: "",
+      evaluationError: "[one, two]",
+    });
+    assert.deepEqual(await createAuthorization(() => [...chain, says("allow")])(asks()), {
+      decision: "allow",
+      reason: "",
+    });
+  });
+});

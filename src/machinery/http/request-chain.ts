@@ -9,6 +9,7 @@ import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { attributesOf } from "./authorization-check.ts";
+import { emptyListRoutes } from "./empty-list-routes.ts";
 import type { FairQueue } from "./fairness.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
@@ -210,7 +211,9 @@ function route(
   { info, user, request }: { readonly info: ParsedRequestInfo; readonly user: UserInfo; readonly request: HttpRequest },
 ): MaybePromise<HttpResponse> {
   if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
-  if (!options.servedResources.hasGroup(info.group)) return pageNotFound();
+  if (!options.servedResources.hasGroup(info.group)) {
+    return (info.verb === "list" ? routePath(emptyListRoutes, info.path, request) : undefined) ?? pageNotFound();
+  }
   const verbs = options.servedResources.verbsAt(info);
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();

@@ -79,6 +79,27 @@ describeKubectl("kubectl create", bothProfiles, (kubectl) => {
   });
 });
 
+describeKubectl("kubectl create of what has no PATCH", bothProfiles, (kubectl) => {
+  it("asks for a review that a file describes, after its look for a CustomResourceDefinition", async () => {
+    for (const [group, kind, spec] of [
+      ["authentication", "TokenReview", { token: "no.such.token" }],
+      ["authorization", "SelfSubjectAccessReview", { resourceAttributes: { verb: "get", resource: "secrets" } }],
+    ] as const) {
+      const input = JSON.stringify({ apiVersion: `${kubectl.names.group(group)}/v1`, kind, spec });
+      const answer = JSON.parse(await kubectl.output("create -o json -f -", { input }));
+      assert.equal(answer.status.allowed ?? answer.status.authenticated ?? false, group === "authorization");
+    }
+  });
+
+  it("finds no CustomResourceDefinitions, and no type of that name", async () => {
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert.deepEqual(JSON.parse(await kubectl.output(`get --raw ${path}`)).items, []);
+    assert.match(await kubectl.refusal(`get --raw ${path}?watch=true`), /NotFound/);
+    assert.match(await kubectl.refusal(`get --raw ${path} --as ann`), /Forbidden/);
+    assert.match(await kubectl.refusal("get customresourcedefinitions"), /doesn't have a resource type/);
+  });
+});
+
 describeKubectl("kubectl create, by upstream's groups", kubernetesOnly, (kubectl) => {
   before(async () => {
     await kubectl.output("create serviceaccount robot");

@@ -1,14 +1,13 @@
 // Speaks to a server with client-go: the typed clientset over protobuf, shared informers, the dynamic client, leader
 // election and its events. Prints one line for each thing that worked; the first that does not ends it with status 1.
 //
-//	go run . KUBECONFIG
+//	go run ./client-go KUBECONFIG
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"reflect"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -31,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"signet/test/clients/go/checks"
 )
 
 const (
@@ -44,11 +44,11 @@ var (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fail("usage", fmt.Errorf("go run . KUBECONFIG"))
+	if len(os.Args) < 2 {
+		checks.Fail("usage", fmt.Errorf("go run ./client-go KUBECONFIG"))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
-	check("kubeconfig", err)
+	checks.NoError("kubeconfig", err)
 	binary := rest.CopyConfig(config)
 	// Nothing but protobuf, so that no answer in JSON goes unnoticed.
 	binary.ContentType, binary.AcceptContentTypes = protobuf, protobuf
@@ -57,58 +57,58 @@ func main() {
 
 	typed := kubernetes.NewForConfigOrDie(binary)
 	_, err = typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, create)
-	check("namespace", err)
+	checks.NoError("namespace", err)
 	changes(ctx, typed)
 	pods(ctx, typed)
 	tokens(ctx, typed, config)
 	follow(ctx, typed)
 	objects(ctx, config)
 	lead(ctx, typed)
-	check("deletion", typed.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}))
-	done("everything")
+	checks.NoError("deletion", typed.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}))
+	checks.Done("everything")
 }
 
 func changes(ctx context.Context, typed kubernetes.Interface) {
 	maps := typed.CoreV1().ConfigMaps(namespace)
 	created, err := maps.Create(ctx, configMap("settings"), create)
-	check("create", err)
+	checks.NoError("create", err)
 	read, err := maps.Get(ctx, "settings", get)
-	check("get", err)
-	same("get", read, created)
+	checks.NoError("get", err)
+	checks.Same("get", read, created)
 	read.Data["colour"] = "green"
 	_, err = maps.Update(ctx, read, metav1.UpdateOptions{})
-	check("update", err)
+	checks.NoError("update", err)
 	_, err = maps.Update(ctx, read, metav1.UpdateOptions{})
-	expect("a late update", apierrors.IsConflict(err), err)
+	checks.Expect("a late update", apierrors.IsConflict(err), err)
 	patched, err := maps.Patch(ctx, "settings", types.StrategicMergePatchType, []byte(`{"data":{"size":"2"}}`), metav1.PatchOptions{})
-	check("patch", err)
-	same("patch", patched.Data, map[string]string{"colour": "green", "size": "2"})
-	done("create, get, update, patch")
+	checks.NoError("patch", err)
+	checks.Same("patch", patched.Data, map[string]string{"colour": "green", "size": "2"})
+	checks.Done("create, get, update, patch")
 
 	apply := applycorev1.ConfigMap("applied", namespace).WithData(map[string]string{"colour": "red"})
 	_, err = maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "one"})
-	check("apply", err)
+	checks.NoError("apply", err)
 	apply.WithData(map[string]string{"colour": "green"})
 	_, err = maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "two"})
-	expect("a conflict of applies", apierrors.IsConflict(err), err)
+	checks.Expect("a conflict of applies", apierrors.IsConflict(err), err)
 	applied, err := maps.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "two", Force: true})
-	check("forced apply", err)
-	same("forced apply", applied.Data, map[string]string{"colour": "green"})
-	done("apply, conflicts, force")
+	checks.NoError("forced apply", err)
+	checks.Same("forced apply", applied.Data, map[string]string{"colour": "green"})
+	checks.Done("apply, conflicts, force")
 
 	page, err := maps.List(ctx, metav1.ListOptions{Limit: 1})
-	check("first page", err)
+	checks.NoError("first page", err)
 	rest, err := maps.List(ctx, metav1.ListOptions{Continue: page.Continue})
-	check("other pages", err)
-	expect("pages", len(page.Items) == 1 && len(rest.Items) >= 1 && rest.Continue == "", nil)
+	checks.NoError("other pages", err)
+	checks.Expect("pages", len(page.Items) == 1 && len(rest.Items) >= 1 && rest.Continue == "", nil)
 	_, err = maps.Get(ctx, "nothing", get)
-	expect("not found", apierrors.IsNotFound(err), err)
+	checks.Expect("not found", apierrors.IsNotFound(err), err)
 	_, err = maps.Create(ctx, configMap("settings"), create)
-	expect("already exists", apierrors.IsAlreadyExists(err), err)
+	checks.Expect("already exists", apierrors.IsAlreadyExists(err), err)
 	_, err = maps.Create(ctx, configMap("Wrong_Name"), create)
-	expect("invalid", apierrors.IsInvalid(err), err)
-	check("deletecollection", maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "sample"}))
-	done("pages, errors, deletecollection")
+	checks.Expect("invalid", apierrors.IsInvalid(err), err)
+	checks.NoError("deletecollection", maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "sample"}))
+	checks.Done("pages, errors, deletecollection")
 }
 
 func pods(ctx context.Context, typed kubernetes.Interface) {
@@ -130,48 +130,48 @@ func pods(ctx context.Context, typed kubernetes.Interface) {
 		},
 	}
 	_, err := typed.CoreV1().Pods(namespace).Create(ctx, sent, create)
-	check("create a Pod", err)
+	checks.NoError("create a Pod", err)
 	read, err := typed.CoreV1().Pods(namespace).Get(ctx, "worker", get)
-	check("get a Pod", err)
-	same("environment", read.Spec.Containers[0].Env, sent.Spec.Containers[0].Env)
-	same("ports", read.Spec.Containers[0].Ports, sent.Spec.Containers[0].Ports)
-	same("tolerations", read.Spec.Tolerations[0], sent.Spec.Tolerations[0])
-	same("volumes", read.Spec.Volumes[0].Projected.Sources, sent.Spec.Volumes[0].Projected.Sources)
-	done("Pods, whole")
+	checks.NoError("get a Pod", err)
+	checks.Same("environment", read.Spec.Containers[0].Env, sent.Spec.Containers[0].Env)
+	checks.Same("ports", read.Spec.Containers[0].Ports, sent.Spec.Containers[0].Ports)
+	checks.Same("tolerations", read.Spec.Tolerations[0], sent.Spec.Tolerations[0])
+	checks.Same("volumes", read.Spec.Volumes[0].Projected.Sources, sent.Spec.Volumes[0].Projected.Sources)
+	checks.Done("Pods, whole")
 }
 
 func tokens(ctx context.Context, typed kubernetes.Interface, config *rest.Config) {
 	accounts := typed.CoreV1().ServiceAccounts(namespace)
 	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, create)
-	check("service account", err)
+	checks.NoError("service account", err)
 	issued, err := accounts.CreateToken(ctx, "robot", &authenticationv1.TokenRequest{}, create)
-	check("token", err)
+	checks.NoError("token", err)
 	review, err := typed.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: issued.Status.Token},
 	}, create)
-	check("token review", err)
-	same("token review", review.Status.User.Username, "system:serviceaccount:"+namespace+":robot")
+	checks.NoError("token review", err)
+	checks.Same("token review", review.Status.User.Username, "system:serviceaccount:"+namespace+":robot")
 
 	robot := rest.AnonymousClientConfig(config)
 	robot.BearerToken = issued.Status.Token
 	asRobot := kubernetes.NewForConfigOrDie(robot)
 	self, err := asRobot.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, create)
-	check("self review", err)
-	same("self review", self.Status.UserInfo.Username, review.Status.User.Username)
+	checks.NoError("self review", err)
+	checks.Same("self review", self.Status.UserInfo.Username, review.Status.User.Username)
 	_, err = asRobot.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
-	expect("forbidden", apierrors.IsForbidden(err), err)
+	checks.Expect("forbidden", apierrors.IsForbidden(err), err)
 	access, err := typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               "ann",
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "get", Resource: "secrets"},
 		},
 	}, create)
-	check("access review", err)
-	expect("access denied", !access.Status.Allowed, nil)
+	checks.NoError("access review", err)
+	checks.Expect("access denied", !access.Status.Allowed, nil)
 	robot.BearerToken = "no.such.token"
 	_, err = kubernetes.NewForConfigOrDie(robot).CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
-	expect("unauthorized", apierrors.IsUnauthorized(err), err)
-	done("tokens and reviews")
+	checks.Expect("unauthorized", apierrors.IsUnauthorized(err), err)
+	checks.Done("tokens and reviews")
 }
 
 // Shared informers watch over protobuf, first with a streaming list where the server has it.
@@ -188,7 +188,7 @@ func follow(ctx context.Context, typed kubernetes.Interface) {
 		},
 		DeleteFunc: func(object any) { seen <- "delete " + object.(*corev1.ServiceAccount).Name },
 	})
-	check("handler", err)
+	checks.NoError("handler", err)
 	// Every other kind that the clientset has and the server serves is followed too.
 	factory.Core().V1().Pods().Informer()
 	factory.Core().V1().Secrets().Informer()
@@ -201,21 +201,21 @@ func follow(ctx context.Context, typed kubernetes.Interface) {
 	factory.Coordination().V1().Leases().Informer()
 	factory.Start(watching.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
-		expect("sync of "+kind.String(), synced, nil)
+		checks.Expect("sync of "+kind.String(), synced, nil)
 	}
 	client := typed.CoreV1().ServiceAccounts(namespace)
 	_, err = client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "followed"}}, create)
-	check("create", err)
+	checks.NoError("create", err)
 	await(ctx, seen, "add followed")
 	_, err = client.Patch(ctx, "followed", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
-	check("patch", err)
+	checks.NoError("patch", err)
 	await(ctx, seen, "update followed")
 	cached, err := accounts.Lister().ServiceAccounts(namespace).Get("followed")
-	check("lister", err)
-	same("lister", cached.Labels, map[string]string{"a": "b"})
-	check("delete", client.Delete(ctx, "followed", metav1.DeleteOptions{}))
+	checks.NoError("lister", err)
+	checks.Same("lister", cached.Labels, map[string]string{"a": "b"})
+	checks.NoError("delete", client.Delete(ctx, "followed", metav1.DeleteOptions{}))
 	await(ctx, seen, "delete followed")
-	done("informers of ten kinds")
+	checks.Done("informers of ten kinds")
 }
 
 func objects(ctx context.Context, config *rest.Config) {
@@ -229,16 +229,16 @@ func objects(ctx context.Context, config *rest.Config) {
 			"spec":       map[string]any{"holderIdentity": "me"},
 		}}
 		created, err := leases.Create(ctx, lease, create)
-		check("create", err)
+		checks.NoError("create", err)
 		watch, err := leases.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=dynamic"})
-		check("watch", err)
-		check("delete", leases.Delete(ctx, "dynamic", metav1.DeleteOptions{}))
+		checks.NoError("watch", err)
+		checks.NoError("delete", leases.Delete(ctx, "dynamic", metav1.DeleteOptions{}))
 		event := <-watch.ResultChan()
-		same("watch", string(event.Type), "DELETED")
-		same("watch", event.Object.(*unstructured.Unstructured).GetAPIVersion(), group+"/v1")
+		checks.Same("watch", string(event.Type), "DELETED")
+		checks.Same("watch", event.Object.(*unstructured.Unstructured).GetAPIVersion(), group+"/v1")
 		watch.Stop()
 	}
-	done("dynamic client")
+	checks.Done("dynamic client")
 }
 
 // Leader election as controllers do it, with the events that it records.
@@ -248,7 +248,7 @@ func lead(ctx context.Context, typed kubernetes.Interface) {
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "go-client"})
 	events, err := typed.CoreV1().Events(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease"})
-	check("watch of events", err)
+	checks.NoError("watch of events", err)
 	leading, resign := context.WithCancel(ctx)
 	led := false
 	leaderelection.RunOrDie(leading, leaderelection.LeaderElectionConfig{
@@ -266,13 +266,13 @@ func lead(ctx context.Context, typed kubernetes.Interface) {
 			OnStoppedLeading: func() {},
 		},
 	})
-	expect("leading", led, nil)
+	checks.Expect("leading", led, nil)
 	lease, err := typed.CoordinationV1().Leases(namespace).Get(ctx, "leader", get)
-	check("lease", err)
-	same("released lease", *lease.Spec.HolderIdentity, "")
+	checks.NoError("lease", err)
+	checks.Same("released lease", *lease.Spec.HolderIdentity, "")
 	event := (<-events.ResultChan()).Object.(*corev1.Event)
-	same("event", event.Reason, "LeaderElection")
-	done("leader election and its events")
+	checks.Same("event", event.Reason, "LeaderElection")
+	checks.Done("leader election and its events")
 }
 
 func configMap(name string) *corev1.ConfigMap {
@@ -290,32 +290,7 @@ func await(ctx context.Context, seen <-chan string, wanted string) {
 				return
 			}
 		case <-ctx.Done():
-			fail(wanted, ctx.Err())
+			checks.Fail(wanted, ctx.Err())
 		}
 	}
-}
-
-func same(what string, actual, wanted any) {
-	if !reflect.DeepEqual(actual, wanted) {
-		fail(what, fmt.Errorf("got %v, want %v", actual, wanted))
-	}
-}
-
-func expect(what string, isSo bool, err error) {
-	if !isSo {
-		fail(what, fmt.Errorf("not so: %v", err))
-	}
-}
-
-func check(what string, err error) {
-	if err != nil {
-		fail(what, err)
-	}
-}
-
-func done(what string) { fmt.Println("ok:", what) }
-
-func fail(what string, err error) {
-	fmt.Fprintf(os.Stderr, "failed: %s: %v\n", what, err)
-	os.Exit(1)
 }

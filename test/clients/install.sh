@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Brings the clients of other languages into .clients and Go's own cache, from their package registries:
+#   npm run clients:install -- [go] [python] [java]
+# Default: those whose language is on this machine. Compiling Go's takes minutes the first time.
+set -euo pipefail
+cd "$(dirname "$0")"
+clients=../../.clients
+[ $# -gt 0 ] || set -- $(for one in go python3 mvn; do command -v "$one" > /dev/null && echo "$one"; done)
+for one; do
+  case $one in
+    go) (cd go && go mod download && mkdir -p "../$clients/go" && go build -o "../$clients/go/" ./client-go ./both-names ./controller-runtime) ;;
+    python | python3)
+      python3 -m venv "$clients/python"
+      "$clients/python/bin/pip" install --quiet --requirement python/requirements.txt
+      ;;
+    java | mvn) mvn --quiet --batch-mode --file java/pom.xml dependency:copy-dependencies "-DoutputDirectory=$PWD/$clients/java" ;;
+    *) echo "install.sh: $one is not go, python or java" >&2 && exit 2 ;;
+  esac
+done

@@ -12,6 +12,14 @@ await runCommandLine(process.argv, {
   restore: async (config, options) => (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
   migrateStorage: async (config, options) =>
     (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
+  tokenKeys: {
+    list: async (config, flags) =>
+      (await import("./server/keys/token-key-programs.ts")).runListTokenKeys(config, flags),
+    rotate: async (config, options) =>
+      (await import("./server/keys/token-key-programs.ts")).runRotateTokenKey(config, options),
+    retire: async (config, options) =>
+      (await import("./server/keys/token-key-programs.ts")).runRetireTokenKey(config, options),
+  },
   doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
   supportBundle: async (config, file) =>
     (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),

@@ -19,6 +19,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": [],
   "machinery/storage": ["machinery/api", "machinery/grpc", "machinery/schema/protobuf-wire"],
+  "machinery/keys": ["machinery/files", "machinery/storage"],
   "machinery/tracing": ["machinery/api"],
   "machinery/registry": ["machinery/api", "machinery/schema", "machinery/storage", "machinery/tracing"],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import pino from "pino";
 import type { Logger } from "pino";
 import type { AdmissionRule } from "../src/machinery/api/attributes.ts";
+import type { Clock } from "../src/machinery/api/clock.ts";
 import type { Profile } from "../src/machinery/api/names.ts";
 import { parseServerConfig } from "../src/server/server-config.ts";
 import { startServer } from "../src/server/start-server.ts";
 import type { RunningServer } from "../src/server/start-server.ts";
+import type { Store } from "../src/machinery/storage/store.ts";
 import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
 
 export interface TestServer extends RunningServer {
@@ -28,6 +30,9 @@ export interface TestServerOptions {
   readonly dataDirectory?: string;
   /** Default: nothing is logged. */
   readonly log?: Logger;
+  readonly clock?: Clock;
+  /** Replaces the storage, and others write to it too. The server closes it. */
+  readonly store?: Store;
   /** Static tokens instead of the administrator's. */
   readonly tokenFile?: string;
 }
@@ -40,6 +45,8 @@ export async function startTestServer({
   storage = "memory",
   dataDirectory: givenDirectory,
   tokenFile: givenTokenFile,
+  clock,
+  store,
   log = pino({ level: process.env["SIGNET_TEST_LOG"] ?? "silent" }),
 }: TestServerOptions = {}): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-test-"));
@@ -55,7 +62,9 @@ export async function startTestServer({
   const server = await startServer(config, {
     log,
     admission,
-    ...(storage === "memory" && { store: new MemoryStore() }),
+    ...(clock !== undefined && { clock }),
+    ...(store !== undefined && { store, isStoreShared: true }),
+    ...(store === undefined && storage === "memory" && { store: new MemoryStore() }),
   });
   return {
     ...server,

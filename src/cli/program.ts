@@ -17,6 +17,8 @@ import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { failureReport } from "./failure-report.ts";
 import { issueCertificate } from "./issue-command.ts";
+import { keys } from "./keys-commands.ts";
+import type { TokenKeyPrograms } from "./keys-commands.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { refuseEmptyValues } from "./refuse-empty-values.ts";
 import { serve } from "./serve-command.ts";
@@ -28,6 +30,7 @@ import type { StoragePrograms } from "./storage-commands.ts";
 
 /** The commands that are more than calls of the API. */
 export interface Programs extends StoragePrograms, DoctorPrograms {
+  readonly tokenKeys: TokenKeyPrograms;
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
   issue(program: IssueProgram): Promise<void>;
@@ -59,6 +62,8 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(roleBinding())
     .addCommand(clusterRole())
     .addCommand(clusterRoleBinding())
+    .commandsGroup("Keys:")
+    .addCommand(keys(programs.tokenKeys))
     .commandsGroup("Data:")
     .addCommand(backup((config, options) => programs.backUp(config, options)))
     .addCommand(restore((config, options) => programs.restore(config, options)))

@@ -17,7 +17,8 @@ export interface StoragePrograms {
   ): Promise<void>;
 }
 
-const storageFlags = Object.fromEntries(
+/** The settings that say where the data of a server are. */
+export const storageFlags = Object.fromEntries(
   Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*)$/.test(name)),
 );
 

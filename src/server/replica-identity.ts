@@ -1,9 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
 import { authorityFileName } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
 import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
+import type { TokenKeys } from "../features/accounts/keys/token-keys.ts";
+import { sealingKeyFile } from "../machinery/keys/sealing-key.ts";
+import type { SealingKey } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
 /**
@@ -11,11 +15,14 @@ import type { Store } from "../machinery/storage/store.ts";
  */
 export interface ReplicaIdentity {
   readonly authorities: ClusterAuthorities;
-  /** The `kid` of the key that signs tokens. */
-  readonly signingKeyId: string;
-  /** The `kid`s of all keys that verify tokens. */
-  readonly verificationKeyIds: readonly string[];
+  readonly sealingKey: SealingKey;
+  readonly tokenKeys: TokenKeys;
+  /** Whether the key that signs tokens is in a file of the operator's. Otherwise it is in the store. */
+  readonly isSigningKeyOperators: boolean;
 }
+
+/** In place of a key's id. All replicas have the keys of the store. */
+const inStore = "in the store";
 
 /** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */
 const key = "/replicas/identity";
@@ -25,44 +32,68 @@ interface Recorded {
   /** By the signer's short name. Versions with one CA for everything leave it out: then it is the server's. */
   readonly ofSigner: Readonly<Record<SignerShortName, string>>;
   readonly signingKeyId: string;
+  /** Earlier versions leave it out. */
+  readonly sealingKeyId: string | undefined;
 }
 
 /**
- * Compares this replica's CAs and keys with what the first one recorded in the store, or records them. Throws
- * UsageError for a replica that would refuse tokens or certificates of the others. The signing key can change once all
- * replicas verify with the new key.
+ * Compares this replica's CAs and sealing key with what the first one recorded in the store. Throws UsageError for a
+ * replica that would refuse certificates of the others, or can't open the keys in the store. Call it before anything is
+ * written there.
+ */
+export async function checkReplicaFiles(
+  store: Store,
+  identity: Pick<ReplicaIdentity, "authorities" | "sealingKey">,
+): Promise<void> {
+  const { recorded } = await readRecorded(store);
+  if (recorded !== undefined) checkFiles(recorded, identity);
+}
+
+/**
+ * Does the same with the token keys, and records what is not recorded yet. Throws UsageError for a replica that would
+ * refuse tokens of the others. The operator's signing key can change once all replicas verify with the new key.
  */
 export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
+  const { tokenKeys, isSigningKeyOperators } = identity;
   const own: Recorded = {
-    authority: fingerprintOf(identity.authorities.server.certificate),
-    ofSigner: bySigner((shortName) => fingerprintOf(identity.authorities.ofSigner[shortName].certificate)),
-    signingKeyId: identity.signingKeyId,
+    ...fingerprintsOf(identity),
+    signingKeyId: isSigningKeyOperators ? tokenKeys.signing().kid : inStore,
   };
   for (;;) {
-    const { entries } = await store.range({ start: key, end: `${key}\0` });
-    const [entry] = entries;
-    const recorded = entry && parseRecorded(entry.value);
-    if (recorded !== undefined) check(recorded, own, identity);
-    if (recorded !== undefined && recorded.signingKeyId === own.signingKeyId) return;
-    const { isWritten } = await store.write({
-      key,
-      value: Buffer.from(JSON.stringify(own)),
-      expectedRevision: entry?.modRevision ?? 0,
-    });
+    const { recorded, revision } = await readRecorded(store);
+    if (recorded !== undefined) {
+      checkFiles(recorded, identity);
+      checkTokenKeys(recorded, tokenKeys);
+    }
+    if (isDeepStrictEqual(recorded, own)) return;
+    const value = Buffer.from(JSON.stringify(own));
+    const { isWritten } = await store.write({ key, value, expectedRevision: revision });
     if (isWritten) return;
   }
 }
 
-function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: ReplicaIdentity): void {
+async function readRecorded(
+  store: Store,
+): Promise<{ readonly recorded: Recorded | undefined; readonly revision: number }> {
+  const { entries } = await store.range({ start: key, end: `${key}\0` });
+  const [entry] = entries;
+  return { recorded: entry && parseRecorded(entry.value), revision: entry?.modRevision ?? 0 };
+}
+
+const fingerprintsOf = ({
+  authorities,
+  sealingKey,
+}: Pick<ReplicaIdentity, "authorities" | "sealingKey">): Omit<Recorded, "signingKeyId"> => ({
+  authority: fingerprintOf(authorities.server.certificate),
+  ofSigner: bySigner((shortName) => fingerprintOf(authorities.ofSigner[shortName].certificate)),
+  sealingKeyId: sealingKey.id,
+});
+
+function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authorities" | "sealingKey">): void {
+  const own = fingerprintsOf(identity);
   if (recorded.authority !== own.authority) {
     throw new UsageError(
       "this replica's CA differs from that of the other replicas on this etcd: copy the same ca.crt and ca.key into all data directories",
-    );
-  }
-  if (!verificationKeyIds.includes(recorded.signingKeyId)) {
-    throw new UsageError(
-      "this replica cannot verify the tokens of the other replicas: copy the same service-account.key into " +
-        "all data directories, set the same --service-account-signing-key-file, or add the other key with --service-account-key-file",
     );
   }
   const others = wellKnownSigners.filter(({ shortName }) => recorded.ofSigner[shortName] !== own.ofSigner[shortName]);
@@ -73,6 +104,20 @@ function check(recorded: Recorded, own: Recorded, { verificationKeyIds }: Replic
         "*-ca.crt and *-ca.key into all data directories, or remove them if the other replicas have none",
     );
   }
+  if (recorded.sealingKeyId !== undefined && recorded.sealingKeyId !== own.sealingKeyId) {
+    throw new UsageError(
+      "this replica cannot open the keys that the other replicas on this etcd have in the store: copy the same " +
+        `${sealingKeyFile} into all data directories`,
+    );
+  }
+}
+
+function checkTokenKeys({ signingKeyId }: Recorded, tokenKeys: TokenKeys): void {
+  if (signingKeyId === inStore || tokenKeys.verification().byId.has(signingKeyId)) return;
+  throw new UsageError(
+    "this replica cannot verify the tokens of the other replicas: copy the same service-account.key into " +
+      "all data directories, set the same --service-account-signing-key-file, or add the other key with --service-account-key-file",
+  );
 }
 
 function parseRecorded(value: Buffer): Recorded {
@@ -82,9 +127,11 @@ function parseRecorded(value: Buffer): Recorded {
   const signers: unknown = fields.get("ofSigner");
   const ofSigner = new Map(typeof signers === "object" && signers !== null ? Object.entries(signers) : []);
   const recordedOf = (shortName: SignerShortName): string => String(ofSigner.get(shortName) ?? authority);
+  const sealingKeyId: unknown = fields.get("sealingKeyId");
   return {
     authority,
     ofSigner: bySigner(recordedOf),
     signingKeyId: String(fields.get("signingKeyId")),
+    sealingKeyId: typeof sealingKeyId === "string" ? sealingKeyId : undefined,
   };
 }

@@ -20,8 +20,11 @@ import { openAuditFile } from "./audit-file.ts";
 import { openAuthentication } from "./authentication.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
+import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
+import { SealingKey } from "../machinery/keys/sealing-key.ts";
+import { noticeOtherPrograms } from "./notice-other-programs.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
-import { checkReplicaIdentity } from "./replica-identity.ts";
+import { checkReplicaFiles, checkReplicaIdentity } from "./replica-identity.ts";
 import { openStore } from "./open-store.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
@@ -125,8 +128,25 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const store = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
+  const stores = new Stores({
+    names,
+    definitions: storedResources(names),
+    store,
+    feed,
+    clock,
+    maximumObjectBytes: config.limits.maximumObjectBytes,
+    onWritten: observation.onWritten,
+  });
+  const records = new FollowedKeyRecords(feed);
+  // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
+  await Promise.all([stores.start(), records.start()]);
+  if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
+
   const keysBefore = dataDirectoryFiles(dataDirectory).keys;
+  const sealingKey = SealingKey.open(dataDirectory);
   const authorities = openClusterAuthorities(dataDirectory, clock);
+  if (usesEtcd) await checkReplicaFiles(store, { authorities, sealingKey });
   const signing = openSigningAuthorities({
     settings: certificateSettings,
     dataDirectory,
@@ -155,18 +175,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     (opened) => opened.stop(),
   );
 
-  const observation = observeServer({ names, log, clock, configuredSigners });
-  const stores = new Stores({
-    names,
-    definitions: storedResources(names),
-    store,
-    feed,
-    clock,
-    maximumObjectBytes: config.limits.maximumObjectBytes,
-    onWritten: observation.onWritten,
-  });
-  await stores.start();
-
   const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
   const { resolver, rbac } = connectRbac(stores, spelling);
   const authorization = opening.adopt(
@@ -191,7 +199,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     authorizers.current,
     spelling && ((attributes) => respelledAttributes(spelling, attributes)),
   );
-  const accounts = connectAccounts({ settings: config.accounts, names, clock, stores });
+  const accounts = opening.adopt(
+    await connectAccounts({
+      ...{ settings: config.accounts, names, clock, log, store, stores, records, sealingKey },
+      areThereReplicas: usesEtcd,
+    }),
+    (opened) => opened.close(),
+  );
   const { apiAudiences } = accounts.tokens;
   const access = connectAccess({
     settings: config.access,
@@ -232,7 +246,12 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const revocation = connectRevocation(stores);
   const connected = { core, accounts, access, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  if (usesEtcd) await checkReplicaIdentity(store, { authorities, ...accounts.tokens });
+  if (usesEtcd) {
+    const isSigningKeyOperators = "file" in config.accounts.signingKey;
+    await checkReplicaIdentity(store, {
+      ...{ authorities, sealingKey, tokenKeys: accounts.tokenKeys, isSigningKeyOperators },
+    });
+  }
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({

@@ -29,6 +29,7 @@ const programs: Programs = {
   backUp: notHere,
   restore: notHere,
   migrateStorage: notHere,
+  tokenKeys: { list: notHere, rotate: notHere, retire: notHere },
   doctor: notHere,
   supportBundle: notHere,
 };

@@ -19,6 +19,7 @@ const program = signetCommand({
   backUp: runsNothing,
   restore: runsNothing,
   migrateStorage: runsNothing,
+  tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
   doctor: runsNothing,
   supportBundle: runsNothing,
 });

@@ -49,7 +49,7 @@ export function withOutputs(markdown: string, outputs: readonly string[]): strin
 const outputLines = (output: string): string[] => (output === "" ? [] : output.replace(/\n$/, "").split("\n"));
 
 /**
- * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes,
+ * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes, ids of keys,
  * counts of objects, milliseconds.
  */
 export function comparable(output: string): string {
@@ -58,6 +58,7 @@ export function comparable(output: string): string {
     .replace(/eyJ[\w-]+(\.\.\.|…)/g, "TOKEN")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
     .replace(/\b[0-9a-f]{32,64}\b/g, "HASH")
+    .replace(/(?<![\w-])\w[\w-]{42}(?![\w-])/g, "KEY")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/\b[A-Z][a-z][a-z] +\d+ \d\d:\d\d:\d\d \d{4} GMT/g, "TIME")
     .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')

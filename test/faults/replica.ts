@@ -18,6 +18,7 @@ export const sharedFiles = [
     `${name}.key`,
   ]),
   "service-account.key",
+  "sealing.key",
 ];
 
 export interface ReplicaOptions {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
+import { systemClock } from "../../src/machinery/api/clock.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
@@ -14,6 +15,8 @@ import { resourceReferences } from "../resource-references.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 import { waitForObject } from "../wait-for-object.ts";
+import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
+import { rotateTokenKey } from "../../src/server/keys/token-key-programs.ts";
 import { sharedFiles } from "./replica.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
@@ -167,18 +170,48 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     ending.abort();
   });
 
+  it("sign with a new key after one command, and verify each other's tokens, also in one that was away", async () => {
+    await createNamespace("rotated");
+    await other.client.resource(serviceAccounts, "rotated").create(account("worker"));
+    const oldToken = await createToken(one, "rotated", "worker");
+    const keys = { store: one.store, sealingKey: SealingKey.open(join(folder, "one")) };
+    // The command publishes a key for ten seconds at least; without them, every request must look for it first.
+    await rotateTokenKey(keys, { algorithm: "EdDSA", publishMilliseconds: 0, clock: systemClock });
+    const away = await start("away", "one");
+    const algorithmOf = (token: string): unknown =>
+      JSON.parse(Buffer.from(token.split(".", 1)[0] ?? "", "base64url").toString());
+    for (const [signs, verifies] of [
+      [one, other],
+      [other, away],
+      [away, one],
+    ] as const) {
+      for (const token of [oldToken, await createToken(signs, "rotated", "worker")]) {
+        const client = withToken(verifies, token);
+        assert.equal(await whoAmI(client), "system:serviceaccount:rotated:worker");
+        client.close();
+        if (token !== oldToken) assert.match(JSON.stringify(algorithmOf(token)), /"alg":"EdDSA"/);
+      }
+    }
+    await away.stop();
+  });
+
   it("refuse a third one that has another CA, or does not know their signing key", async () => {
     await assert.rejects(start("stranger"), /CA differs from that of the other replicas/);
     const dataDirectory = join(folder, "half");
     mkdirSync(dataDirectory);
-    for (const file of ["ca.crt", "ca.key"]) copyFileSync(join(folder, "one", file), join(dataDirectory, file));
-    await assert.rejects(start("half"), /cannot verify the tokens of the other replicas/);
+    const copy = (file: string): void => copyFileSync(join(folder, "one", file), join(dataDirectory, file));
+    for (const file of ["ca.crt", "ca.key"]) copy(file);
     // A directory with only the server's CA belongs to an earlier version, where all signers use that CA.
-    copyFileSync(join(folder, "one", "service-account.key"), join(dataDirectory, "service-account.key"));
     await assert.rejects(
       start("half"),
       /signer CAs differ from those of the other replicas.*nodeagent-serving-ca\.crt/,
     );
+    for (const file of sharedFiles.filter((name) => name.includes("-ca."))) copy(file);
+    await assert.rejects(start("half"), /cannot open the keys .* in the store: copy the same sealing.key/);
+    copy("sealing.key");
+    await assert.rejects(start("half"), /cannot verify the tokens of the other replicas.*service-account\.key/);
+    copy("service-account.key");
+    await (await start("half")).stop();
   });
 
   it("run the controllers in one of them, and in another once that stops", async () => {

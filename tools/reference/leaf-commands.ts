@@ -18,6 +18,7 @@ export function describedProgram(): Command {
     backUp: runsNothing,
     restore: runsNothing,
     migrateStorage: runsNothing,
+    tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
     doctor: runsNothing,
     supportBundle: runsNothing,
   });

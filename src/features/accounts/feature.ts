@@ -1,7 +1,11 @@
+import type { Logger } from "pino";
 import type { AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
+import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
+import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
+import type { Store } from "../../machinery/storage/store.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
 import type { PathRoutes } from "../../machinery/http/path-routes.ts";
@@ -11,6 +15,9 @@ import type { ReviewDefinition } from "../../machinery/registry/resource-definit
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podReferences } from "../nodes/index.ts";
 import { defaultServiceAccount } from "./default-service-account.ts";
+import { openTokenKeys } from "./keys/open-token-keys.ts";
+import { followOperatorKeys } from "./keys/operator-keys.ts";
+import type { TokenKeys } from "./keys/token-keys.ts";
 import { openIdRoutes } from "./openid-routes.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { rootCaPublisher } from "./root-ca-publisher.ts";
@@ -36,21 +43,36 @@ export interface AccountsConnection {
   readonly settings: AccountSettings;
   readonly names: Names;
   readonly clock: Clock;
+  readonly log: Logger;
+  readonly store: Store;
   readonly stores: Stores;
+  readonly records: FollowedKeyRecords;
+  readonly sealingKey: SealingKey;
+  /** Whether other replicas, with data directories of their own, use the store too. */
+  readonly areThereReplicas: boolean;
 }
 
 export interface ConnectedAccounts {
   readonly admission: Readonly<Record<"serviceAccount", AdmissionRule>>;
   readonly tokens: TokenServices;
+  readonly tokenKeys: TokenKeys;
+  /** Stops looking at the operator's key files. */
+  close(): void;
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
 }
 
-/** Throws UsageError for a key file that cannot be used. */
-export function connectAccounts({ settings, names, clock, stores }: AccountsConnection): ConnectedAccounts {
+/** Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a key that is missing. */
+export async function connectAccounts(connection: AccountsConnection): Promise<ConnectedAccounts> {
+  const { settings, names, clock, stores, log } = connection;
+  const { signingKey, verificationKeyFiles } = settings;
+  const signingKeyFile = "file" in signingKey ? signingKey.file : undefined;
+  const operatorKeys = followOperatorKeys({ signingKeyFile, verificationKeyFiles }, log);
+  const { dataDirectory } = settings;
+  const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys });
   const objects = tokenObjects(stores);
-  const tokens = openTokenServices({ settings, names, clock, objects });
+  const tokens = openTokenServices({ settings, names, clock, objects, keys });
   const { maximumTokenExpirationSeconds } = settings;
   stores.of(serviceAccountResource).answerSubresource(
     "token",
@@ -72,6 +94,8 @@ export function connectAccounts({ settings, names, clock, stores }: AccountsConn
       }),
     },
     tokens,
+    tokenKeys: keys,
+    close: () => operatorKeys.stop(),
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
     pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
   };

@@ -1,6 +1,5 @@
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
-import type { GeneratedAlgorithm } from "./tokens/token-key.ts";
 
 export const accountFlags = {
   "service-account-issuer": {
@@ -10,18 +9,18 @@ export const accountFlags = {
   "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
   "service-account-signing-key-file": {
     type: "file",
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key.",
+    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key. Read again when it changes.",
   },
   "service-account-signing-algorithm": {
     type: "string",
     choices: ["ES256", "RS256"],
     help:
-      "Algorithm of the key that is made to sign tokens, for relying parties that insist on RS256. Keys that were made " +
-      "before are published and accepted on. Default: ES256.",
+      "Algorithm of the first key that is made to sign tokens, for relying parties that insist on RS256. A change signs " +
+      "with such a key at the next start; signet keys rotate publishes it first. Default: ES256.",
   },
   "service-account-key-file": {
     type: "strings",
-    help: "PEM files of keys that verify tokens, in addition to the signing key. May be repeated.",
+    help: "PEM files of keys that verify tokens, in addition to the signing key. May be repeated. Read again when they change.",
   },
   "service-account-max-token-expiration": {
     type: "duration",
@@ -53,7 +52,7 @@ export interface AccountSettings {
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
   /** The key that signs tokens: a file's, or one that is made. */
-  readonly signingKey: { readonly file: string } | { readonly algorithm: GeneratedAlgorithm };
+  readonly signingKey: { readonly file: string } | { readonly algorithm: "ES256" | "RS256" };
   readonly verificationKeyFiles: readonly string[];
   readonly maximumTokenExpirationSeconds: number | undefined;
   readonly isTokenExpirationExtended: boolean;

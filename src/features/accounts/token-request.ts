@@ -2,6 +2,8 @@ import { badRequest, conflict, invalid, notFound } from "../../machinery/api/api
 import { timestamp } from "../../machinery/api/clock.ts";
 import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
+import { andThen } from "../../machinery/api/maybe-promise.ts";
+import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type {
@@ -48,7 +50,7 @@ export interface TokenRequestOptions {
       readonly lifetimeSeconds: number;
       readonly warnAfterSeconds?: number;
     },
-  ): string;
+  ): MaybePromise<string>;
 }
 
 const minimumSeconds = 600;
@@ -69,7 +71,10 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
 
 /** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
 export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
-  const create = (request: TokenRequest, { namespace, name, now, askedGroup }: ReviewContext): ReviewAnswer => {
+  const create = (
+    request: TokenRequest,
+    { namespace, name, now, askedGroup }: ReviewContext,
+  ): MaybePromise<ReviewAnswer> => {
     const kind = { group: askedGroup, resource: "TokenRequest" };
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, name, nameFaults);
@@ -89,7 +94,7 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
       expirationSeconds === mountedTokenSeconds &&
       audiences.every((audience) => options.apiAudiences.includes(audience));
 
-    const token = options.issueToken(
+    const issued = options.issueToken(
       { namespace, serviceAccount: { name, uid: account.uid }, ...bound },
       {
         audiences,
@@ -97,13 +102,15 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
         ...(isExtended && { warnAfterSeconds: expirationSeconds }),
       },
     );
-    const object = {
-      ...request,
-      metadata: { ...request.metadata, name, namespace, uid: account.uid, creationTimestamp: timestamp(now) },
-      spec: { audiences, boundObjectRef, expirationSeconds },
-      status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
-    };
-    return { object, warnings };
+    return andThen(issued, (token) => {
+      const object = {
+        ...request,
+        metadata: { ...request.metadata, name, namespace, uid: account.uid, creationTimestamp: timestamp(now) },
+        spec: { audiences, boundObjectRef, expirationSeconds },
+        status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
+      };
+      return { object, warnings };
+    });
   };
 
   // The registry decoded it with the schema above.

@@ -92,7 +92,7 @@ export function namesOfStore(directory: string): Names {
 }
 
 /** A file that another user makes in there could not be used by the server. Throws UsageError. */
-function checkOwner(directory: string): void {
+export function checkOwner(directory: string): void {
   if (!existsSync(directory)) throw new UsageError(`--data-dir: ${directory} does not exist`);
   const { uid } = statSync(directory);
   const user = process.getuid?.();

@@ -5,16 +5,16 @@ import {
   createSecretTokenIssuer,
   createSecretTokenVerifier,
 } from "../../../src/features/accounts/tokens/secret-tokens.ts";
-import { apiAudience, scene } from "./token-scene.ts";
+import { apiAudience, fixedTokenKeys, scene } from "./token-scene.ts";
 
 const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", serviceAccountUid: "bob-uid" };
 
 function secretScene() {
   const test = scene();
-  const token = createSecretTokenIssuer(test.key, platformNames)(subject);
+  const token = createSecretTokenIssuer(fixedTokenKeys(test.key), platformNames)(subject);
   const verify = createSecretTokenVerifier({
     names: platformNames,
-    keys: [test.key],
+    keys: fixedTokenKeys(test.key),
     apiAudiences: [apiAudience],
     objects: test.objects,
   });

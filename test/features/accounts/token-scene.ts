@@ -5,8 +5,10 @@ import type { ServiceAccountTokenOptions } from "../../../src/features/accounts/
 import type { VerifyTokenInMemory } from "../../../src/machinery/authentication/token-authentication.ts";
 import { createTokenIssuer } from "../../../src/features/accounts/tokens/token-issuer.ts";
 import type { IssueToken } from "../../../src/features/accounts/tokens/token-issuer.ts";
+import { verificationKeys } from "../../../src/features/accounts/keys/token-keys.ts";
+import type { TokenKeys } from "../../../src/features/accounts/keys/token-keys.ts";
 import { generateSigningKeyPem, parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
-import type { SigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import type { SigningKey, VerificationKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import type {
   FoundObject,
   FoundPod,
@@ -48,12 +50,18 @@ export class TestObjects implements TokenObjects {
   }
 }
 
+/** Keys that never change. */
+export const fixedTokenKeys = (key: SigningKey, others: readonly VerificationKey[] = []): TokenKeys => {
+  const verification = verificationKeys([key, ...others]);
+  return { verification: () => verification, signing: () => key, signingFor: () => key };
+};
+
 export interface Scene {
   readonly clock: TestClock;
   readonly objects: TestObjects;
   readonly pem: string;
   readonly key: SigningKey;
-  readonly issue: IssueToken;
+  readonly issue: (...terms: Parameters<IssueToken>) => string;
   readonly verify: VerifyTokenInMemory;
 }
 
@@ -66,10 +74,16 @@ export function scene(
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
   const key = parseSigningKey(pem);
-  const issue = createTokenIssuer({ key, issuer, claimName: platformNames.tokenClaim, clock });
+  const keys = fixedTokenKeys(key);
+  const issueToken = createTokenIssuer({ keys, issuer, claimName: platformNames.tokenClaim, clock });
+  const issue: Scene["issue"] = (...terms) => {
+    const token = issueToken(...terms);
+    if (typeof token !== "string") throw new TypeError("a key that is at hand signs at once");
+    return token;
+  };
   const verify = createServiceAccountTokenVerifier({
     names: platformNames,
-    keys: [key],
+    keys,
     issuers: [issuer],
     apiAudiences: [apiAudience],
     objects,

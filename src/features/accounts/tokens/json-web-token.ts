@@ -19,13 +19,17 @@ interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-/** Creates a function that signs claims as a compact JWS (RFC 7515 section 7.1). */
-export function tokenSigner(key: SigningKey): (payload: object) => string {
-  const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
-  return (payload) => {
-    const signedPart = `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}`;
-    return `${signedPart}.${key.sign(Buffer.from(signedPart)).toString("base64url")}`;
-  };
+const headers = new WeakMap<SigningKey, string>();
+
+/** Signs claims as a compact JWS (RFC 7515 section 7.1). */
+export function signToken(key: SigningKey, payload: object): string {
+  let header = headers.get(key);
+  if (header === undefined) {
+    header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
+    headers.set(key, header);
+  }
+  const signedPart = `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}`;
+  return `${signedPart}.${key.sign(Buffer.from(signedPart)).toString("base64url")}`;
 }
 
 const knownHeaders = new Map<string, TokenHeader>();

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
-import { isSignedBy, parseToken, tokenSigner } from "./json-web-token.ts";
+import { isSignedBy, parseToken, signToken } from "./json-web-token.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
-import type { SigningKey, VerificationKey } from "./token-key.ts";
+import type { TokenKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
 import {
   commonAudiences,
@@ -27,11 +27,13 @@ const issuerOf = (names: Names): string => `${names.profile}/serviceaccount`;
  * Creates the tokens in service account token Secrets (upstream: `serviceaccount.LegacyClaims`). They do not expire:
  * they are valid as long as their Secret exists.
  */
-export function createSecretTokenIssuer(key: SigningKey, names: Names): (subject: SecretTokenSubject) => string {
-  const sign = tokenSigner(key);
+export function createSecretTokenIssuer(
+  keys: Pick<TokenKeys, "signing">,
+  names: Names,
+): (subject: SecretTokenSubject) => string {
   const claim = (suffix: string): string => names.key(`serviceaccount/${suffix}`);
   return ({ namespace, secretName, serviceAccountName, serviceAccountUid }) =>
-    sign({
+    signToken(keys.signing(), {
       iss: issuerOf(names),
       [claim("namespace")]: namespace,
       [claim("secret.name")]: secretName,
@@ -43,7 +45,7 @@ export function createSecretTokenIssuer(key: SigningKey, names: Names): (subject
 
 export interface SecretTokenOptions {
   readonly names: Names;
-  readonly keys: readonly VerificationKey[];
+  readonly keys: Pick<TokenKeys, "verification">;
   readonly apiAudiences: readonly string[];
   readonly objects: TokenObjects;
 }
@@ -64,7 +66,8 @@ export function createSecretTokenVerifier({
     const parsed = parseToken(token);
     const payload = stringsOf(parsed?.payload);
     if (parsed === undefined || payload.get("iss") !== issuer) return notApplicable;
-    const candidates = parsed.header.kid === undefined ? keys : keys.filter((key) => key.kid === parsed.header.kid);
+    const { all, byId } = keys.verification();
+    const candidates = parsed.header.kid === undefined ? all : (byId.get(parsed.header.kid) ?? []);
     if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
 
     const claim = (suffix: string): string => payload.get(names.key(`serviceaccount/${suffix}`)) ?? "";

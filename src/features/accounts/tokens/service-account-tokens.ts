@@ -6,7 +6,7 @@ import { boundObjectFault, leewaySeconds } from "./bound-objects.ts";
 import { isSignedBy, parseToken } from "./json-web-token.ts";
 import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
-import type { VerificationKey } from "./token-key.ts";
+import type { TokenKeys, VerificationKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
 import {
   commonAudiences,
@@ -21,8 +21,7 @@ import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {
   readonly names: Names;
-  /** Every key that may have signed a token. */
-  readonly keys: readonly VerificationKey[];
+  readonly keys: Pick<TokenKeys, "verification">;
   /** Accepted `iss` values. New tokens use the first one. */
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
@@ -48,15 +47,22 @@ const badSignature = "go-jose/go-jose: error in cryptographic primitive";
  */
 export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyTokenInMemory {
   const { apiAudiences, objects, clock } = options;
-  const cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+  let keys = options.keys.verification();
+  let cache = new VerifiedTokenCache<VerifiedToken>({ clock });
   const verify = signatureVerifier(options);
 
   return (token, audiences) => {
     // Tokens of other kinds contain no dots: do not compute a digest for them.
     if (!token.includes(".")) return notApplicable;
+    const current = options.keys.verification();
+    if (current !== keys) {
+      // A key that was retired ends its tokens at once.
+      keys = current;
+      cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+    }
     let failure: TokenOutcome = notApplicable;
     const verified = cache.get(token, () => {
-      const result = verify(token);
+      const result = verify(token, current);
       if ("claims" in result) return result;
       failure = result;
       return undefined;
@@ -82,18 +88,16 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
 /** Everything that does not change while a token is cached. */
 function signatureVerifier({
   names,
-  keys,
   issuers,
   clock,
-}: ServiceAccountTokenOptions): (token: string) => VerifiedToken | TokenOutcome {
-  const keysById = new Map(keys.map((key) => [key.kid, [key]]));
+}: ServiceAccountTokenOptions): (token: string, keys: VerificationKeys) => VerifiedToken | TokenOutcome {
   const acceptedIssuers = new Set(issuers);
 
-  return (token) => {
+  return (token, { all, byId }) => {
     const parsed = parseToken(token);
     if (parsed === undefined || !hasIssuer(parsed.payload, acceptedIssuers)) return notApplicable;
     const { kid } = parsed.header;
-    const candidates = kid === undefined || kid === "" ? keys : keysById.get(kid);
+    const candidates = kid === undefined || kid === "" ? all : byId.get(kid);
     if (candidates === undefined || candidates.length === 0) return refused("invalid signature, no keys found");
     if (!isSignedBy(parsed, candidates)) return refused(badSignature);
 

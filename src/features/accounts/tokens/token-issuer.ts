@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
-import { tokenSigner } from "./json-web-token.ts";
+import { andThen } from "../../../machinery/api/maybe-promise.ts";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import type { TokenKeys } from "../keys/token-keys.ts";
+import { signToken } from "./json-web-token.ts";
 import { encodeClaims } from "./token-claims.ts";
 import type { ObjectClaim } from "./token-claims.ts";
-import type { SigningKey } from "./token-key.ts";
 
 export interface TokenIssuerOptions {
-  readonly key: SigningKey;
+  readonly keys: Pick<TokenKeys, "signingFor">;
   readonly issuer: string;
   /** The private claim of the naming profile (`Names.tokenClaim`). */
   readonly claimName: string;
@@ -32,24 +34,27 @@ interface TokenTerms {
   readonly warnAfterSeconds?: number;
 }
 
-/** Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. */
-export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => string;
+/**
+ * Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. Waits only where the lifetime is
+ * the longest so far. Rejects with a 503 when that can't be written down.
+ */
+export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => MaybePromise<string>;
 
-export function createTokenIssuer({ key, issuer, claimName, clock }: TokenIssuerOptions): IssueToken {
-  const sign = tokenSigner(key);
-  return (subject, { audiences, lifetimeSeconds, warnAfterSeconds }) => {
-    const nowSeconds = Math.floor(clock.now() / 1000);
-    const claims = {
-      issuer,
-      subject: serviceAccountUsername(subject.namespace, subject.serviceAccount.name),
-      audiences,
-      issuedAtSeconds: nowSeconds,
-      notBeforeSeconds: nowSeconds,
-      expirationSeconds: nowSeconds + lifetimeSeconds,
-      tokenId: randomUUID(),
-      ...subject,
-      ...(warnAfterSeconds !== undefined && { warnAfterSeconds: nowSeconds + warnAfterSeconds }),
-    };
-    return sign(encodeClaims(claims, claimName));
-  };
+export function createTokenIssuer({ keys, issuer, claimName, clock }: TokenIssuerOptions): IssueToken {
+  return (subject, { audiences, lifetimeSeconds, warnAfterSeconds }) =>
+    andThen(keys.signingFor(lifetimeSeconds), (key) => {
+      const nowSeconds = Math.floor(clock.now() / 1000);
+      const claims = {
+        issuer,
+        subject: serviceAccountUsername(subject.namespace, subject.serviceAccount.name),
+        audiences,
+        issuedAtSeconds: nowSeconds,
+        notBeforeSeconds: nowSeconds,
+        expirationSeconds: nowSeconds + lifetimeSeconds,
+        tokenId: randomUUID(),
+        ...subject,
+        ...(warnAfterSeconds !== undefined && { warnAfterSeconds: nowSeconds + warnAfterSeconds }),
+      };
+      return signToken(key, encodeClaims(claims, claimName));
+    });
 }

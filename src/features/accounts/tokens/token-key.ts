@@ -1,6 +1,7 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { publicKeyInfoOf } from "../../../pki/keys.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
+import type { KeyType } from "../../../pki/keys.ts";
 import { algorithmOf, algorithmParameters } from "./signing-algorithm.ts";
 import type { SigningAlgorithm } from "./signing-algorithm.ts";
 
@@ -21,17 +22,19 @@ export interface SigningKey extends VerificationKey {
   sign(data: Uint8Array): Buffer;
 }
 
-/** What a server without a configured key can sign with. */
-export type GeneratedAlgorithm = "ES256" | "RS256";
+const keyTypes = {
+  ES256: "ECDSA P-256",
+  ES384: "ECDSA P-384",
+  RS256: "RSA 2048",
+  EdDSA: "Ed25519",
+} as const satisfies Partial<Record<SigningAlgorithm, KeyType>>;
 
-/** Creates a key of P-256, or of RSA with 2048 bits, as PKCS #8 PEM. */
-export function generateSigningKeyPem(algorithm: GeneratedAlgorithm): string {
-  const { privateKey } =
-    algorithm === "ES256"
-      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
-      : generateKeyPairSync("rsa", { modulusLength: 2048 });
-  return privateKey.export({ type: "pkcs8", format: "pem" });
-}
+/** What a server can make keys for. */
+export type GeneratedAlgorithm = keyof typeof keyTypes;
+
+/** Creates a key as PKCS #8 PEM. */
+export const generateSigningKeyPem = (algorithm: GeneratedAlgorithm): string =>
+  generatePrivateKey(keyTypes[algorithm]).export({ type: "pkcs8", format: "pem" });
 
 /**
  * Parses a private key in PEM (PKCS #8, SEC 1 or PKCS #1). Throws an Error for anything else. The message never quotes

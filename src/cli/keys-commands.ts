@@ -1,0 +1,91 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { withExamples } from "../machinery/command-line/examples.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import { durationOption } from "../machinery/command-line/options.ts";
+import { withOutputFlag } from "../machinery/command-line/output.ts";
+import type { OutputFlags } from "../machinery/command-line/output.ts";
+import type { ServerConfig } from "../server/server-config.ts";
+import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { storageFlags } from "./storage-commands.ts";
+
+/** What the commands do that change the keys of tokens, in a server's store. */
+export interface TokenKeyPrograms {
+  list(config: ServerConfig, flags: OutputFlags): Promise<void>;
+  rotate(
+    config: ServerConfig,
+    options: { readonly algorithm: KeyAlgorithm | undefined; readonly publishMilliseconds: number },
+  ): Promise<void>;
+  retire(config: ServerConfig, options: { readonly kid: string; readonly isForced: boolean }): Promise<void>;
+}
+
+const algorithms = ["ES256", "ES384", "RS256", "EdDSA"] as const;
+type KeyAlgorithm = (typeof algorithms)[number];
+
+/** Relying parties may keep the keys for an hour (`cache-control` of the key set); then ten minutes to be sure. */
+const defaultPublishMilliseconds = 70 * 60_000;
+/** All workers and replicas have the key after this time. */
+const shortestPublishMilliseconds = 10_000;
+
+/** `signet keys list|rotate|retire`: the keys that sign service account tokens. */
+export const keys = (programs: TokenKeyPrograms): Command =>
+  new Command("keys")
+    .description("show and replace the keys that sign service account tokens, while the server runs or not")
+    .addCommand(list(programs))
+    .addCommand(rotate(programs))
+    .addCommand(retire(programs));
+
+const list = ({ list: run }: TokenKeyPrograms): Command =>
+  withExamples(
+    withOutputFlag(withServerSettings(new Command("list"), storageFlags))
+      .description("list the keys: which one signs, which ones verify, and until when")
+      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, storageFlags), flags)),
+    ["The keys of a server, on its machine", "signet keys list --data-dir /var/lib/signet"],
+  );
+
+interface RotateFlags {
+  readonly algorithm?: KeyAlgorithm;
+  /** Milliseconds. */
+  readonly publishFor?: number;
+}
+
+const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("rotate"), storageFlags)
+      .description("make a new key: published from now on, so that everybody knows it, and signing after a time")
+      .addOption(
+        new Option("--algorithm <algorithm>", "what the new key signs with; default: as the key before").choices(
+          algorithms,
+        ),
+      )
+      .addOption(
+        durationOption(
+          "--publish-for <duration>",
+          "how long the new key is published before it signs; at least as long as relying parties keep the keys; default: 70m",
+        ),
+      )
+      .action(async ({ algorithm, publishFor }: RotateFlags, self: Command) => {
+        const publishMilliseconds = publishFor ?? defaultPublishMilliseconds;
+        if (publishMilliseconds < shortestPublishMilliseconds) {
+          throw new UsageError("--publish-for: at least 10s: workers and replicas need that time to learn the key");
+        }
+        await run(serverConfigOf(self, storageFlags), { algorithm, publishMilliseconds });
+      }),
+    ["A new key of the same kind", "signet keys rotate --data-dir /var/lib/signet"],
+    ["Another algorithm", "signet keys rotate --algorithm EdDSA --data-dir /var/lib/signet"],
+    ["The key has leaked: sign with another one as soon as possible", "signet keys rotate --publish-for 10s"],
+  );
+
+const retire = ({ retire: run }: TokenKeyPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("retire"), storageFlags)
+      .description("remove a key whose tokens have ended, or one that does not sign yet")
+      .argument("<key>", "its id, as signet keys list shows it", (id: string) => {
+        if (/^[\w-]{1,128}$/.test(id)) return id;
+        throw new InvalidArgumentError("it is not the id of a key");
+      })
+      .option("--force", "also one with valid tokens: they are refused from then on", false)
+      .action(async (kid: string, { force }: { readonly force: boolean }, self: Command) => {
+        await run(serverConfigOf(self, storageFlags), { kid, isForced: force });
+      }),
+    ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
+  );

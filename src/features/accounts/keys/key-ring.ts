@@ -1,0 +1,134 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { KeyRecord } from "../../../machinery/keys/key-records.ts";
+import { leewaySeconds } from "../tokens/bound-objects.ts";
+import type { GeneratedAlgorithm, VerificationKey } from "../tokens/token-key.ts";
+
+/**
+ * The token keys of all workers and replicas, as the store has them. When a key begins to sign is a time, and each
+ * process compares it with its own clock: nobody has to be there at the moment of the change, and nothing is half done
+ * when a process is killed.
+ */
+export interface KeyRing {
+  readonly version: 1;
+  /** What `--service-account-signing-algorithm` said when it was last obeyed. */
+  readonly configuredAlgorithm?: GeneratedAlgorithm;
+  /** The key of `--service-account-signing-key-file`, which signs while there is one. */
+  readonly operatorKey?: Pick<VerificationKey, "kid" | "algorithm">;
+  /** In the order of `signsFrom`. */
+  readonly keys: readonly RingKey[];
+}
+
+export interface RingKey {
+  readonly kid: string;
+  readonly algorithm: string;
+  /** RFC 3339. */
+  readonly publishedAt: string;
+  /** RFC 3339. It signs from then on, until the next key of the ring signs. */
+  readonly signsFrom: string;
+  /** No token of the key lives longer. Written before such a token is handed out. Null: nobody knows. */
+  readonly longestLifetimeSeconds: number | null;
+  readonly privateKey: PrivateKeyPlace;
+}
+
+type PrivateKeyPlace =
+  /** In the data directory: the keys that a server makes at its first start. */
+  | { readonly file: string }
+  /** In the record, sealed with the data directory's sealing key. */
+  | { readonly sealed: string };
+
+export const keyRingRecord: KeyRecord<KeyRing> = {
+  name: "tokens",
+  parse(text) {
+    const ring = JSON.parse(text) as KeyRing; // written by this program alone
+    if (ring.version === 1) return ring;
+    throw new Error(
+      `the token keys in the store have the format ${String(ring.version)}: use a newer version of signet`,
+    );
+  },
+};
+
+export const emptyRing: KeyRing = { version: 1, keys: [] };
+
+/** Under which name a private key is sealed. */
+export const sealedName = (kid: string): string => `the token key ${kid}`;
+
+/** The ring's key that signs at a time, by the clock of the caller. Undefined: there is none yet. */
+export const signingKeyAt = (ring: KeyRing, now: number): RingKey | undefined =>
+  ring.keys.findLast(({ signsFrom }) => Date.parse(signsFrom) <= now);
+
+/** Clocks of replicas may differ by this much. */
+const clockSkewMilliseconds = 5 * 60_000;
+
+/** What a key of the ring is for at a time. */
+export type RingKeyState =
+  /** Relying parties get to know it; it signs later. */
+  | { readonly type: "published" }
+  | { readonly type: "signing" }
+  /** Its last token ends at `until`, in milliseconds since the epoch. Undefined: nobody knows. */
+  | { readonly type: "verifying"; readonly until: number | undefined }
+  /** None of its tokens is valid any more. */
+  | { readonly type: "ended" };
+
+export function stateOfKey(ring: KeyRing, key: RingKey, now: number): RingKeyState {
+  if (Date.parse(key.signsFrom) > now) return { type: "published" };
+  const next = ring.keys[ring.keys.indexOf(key) + 1];
+  if (next === undefined || Date.parse(next.signsFrom) > now) return { type: "signing" };
+  if (key.longestLifetimeSeconds === null) return { type: "verifying", until: undefined };
+  const lifetimeMilliseconds = (key.longestLifetimeSeconds + leewaySeconds) * 1000;
+  const until = Date.parse(next.signsFrom) + lifetimeMilliseconds + clockSkewMilliseconds;
+  return until <= now ? { type: "ended" } : { type: "verifying", until };
+}
+
+export interface AddedKey extends Pick<RingKey, "privateKey" | "longestLifetimeSeconds"> {
+  readonly now: number;
+  readonly publishMilliseconds: number;
+}
+
+/** The ring with a key that signs after `publishMilliseconds`. */
+export function withKey(
+  ring: KeyRing,
+  { kid, algorithm }: Pick<VerificationKey, "kid" | "algorithm">,
+  { now, publishMilliseconds, ...rest }: AddedKey,
+): KeyRing {
+  // Whole seconds: the one that has begun, so that a key can sign at once, and never earlier than was asked for.
+  const signsFrom = publishMilliseconds === 0 ? now : Math.ceil((now + publishMilliseconds) / 1000) * 1000;
+  const added: RingKey = { kid, algorithm, publishedAt: timestamp(now), signsFrom: timestamp(signsFrom), ...rest };
+  return withKeys(ring, [...ring.keys, added]);
+}
+
+/** The ring without a key. */
+export const withoutKey = (ring: KeyRing, kid: string): KeyRing => ({
+  ...ring,
+  keys: ring.keys.filter((key) => key.kid !== kid),
+});
+
+/** The ring where a key signs from now on that was published all the time. */
+export function signingFromNow(ring: KeyRing, key: RingKey, now: number): KeyRing {
+  return withKeys(ring, [...withoutKey(ring, key.kid).keys, { ...key, signsFrom: timestamp(now) }]);
+}
+
+const withKeys = (ring: KeyRing, keys: readonly RingKey[]): KeyRing => ({
+  ...ring,
+  keys: keys.toSorted((one, other) => Date.parse(one.signsFrom) - Date.parse(other.signsFrom)),
+});
+
+/** The ring where a key may sign tokens of a lifetime; the same one where it may already, or is gone. */
+export function withLifetime(ring: KeyRing, kid: string, lifetimeSeconds: number): KeyRing {
+  const key = ring.keys.find((one) => one.kid === kid);
+  if (key === undefined || maySign(key, lifetimeSeconds)) return ring;
+  const longer = { ...key, longestLifetimeSeconds: lifetimeStep(lifetimeSeconds) };
+  return { ...ring, keys: ring.keys.map((one) => (one === key ? longer : one)) };
+}
+
+/** Whether the record says already that a key signs tokens that live this long. */
+export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSeconds: number): boolean =>
+  longest === null || lifetimeSeconds <= longest;
+
+/**
+ * The next larger lifetime of a row with four steps for each doubling. Otherwise a caller who asks for one second more
+ * each time would cost a write each time; so there are at most 92 writes in the life of a key.
+ */
+export function lifetimeStep(lifetimeSeconds: number): number {
+  const power = 2 ** Math.floor(Math.log2(Math.max(lifetimeSeconds, 600)));
+  return Math.ceil(Math.max(lifetimeSeconds, 600) / (power / 4)) * (power / 4);
+}

@@ -1,0 +1,130 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivateFile } from "../../../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../../machinery/files/private-file.ts";
+import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
+import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
+import type { AccountSettings } from "../settings.ts";
+import { generateSigningKeyPem, parseSigningKey } from "../tokens/token-key.ts";
+import type { GeneratedAlgorithm, SigningKey } from "../tokens/token-key.ts";
+import { emptyRing, keyRingRecord, sealedName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { StoredTokenKeys } from "./stored-token-keys.ts";
+import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
+
+export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
+  readonly settings: Pick<AccountSettings, "signingKey">;
+  /** Whether other replicas have data directories of their own: then a file that is missing here must be copied. */
+  readonly areThereReplicas: boolean;
+}
+
+/**
+ * Opens the token keys, and makes the first one. Several processes may do so at once: the store decides whose key it is.
+ * Rejects with UnusableFile for a private key that should be in the data directory and is not.
+ */
+export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
+  const { store, settings, operatorKeys, clock } = options;
+  const ring = await changeKeyRecord(store, keyRingRecord, (stored) => {
+    const operatorKey = operatorKeys.current().signing;
+    const named = withOperatorKey(stored ?? emptyRing, operatorKey);
+    if (!("algorithm" in settings.signingKey)) return named;
+    const { algorithm } = settings.signingKey;
+    return withConfiguredKey(stored === undefined ? ringOfFiles(named, options) : withoutMissing(named, options), {
+      algorithm,
+      now: clock.now(),
+      sealingKey: options.sealingKey,
+    });
+  });
+  return new StoredTokenKeys(ring, options);
+}
+
+function withOperatorKey(ring: KeyRing, key: SigningKey | undefined): KeyRing {
+  if (ring.operatorKey?.kid === key?.kid) return ring;
+  const { operatorKey: _before, ...others } = ring;
+  return key === undefined ? others : { ...others, operatorKey: { kid: key.kid, algorithm: key.algorithm } };
+}
+
+/** The files of the keys that a server makes at its first start, by their algorithms. */
+const firstKeyFiles = { ES256: "service-account.key", RS256: "service-account-rs256.key" } as const;
+type FirstAlgorithm = keyof typeof firstKeyFiles;
+
+/** The ring of a store that has none: the keys of the data directory, one of which is made where there is none. */
+function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenTokenKeysOptions): KeyRing {
+  const configured: FirstAlgorithm = "algorithm" in settings.signingKey ? settings.signingKey.algorithm : "ES256";
+  const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
+  const now = clock.now();
+  const found = (algorithm: FirstAlgorithm): SigningKey | undefined => {
+    const pem = readPrivateFile(join(dataDirectory, firstKeyFiles[algorithm]));
+    return pem === undefined ? undefined : parseSigningKey(pem);
+  };
+  const add = (to: KeyRing, algorithm: FirstAlgorithm, key: SigningKey, isNew: boolean): KeyRing =>
+    withKey(to, key, {
+      ...{ now, publishMilliseconds: 0 },
+      privateKey: { file: firstKeyFiles[algorithm] },
+      // Nobody has written down what an earlier version issued.
+      longestLifetimeSeconds: isNew ? 0 : null,
+    });
+  let filled = ring;
+  for (const algorithm of others) {
+    const key = found(algorithm);
+    if (key !== undefined) filled = add(filled, algorithm, key, false);
+  }
+  const kept = found(configured);
+  if (kept !== undefined) return { ...add(filled, configured, kept, false), configuredAlgorithm: configured };
+  const { pem, key } = makeSigningKey(configured);
+  writePrivateFile(join(dataDirectory, firstKeyFiles[configured]), pem);
+  return { ...add(filled, configured, key, true), configuredAlgorithm: configured };
+}
+
+/** An id never begins like a flag: it is an argument of commands. */
+function makeSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: string; readonly key: SigningKey } {
+  for (;;) {
+    const pem = generateSigningKeyPem(algorithm);
+    const key = parseSigningKey(pem);
+    if (!key.kid.startsWith("-")) return { pem, key };
+  }
+}
+
+/** The ring without the keys whose files the operator has deleted. Replicas must copy them instead. */
+function withoutMissing(ring: KeyRing, { dataDirectory, areThereReplicas }: OpenTokenKeysOptions): KeyRing {
+  if (areThereReplicas) return ring;
+  const keys = ring.keys.filter(
+    ({ privateKey }) => "sealed" in privateKey || existsSync(join(dataDirectory, privateKey.file)),
+  );
+  return keys.length === ring.keys.length ? ring : { ...ring, keys };
+}
+
+/**
+ * The ring where a key of the configured algorithm signs, when the setting has changed since it was last obeyed, or when
+ * there is no key. Rotations by command are not undone by the setting.
+ */
+function withConfiguredKey(
+  ring: KeyRing,
+  { algorithm, now, sealingKey }: { algorithm: FirstAlgorithm; now: number; sealingKey: SealingKey },
+): KeyRing {
+  const isObeyed = ring.configuredAlgorithm === algorithm;
+  if (isObeyed && signingKeyAt(ring, now) !== undefined) return ring;
+  const known = ring.keys.findLast((key) => key.algorithm === algorithm);
+  const next =
+    known === undefined ? withMadeKey(ring, algorithm, { now, sealingKey }) : signingFromNow(ring, known, now);
+  return { ...next, configuredAlgorithm: algorithm };
+}
+
+/** The ring with a new key of an algorithm, which is published for a time before it signs. */
+export function withMadeKey(
+  ring: KeyRing,
+  algorithm: GeneratedAlgorithm,
+  {
+    now,
+    sealingKey,
+    publishMilliseconds = 0,
+  }: { readonly now: number; readonly sealingKey: SealingKey; readonly publishMilliseconds?: number },
+): KeyRing {
+  const { pem, key } = makeSigningKey(algorithm);
+  return withKey(ring, key, {
+    now,
+    publishMilliseconds,
+    privateKey: { sealed: sealingKey.seal(pem, sealedName(key.kid)) },
+    longestLifetimeSeconds: 0,
+  });
+}

@@ -1,0 +1,166 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import { readPrivateFile } from "../../../machinery/files/private-file.ts";
+import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
+import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
+import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
+import { StoreUnavailable } from "../../../machinery/storage/store.ts";
+import type { Store } from "../../../machinery/storage/store.ts";
+import { parseSigningKey } from "../tokens/token-key.ts";
+import type { SigningKey, VerificationKey } from "../tokens/token-key.ts";
+import { keyRingRecord, maySign, sealedName, signingKeyAt, withLifetime } from "./key-ring.ts";
+import type { KeyRing, RingKey } from "./key-ring.ts";
+import type { FollowedOperatorKeys } from "./operator-keys.ts";
+import { verificationKeys } from "./token-keys.ts";
+import type { TokenKeys, VerificationKeys } from "./token-keys.ts";
+
+export interface StoredTokenKeysOptions {
+  readonly store: Store;
+  readonly records: FollowedKeyRecords;
+  readonly sealingKey: SealingKey;
+  readonly dataDirectory: string;
+  readonly operatorKeys: FollowedOperatorKeys;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "error">;
+}
+
+/**
+ * The token keys that all workers and replicas share by the store, and those of the operator's files. While the operator
+ * has a signing key, that one signs; all of them verify.
+ */
+export class StoredTokenKeys implements TokenKeys {
+  readonly #options: StoredTokenKeysOptions;
+  #ring: KeyRing;
+  #privateKeys: ReadonlyMap<string, SigningKey>;
+  #verification: VerificationKeys;
+  #seen: string | undefined;
+  #recording: Promise<void> | undefined;
+
+  /** `ring` is what the store has now. Throws UnusableFile for a private key that is not here. */
+  constructor(ring: KeyRing, options: StoredTokenKeysOptions) {
+    this.#options = options;
+    this.#ring = ring;
+    this.#privateKeys = openPrivateKeys(ring, options, new Map());
+    this.#verification = this.#published();
+    options.records.onChange(() => this.#recordChanged());
+    options.operatorKeys.onChange(() => (this.#verification = this.#published()));
+  }
+
+  verification(): VerificationKeys {
+    return this.#verification;
+  }
+
+  signing(): SigningKey {
+    return this.#options.operatorKeys.current().signing ?? this.#privateKeyOf(this.#signingEntry());
+  }
+
+  signingFor(lifetimeSeconds: number): MaybePromise<SigningKey> {
+    const operatorKey = this.#options.operatorKeys.current().signing;
+    if (operatorKey !== undefined) return operatorKey;
+    const entry = this.#signingEntry();
+    return maySign(entry, lifetimeSeconds)
+      ? this.#privateKeyOf(entry)
+      : this.#record(entry, lifetimeSeconds).then(() => this.signingFor(lifetimeSeconds));
+  }
+
+  #signingEntry(): RingKey {
+    const entry = signingKeyAt(this.#ring, this.#options.clock.now()) ?? this.#ring.keys[0];
+    if (entry === undefined) throw new Error("no token key is there");
+    return entry;
+  }
+
+  #privateKeyOf({ kid }: RingKey): SigningKey {
+    const key = this.#privateKeys.get(kid);
+    if (key === undefined) throw new Error(`the token key ${kid} is not there`);
+    return key;
+  }
+
+  #published(): VerificationKeys {
+    const { signing, verification } = this.#options.operatorKeys.current();
+    const newestFirst = this.#ring.keys.toReversed().flatMap(({ kid }) => this.#privateKeys.get(kid) ?? []);
+    const own: VerificationKey[] = [...(signing === undefined ? [] : [signing]), ...newestFirst, ...verification];
+    return verificationKeys(own);
+  }
+
+  /** Waits for a write that is under way: it may be for a lifetime that is as long. */
+  async #record(entry: RingKey, lifetimeSeconds: number): Promise<void> {
+    if (this.#recording !== undefined) return this.#recording;
+    const { store } = this.#options;
+    const recording = changeKeyRecord(store, keyRingRecord, (ring) => {
+      if (ring === undefined) throw new Error("the record of the token keys is gone");
+      return withLifetime(ring, entry.kid, lifetimeSeconds);
+    }).then((ring) => this.#use(ring));
+    this.#recording = recording;
+    try {
+      await recording;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      throw serviceUnavailable(`no token can be issued now, because the store can't be written: ${error.message}`);
+    } finally {
+      this.#recording = undefined;
+    }
+  }
+
+  #recordChanged(): void {
+    const { records, log } = this.#options;
+    const text = records.textOf(keyRingRecord.name);
+    if (text === undefined || text === this.#seen) return;
+    this.#seen = text;
+    try {
+      this.#use(keyRingRecord.parse(text));
+    } catch (error) {
+      log.error(
+        { error: error instanceof Error ? error.message : String(error) },
+        "the token keys in the store can't be used; the previous ones stay in use",
+      );
+    }
+  }
+
+  #use(ring: KeyRing): void {
+    const before = this.#ring.keys.map(({ kid }) => kid);
+    const privateKeys = openPrivateKeys(ring, this.#options, this.#privateKeys);
+    this.#ring = ring;
+    this.#privateKeys = privateKeys;
+    const added = ring.keys.filter(({ kid }) => !before.includes(kid));
+    const removed = before.filter((kid) => !privateKeys.has(kid));
+    if (added.length === 0 && removed.length === 0) return;
+    this.#verification = this.#published();
+    for (const { kid, algorithm, signsFrom } of added) {
+      this.#options.log.info({ key: kid, algorithm, signsFrom }, "token key published");
+    }
+    for (const kid of removed) this.#options.log.info({ key: kid }, "token key retired");
+  }
+}
+
+/** The private keys of a ring. Those that are open already are taken from `open`. */
+function openPrivateKeys(
+  { keys }: KeyRing,
+  { sealingKey, dataDirectory }: Pick<StoredTokenKeysOptions, "sealingKey" | "dataDirectory">,
+  open: ReadonlyMap<string, SigningKey>,
+): ReadonlyMap<string, SigningKey> {
+  return new Map(
+    keys.map(({ kid, privateKey }) => {
+      const known = open.get(kid);
+      if (known !== undefined) return [kid, known];
+      const key =
+        "sealed" in privateKey
+          ? parseSigningKey(sealingKey.unseal(privateKey.sealed, sealedName(kid)))
+          : readKeyFile(join(dataDirectory, privateKey.file));
+      if (key?.kid === kid) return [kid, key];
+      const file = "file" in privateKey ? privateKey.file : "";
+      throw new UnusableFile(
+        `this replica cannot verify the tokens of the other replicas, or those issued before: ${join(dataDirectory, file)} ` +
+          `is not the key ${kid}; copy the same ${file} into all data directories, or restore it from a backup`,
+      );
+    }),
+  );
+}
+
+function readKeyFile(file: string): SigningKey | undefined {
+  const pem = readPrivateFile(file);
+  return pem === undefined ? undefined : parseSigningKey(pem);
+}

@@ -1,0 +1,99 @@
+import type { ChangeFeed } from "../storage/change-feed.ts";
+import type { Change, Entry, Store } from "../storage/store.ts";
+
+/**
+ * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, with
+ * whatever permissions.
+ */
+const keyRecordPrefix = "/keys/";
+
+/** A record of the store: one JSON value that changes by compare-and-swap. */
+export interface KeyRecord<T> {
+  /** Below `keyRecordPrefix`. */
+  readonly name: string;
+  /** Throws for a value that this version can't read. */
+  parse(text: string): T;
+}
+
+const maximumAttempts = 20;
+
+/** The record as it is in the store now, and the revision of its last write (0: there is none). */
+export async function readKeyRecord<T>(
+  store: Store,
+  { name, parse }: KeyRecord<T>,
+): Promise<{ readonly value: T | undefined; readonly revision: number }> {
+  const key = keyRecordPrefix + name;
+  const { entries } = await store.range({ start: key, end: `${key}\0` });
+  const [entry] = entries;
+  return { value: entry && parse(entry.value.toString("utf8")), revision: entry?.modRevision ?? 0 };
+}
+
+/**
+ * Changes a record. `change` gets what is stored now, and returns what is to be stored, or what it was given when there
+ * is nothing to change; it is called again when somebody else was faster. Resolves with what is stored then. Rejects
+ * with what `change` throws, and with what the store throws.
+ */
+export async function changeKeyRecord<T extends object>(
+  store: Store,
+  record: KeyRecord<T>,
+  change: (stored: T | undefined) => T,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { value, revision } = await readKeyRecord(store, record);
+    const next = change(value);
+    if (next === value) return next;
+    const { isWritten } = await store.write({
+      key: keyRecordPrefix + record.name,
+      value: Buffer.from(JSON.stringify(next)),
+      expectedRevision: revision,
+    });
+    if (isWritten) return next;
+    if (attempt === maximumAttempts) throw new Error(`the record ${record.name} changes all the time: try again`);
+  }
+}
+
+/**
+ * Follows the records of keys: every worker and replica sees a change with the next look at the store that it takes for
+ * anything else.
+ */
+export class FollowedKeyRecords {
+  readonly #texts = new Map<string, string>();
+  readonly #listeners = new Set<() => void>();
+  readonly #feed: ChangeFeed;
+
+  constructor(feed: ChangeFeed) {
+    this.#feed = feed;
+  }
+
+  /** Resolves when everything is known that was written before. Call it together with the start of the caches. */
+  async start(): Promise<void> {
+    await this.#feed.join({
+      prefix: keyRecordPrefix,
+      load: (entries: readonly Entry[]) => {
+        this.#texts.clear();
+        for (const { key, value } of entries) this.#texts.set(key, value.toString("utf8"));
+        this.#tell();
+      },
+      apply: ({ key, value }: Change) => {
+        if (value === undefined) this.#texts.delete(key);
+        else this.#texts.set(key, value.toString("utf8"));
+        this.#tell();
+      },
+      progress: () => {},
+      end: () => {},
+    }).started;
+  }
+
+  textOf(name: string): string | undefined {
+    return this.#texts.get(keyRecordPrefix + name);
+  }
+
+  /** Calls `listener` after each change of any record. It must not throw. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

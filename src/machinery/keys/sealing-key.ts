@@ -1,0 +1,77 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { join } from "node:path";
+import { writePrivateFile } from "../files/atomic-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
+import { UnusableFile } from "../files/unusable-file.ts";
+
+/** In the data directory: what the private keys in the store are sealed with. */
+export const sealingKeyFile = "sealing.key";
+
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Seals private keys, so that they can be in a store that others may read. AES-256-GCM (NIST SP 800-38D) with a random
+ * nonce; few keys are sealed in the life of a server, so nonces don't repeat. The name of what is sealed is
+ * authenticated too: one key can't be put in the place of another.
+ */
+export class SealingKey {
+  /** Tells sealing keys apart, and nothing else about them. */
+  readonly id: string;
+  readonly #key: Buffer;
+  readonly #file: string;
+
+  private constructor(key: Buffer, file: string) {
+    this.#key = key;
+    this.#file = file;
+    this.id = createHmac("sha256", key).update("signet sealing key").digest("hex").slice(0, 16);
+  }
+
+  /** Reads the data directory's key (0600), and makes it on first use. Throws UnusableFile. */
+  static open(dataDirectory: string): SealingKey {
+    const file = join(dataDirectory, sealingKeyFile);
+    const kept = readPrivateFile(file);
+    if (kept !== undefined) return new SealingKey(parseKey(kept, file), file);
+    const made = randomBytes(keyBytes);
+    writePrivateFile(file, `${made.toString("base64")}\n`);
+    return new SealingKey(made, file);
+  }
+
+  seal(secret: string, name: string): string {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv("aes-256-gcm", this.#key, nonce, { authTagLength: tagBytes });
+    cipher.setAAD(Buffer.from(name));
+    const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+    return `${this.id}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString("base64")}`;
+  }
+
+  /** Throws UnusableFile for what another key sealed, or what was changed. */
+  unseal(sealed: string, name: string): string {
+    const [id = "", text = ""] = sealed.split(":");
+    if (!isSameText(id, this.id)) {
+      throw new UnusableFile(
+        `${this.#file} (${this.id}) is not what ${name} is sealed with (${id}): copy that file from a backup or another replica`,
+      );
+    }
+    const bytes = Buffer.from(text, "base64");
+    try {
+      const nonce = bytes.subarray(0, nonceBytes);
+      const decipher = createDecipheriv("aes-256-gcm", this.#key, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(Buffer.from(name));
+      decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+      return decipher.update(bytes.subarray(nonceBytes + tagBytes), undefined, "utf8") + decipher.final("utf8");
+    } catch (cause) {
+      throw new UnusableFile(`${name} in the store was changed: restore the store from a backup`, { cause });
+    }
+  }
+}
+
+function parseKey(text: string, file: string): Buffer {
+  const key = Buffer.from(text.trim(), "base64");
+  if (key.length === keyBytes && key.toString("base64") === text.trim()) return key;
+  throw new UnusableFile(`${file} is not ${keyBytes} bytes in base64: restore it from a backup`);
+}
+
+const isSameText = (one: string, other: string): boolean =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { after, before, describe, it } from "node:test";
+import { keyRingRecord } from "../../src/features/accounts/keys/key-ring.ts";
+import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
+import { InProcess } from "../server/in-process.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { runSignet } from "./run-signet.ts";
+import type { Outcome } from "./run-signet.ts";
+
+interface ListedKey {
+  readonly key: string;
+  readonly algorithm: string;
+  readonly state: string;
+}
+
+describe("signet keys, beside a server that runs", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-keys-"));
+  const dataDirectory = join(folder, "data");
+  let server: TestServer;
+  before(async () => {
+    server = await startTestServer({ dataDirectory, storage: "lmdb", settings: { controllers: false } });
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const run = (...words: string[]): Promise<Outcome> => runSignet(["keys", ...words, "--data-dir", dataDirectory]);
+  const listed = async (): Promise<readonly ListedKey[]> => {
+    const { stdout } = await run("list", "-o", "json");
+    return (JSON.parse(stdout) as { keys: ListedKey[] }).keys;
+  };
+  const stored = async () => (await readKeyRecord(server.store, keyRingRecord)).value?.keys ?? [];
+  const published = async (): Promise<readonly string[]> => {
+    const { keys } = await new InProcess(server).json<{ keys: { kid: string }[] }>("/openid/v1/jwks");
+    return keys.map(({ kid }) => kid);
+  };
+  /** A server without requests looks each second. */
+  const whenPublished = async (count: number): Promise<readonly string[]> => {
+    for (;;) {
+      const kids = await published();
+      if (kids.length === count) return kids;
+      await delay(20);
+    }
+  };
+
+  it("rotate a key: the server publishes it without a restart", { timeout: 30_000 }, async () => {
+    const [first] = await listed();
+    assert.deepEqual([first?.algorithm, first?.state], ["ES256", "Signing"]);
+    const { code, stdout } = await run("rotate", "--algorithm", "EdDSA", "--publish-for", "20m");
+    assert.equal(code, 0);
+    assert.match(stdout, /^key [\w-]{43} \(EdDSA\) is published now, and signs from /);
+    const [, second] = await listed();
+    assert.deepEqual([second?.algorithm, second?.state], ["EdDSA", "Published"]);
+    assert.deepEqual(new Set(await whenPublished(2)), new Set([first?.key, second?.key]));
+    const again = await run("rotate");
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /^signet: a rotation is under way: .*; wait for that, or take it back with: /);
+    const signing = await run("retire", first?.key ?? "", "--force");
+    assert.equal(signing.code, 1);
+    assert.match(signing.stderr, /this key signs: rotate first/);
+    assert.equal((await run("retire", second?.key ?? "")).code, 0);
+    await whenPublished(1);
+  });
+
+  it("leave one whole state, whenever they are killed", { timeout: 60_000 }, async () => {
+    const main = join(import.meta.dirname, "../../src/main.js");
+    for (let kill = 0; kill < 4; kill += 1) {
+      const before = await stored();
+      const child = spawn(process.execPath, [main, "keys", "rotate", "--data-dir", dataDirectory], { stdio: "ignore" });
+      // From before it has opened the store to after it has written.
+      await Promise.race([once(child, "exit"), delay(200 + 100 * kill)]);
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      const now = await stored();
+      assert.ok(now.length === before.length || now.length === before.length + 1);
+      assert.deepEqual(now.slice(0, before.length), before);
+      await whenPublished(now.length);
+      for (const { kid } of now.slice(1)) assert.equal((await run("retire", kid)).code, 0);
+    }
+  });
+
+  it("explain a wrong use, and touch nothing of another user's or of no server", async () => {
+    for (const [words, message] of [
+      [["rotate", "--publish-for", "9s"], /at least 10s/],
+      [["rotate", "--algorithm", "HS256"], /Allowed choices are ES256, ES384, RS256, EdDSA/],
+      [["retire", "../key"], /it is not the id of a key/],
+    ] as const) {
+      const { code, stderr } = await run(...words);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    }
+    const missing = await runSignet(["keys", "list", "--data-dir", join(folder, "missing")]);
+    assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
+    const empty = mkdtempSync(join(folder, "empty-"));
+    writeFileSync(join(empty, "sealing.key"), "not mine", { mode: 0o644 });
+    const none = await runSignet(["keys", "rotate", "--data-dir", empty]);
+    assert.deepEqual([none.code, /holds no store of a server/.test(none.stderr)], [2, true]);
+    assert.equal(statSync(join(empty, "sealing.key")).mode & 0o777, 0o644);
+  });
+});

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
+import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
+
+describe("a sealing key", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-sealing-"));
+  const file = join(folder, "sealing.key");
+  after(() => rmSync(folder, { recursive: true }));
+  const key = SealingKey.open(folder);
+  const secret = "-----BEGIN PRIVATE KEY-----";
+
+  it("is made once, and only its owner can read it", () => {
+    assert.equal(SealingKey.open(folder).id, key.id);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+  });
+
+  it("opens what it sealed, under the same name alone, and the sealed text says nothing", () => {
+    const sealed = key.seal(secret, "one");
+    assert.equal(SealingKey.open(folder).unseal(sealed, "one"), secret);
+    assert.notEqual(key.seal(secret, "one"), sealed);
+    assert.ok(!Buffer.from(sealed.split(":")[1] ?? "", "base64").includes("PRIVATE"));
+    assert.throws(() => key.unseal(sealed, "another"), UnusableFile);
+  });
+
+  it("refuses what was changed, cut off, or sealed with another key, and says what to do", () => {
+    const sealed = key.seal(secret, "one");
+    const [id = "", text = ""] = sealed.split(":");
+    for (let at = 0; at < Buffer.from(text, "base64").length; at += 1) {
+      const bytes = Buffer.from(text, "base64");
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      assert.throws(() => key.unseal(`${id}:${bytes.toString("base64")}`, "one"), /was changed/);
+      assert.throws(() => key.unseal(`${id}:${bytes.subarray(0, at).toString("base64")}`, "one"), /was changed/);
+    }
+    const other = mkdtempSync(join(tmpdir(), "signet-sealing-"));
+    assert.throws(
+      () => SealingKey.open(other).unseal(sealed, "one"),
+      /copy that file from a backup or another replica/,
+    );
+    rmSync(other, { recursive: true });
+  });
+
+  it("is not used when others can read it, and not made through a link", () => {
+    chmodSync(file, 0o644);
+    assert.throws(() => SealingKey.open(folder), /open to other users/);
+    rmSync(file);
+    symlinkSync(join(folder, "elsewhere"), file);
+    SealingKey.open(folder);
+    assert.ok(!statSync(join(folder, "elsewhere"), { throwIfNoEntry: false }));
+    writeFileSync(file, "short\n");
+    assert.throws(() => SealingKey.open(folder), /is not 32 bytes in base64/);
+  });
+});

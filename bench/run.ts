@@ -5,7 +5,7 @@
  *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--lists-only] [--json FILE] [--markdown] [-- FLAGS OF serve]
  */
 import { fork } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,6 +17,7 @@ import type { Timed } from "./markdown-report.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import type { FanOut } from "./watch-fan-out.ts";
+import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
 
 const { values: options, positionals: serveFlags } = parseArgs({
   allowPositionals: true,
@@ -44,55 +45,12 @@ const results: Record<string, unknown> = {
   readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
 };
 
-const serviceAccount = (metadata: Record<string, unknown>): unknown => ({
-  apiVersion: "v1",
-  kind: "ServiceAccount",
-  metadata,
-});
-const authentication = "/apis/authentication.platform.io/v1";
-const accounts = "/api/v1/namespaces/bench/serviceaccounts";
-for (const name of ["bench", "bench-big"]) {
-  await caller.call("POST", "/api/v1/namespaces", {
-    body: { apiVersion: "v1", kind: "Namespace", metadata: { name } },
-  });
-}
-await caller.call("POST", accounts, { body: serviceAccount({ name: "bench" }) });
-const tokenRequest = (audiences: readonly string[]): unknown => ({
-  apiVersion: "authentication.platform.io/v1",
-  kind: "TokenRequest",
-  spec: { audiences, expirationSeconds: 3600 },
-});
-const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest([]) });
-const { token } = (JSON.parse(issued.text) as { status: { token: string } }).status;
+const workloads = await prepareWorkloads(server);
 const idleMebibytes = server.residentMebibytes();
 
-const csrPem = readFileSync(join(import.meta.dirname, "../test/conformance/fixtures/csr-ecdsa.pem"));
-const workloads: readonly { name: string; path: string; body?: unknown; token?: string }[] = [
-  { name: "get", path: `${accounts}/bench` },
-  {
-    name: "selfsubjectreview",
-    path: `${authentication}/selfsubjectreviews`,
-    body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
-    token,
-  },
-  {
-    name: "tokenreview",
-    path: `${authentication}/tokenreviews`,
-    body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } },
-  },
-  { name: "tokenrequest", path: `${accounts}/bench/token`, body: tokenRequest(["a"]) },
-  { name: "create", path: accounts, body: serviceAccount({ generateName: "made-" }) },
-  {
-    name: "csr-create",
-    path: "/apis/certificates.platform.io/v1/certificatesigningrequests",
-    body: {
-      apiVersion: "certificates.platform.io/v1",
-      kind: "CertificateSigningRequest",
-      metadata: { generateName: "bench-", labels: { bench: "bench" } },
-      spec: { request: csrPem.toString("base64"), signerName: "example.com/bench", usages: ["client auth"] },
-    },
-  },
-];
+await caller.call("POST", "/api/v1/namespaces", {
+  body: { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench-big" } },
+});
 const loads: Record<string, LoadResult> = {};
 const ceiling = (loads["bare server"] = await h2load({
   name: "bare",
@@ -102,8 +60,8 @@ const ceiling = (loads["bare server"] = await h2load({
   processId: bare.pid ?? 0,
   scratch,
 }));
-for (const { name, path, body, token: workloadToken = adminToken } of options["lists-only"] ? [] : workloads) {
-  const load = { name, url: server.url + path, token: workloadToken, body, seconds, scratch };
+for (const { name, path, body, token } of options["lists-only"] ? [] : workloads) {
+  const load = { name, url: server.url + path, token, body, seconds, scratch };
   loads[name] = await h2load({ ...load, processId: server.process.pid ?? 0 });
 }
 console.log("workload             requests/s   share   p50 ms   p99 ms   failed");

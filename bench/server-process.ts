@@ -24,7 +24,8 @@ export interface ServerProcess {
 
 export interface ServerProcessOptions {
   readonly flags?: readonly string[];
-  readonly memoryLimitMebibytes?: number;
+  /** Of Node.js. */
+  readonly runtimeFlags?: readonly string[];
   /** A program and its arguments that run the server, as `prlimit --fsize=N`. */
   readonly launcher?: readonly string[];
   /** Told the process as soon as it runs. */
@@ -47,7 +48,7 @@ function startWords(): string[] {
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
-  { flags = [], memoryLimitMebibytes, launcher = [], onSpawned }: ServerProcessOptions = {},
+  { flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
@@ -55,7 +56,7 @@ export async function startServerProcess(
     ...endsWithParent,
     ...launcher,
     process.execPath,
-    ...(memoryLimitMebibytes === undefined ? [] : [`--max-old-space-size=${memoryLimitMebibytes}`]),
+    ...runtimeFlags,
     ...startWords(),
     `--data-dir=${dataDirectory}`,
     "--secure-port=0",

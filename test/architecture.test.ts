@@ -132,6 +132,14 @@ describe("the source", () => {
     assert.deepEqual(circles(counted, { areTypesCounted: true }), []);
   });
 
+  it("imports node:http only as types: a value costs 8 MiB of memory", () => {
+    const importers = files.filter(({ text }) => /^import \{.*from "node:http"/m.test(text));
+    assert.deepEqual(
+      importers.map(({ path }) => path),
+      [],
+    );
+  });
+
   it("has no unused export", () => {
     const importers = [...files, ...sourceFiles("test", "bench", "examples", "tools")];
     const own = files.filter(({ path }) => folderOf(inSource(path)) !== "library");

@@ -1,7 +1,7 @@
-import { createServer, request } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { createServer, request } from "../machinery/api/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";

@@ -58,9 +58,9 @@ export interface AdmissionAttributes {
   readonly namespace: string;
   readonly name: string;
   /** The new object; absent for DELETE. Rules must not modify it. */
-  readonly object?: ApiObject;
+  readonly object?: ApiObject | undefined;
   /** The stored object; absent for CREATE. */
-  readonly oldObject?: ApiObject;
+  readonly oldObject?: ApiObject | undefined;
   readonly isDryRun: boolean;
 }
 

@@ -1,7 +1,6 @@
 import { constants } from "node:crypto";
 import type { EventEmitter } from "node:events";
-import { ServerResponse } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { performServerHandshake } from "node:http2";
 import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
@@ -10,6 +9,7 @@ import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
+import { newServerResponse } from "../api/node-http.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
 import { periodically } from "../api/periodically.ts";
 import { ConnectionBound } from "./connection-bound.ts";
@@ -207,7 +207,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
     if (connection !== undefined) new Http1Exchange({ request, response }, { context, connection }).run();
   });
   server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    const response = new ServerResponse(request);
+    const response = newServerResponse(request);
     response.assignSocket(socket);
     response.on("finish", () => socket.destroySoon());
     const connection = connectionOf(request, response);

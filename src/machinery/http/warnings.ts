@@ -7,20 +7,21 @@ const maximumWarningBytes = 4096;
 
 /** Collects the sentences for an answer's Warning headers; each is sent once. */
 export class Warnings {
-  readonly #texts = new Set<string>();
+  /** Most answers have none. */
+  #texts: Set<string> | undefined;
   #length = 0;
 
   /** What comes after as much as an answer may carry is not kept. */
   add(text: string): void {
-    if (this.#length > maximumWarningBytes || this.#texts.has(text)) return;
+    if (this.#length > maximumWarningBytes || this.#texts?.has(text)) return;
     const shown = shortened(text);
-    this.#texts.add(shown);
+    (this.#texts ??= new Set()).add(shown);
     this.#length += shown.length;
   }
 
   /** The answer with the warnings that fit. */
   addTo(response: HttpResponse): HttpResponse {
-    addWarnings(response, this.#texts);
+    if (this.#texts !== undefined) addWarnings(response, this.#texts);
     return response;
   }
 }

@@ -1,4 +1,5 @@
 import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
@@ -35,46 +36,79 @@ export interface AdmissionSubject<T extends ApiObject> {
 }
 
 /** Runs the `admit` of every rule in order. Returns the resulting object. */
-export async function admit<T extends ApiObject>(
+export function admit<T extends ApiObject>(
   target: AdmissionTarget,
   subject: AdmissionSubject<T>,
-): Promise<T | undefined> {
+): MaybePromise<T | undefined> {
+  currentTrace()?.begin("mutating admission");
+  return admitFrom(0, target.admission, attributesOf(target, subject)) as MaybePromise<T | undefined>; // rules keep the kind
+}
+
+/** A rule that answers at once is not awaited: most do, and most writes have none that waits. */
+function admitFrom(
+  first: number,
+  rules: readonly AdmissionRule[],
+  attributes: AdmissionAttributes,
+): MaybePromise<ApiObject | undefined> {
   const trace = currentTrace();
-  trace?.begin("mutating admission");
-  let attributes = attributesOf(target, subject);
-  for (const rule of target.admission) {
-    if (rule.admit === undefined || rule.appliesTo?.(attributes) === false) continue;
+  for (let index = first; index < rules.length; index += 1) {
+    const rule = rules[index];
+    if (rule?.admit === undefined || rule.appliesTo?.(attributes) === false) continue;
     // The last one named is the one that refused.
     trace?.decided(rule.name);
     const admitting = rule.admit(attributes);
-    const object = admitting instanceof Promise ? await admitting : admitting;
-    // A deletion has no object.
-    if (attributes.object !== undefined && object !== undefined) attributes = { ...attributes, object };
+    if (admitting instanceof Promise) return admitAfter(admitting, { next: index + 1, rules, attributes });
+    attributes = withObject(attributes, admitting);
   }
   trace?.decided("allowed");
-  return attributes.object as T | undefined; // rules keep the kind
+  return attributes.object;
 }
+
+/** Not a closure in the loop above: that would allocate for each rule, whether it waits or not. */
+const admitAfter = (
+  admitting: Promise<ApiObject | undefined>,
+  rest: { readonly next: number; readonly rules: readonly AdmissionRule[]; readonly attributes: AdmissionAttributes },
+): Promise<ApiObject | undefined> =>
+  admitting.then((object) => admitFrom(rest.next, rest.rules, withObject(rest.attributes, object)));
+
+/** A deletion has no object, and a rule that changes nothing returns none. */
+const withObject = (attributes: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes =>
+  attributes.object === undefined || object === undefined ? attributes : { ...attributes, object };
 
 /**
  * Runs the `validate` of every rule in order. Writing to the store, and answering a review, require the returned value:
  * code that forgets admission does not compile.
  */
-export async function validateAdmission<T extends ApiObject>(
+export function validateAdmission<T extends ApiObject>(
   target: AdmissionTarget,
   subject: AdmissionSubject<T>,
-): Promise<Admitted> {
+): MaybePromise<Admitted> {
+  currentTrace()?.begin("validating admission");
+  return validateFrom(0, target.admission, { attributes: attributesOf(target, subject), caller: subject.caller });
+}
+
+interface ValidatedWrite {
+  readonly attributes: AdmissionAttributes;
+  readonly caller: Caller;
+}
+
+function validateFrom(first: number, rules: readonly AdmissionRule[], write: ValidatedWrite): MaybePromise<Admitted> {
   const trace = currentTrace();
-  trace?.begin("validating admission");
-  const attributes = attributesOf(target, subject);
-  for (const rule of target.admission) {
-    if (rule.validate === undefined || rule.appliesTo?.(attributes) === false) continue;
+  for (let index = first; index < rules.length; index += 1) {
+    const rule = rules[index];
+    if (rule?.validate === undefined || rule.appliesTo?.(write.attributes) === false) continue;
     trace?.decided(rule.name);
-    const validating = rule.validate(attributes);
-    if (validating instanceof Promise) await validating;
+    const validating = rule.validate(write.attributes);
+    if (validating instanceof Promise) return validateAfter(validating, { next: index + 1, rules, write });
   }
   trace?.decided("allowed");
-  return new AdmittedWrite(subject.caller);
+  return new AdmittedWrite(write.caller);
 }
+
+const validateAfter = (
+  validating: Promise<void>,
+  rest: { readonly next: number; readonly rules: readonly AdmissionRule[]; readonly write: ValidatedWrite },
+): Promise<Admitted> => validating.then(() => validateFrom(rest.next, rest.rules, rest.write));
 
 /** Proof that every admission rule was run for a write. Only `validateAdmission` creates it. */
 export type Admitted = AdmittedWrite;
@@ -122,8 +156,8 @@ function attributesOf<T extends ApiObject>(
     // collection.
     namespace: isNamespace ? name : namespace,
     name,
-    ...(object !== undefined && { object }),
-    ...(oldObject !== undefined && { oldObject }),
+    object,
+    oldObject,
     isDryRun: caller.isDryRun,
   };
 }

@@ -45,8 +45,10 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const storedAs = subresource === "" ? review.storedAs : { group, version };
   const target = { definition: { group, version, plural, kind: review.kind, storedAs }, admission };
   const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
-  const object = (await admit(target, { ...subject, object: tracked })) ?? tracked;
-  const { isDryRun } = await validateAdmission(target, { ...subject, object });
+  const admitting = admit(target, { ...subject, object: tracked });
+  const object = (admitting instanceof Promise ? await admitting : admitting) ?? tracked;
+  const validating = validateAdmission(target, { ...subject, object });
+  const { isDryRun } = validating instanceof Promise ? await validating : validating;
   return review.create(object, {
     user: caller.user,
     askedGroup: asked.group,

@@ -50,7 +50,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
     if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
     const outerStruct = context.struct;
     context.struct = struct;
-    const values: unknown[] = fields.map(absent);
+    const values: unknown[] = [];
     const depth = context.path.push("") - 1;
     for (const key of Object.keys(value)) {
       const index = indexes.get(key);
@@ -74,8 +74,6 @@ function objectDecoder(schema: ObjectSchema): Decoder {
     return object;
   };
 }
-
-const absent = (): undefined => undefined;
 
 function fieldDecoder(name: string, field: Field): FieldDecoder {
   const { schema } = field;

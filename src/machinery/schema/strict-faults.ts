@@ -11,6 +11,7 @@ export function strictFaults({
   readonly duplicateFields: readonly string[];
   readonly unknownFields: readonly string[];
 }): string[] {
+  if (duplicateFields.length + unknownFields.length === 0) return [];
   const isKnown = (path: string): boolean =>
     !unknownFields.some((field) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
   return [

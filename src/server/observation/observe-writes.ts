@@ -49,10 +49,12 @@ export function writeObserver({
   ]);
 
   const onRequest = ({ previous, next, username }: ObservedWrite): void => {
+    // A new request is always pending: only later writes decide about it.
+    if (previous === undefined) return;
     const request = next?.object as CertificateSigningRequest | undefined; // of this resource
     if (request === undefined) return;
     const state = certificateRequestState(request);
-    const before = previous && certificateRequestState(previous.object as CertificateSigningRequest);
+    const before = certificateRequestState(previous.object as CertificateSigningRequest);
     if (state === before) return;
     const { signerName, username: requester } = request.spec;
     const signer = signerLabel(signerName);

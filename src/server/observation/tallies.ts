@@ -1,9 +1,15 @@
 /** Counts by the values of labels. The values are few, whatever callers send: who counts sees to that. */
 export class Tally<Label extends string> {
+  readonly #names: readonly Label[];
   readonly #counts = new Map<string, { readonly labels: Readonly<Record<Label, string>>; count: number }>();
 
+  constructor(...names: readonly Label[]) {
+    this.#names = names;
+  }
+
   add(labels: Readonly<Record<Label, string>>): void {
-    const key = JSON.stringify(Object.values(labels));
+    let key = "";
+    for (const name of this.#names) key += `${labels[name]}\n`;
     const counted = this.#counts.get(key);
     if (counted === undefined) this.#counts.set(key, { labels, count: 1 });
     else counted.count += 1;
@@ -25,10 +31,10 @@ export interface Tallies {
 }
 
 export const newTallies = (): Tallies => ({
-  issued: new Tally(),
-  failed: new Tally(),
-  denied: new Tally(),
+  issued: new Tally("signer"),
+  failed: new Tally("signer"),
+  denied: new Tally("signer"),
   tokensIssued: new Tally(),
-  tokenReviews: new Tally(),
-  authentications: new Tally(),
+  tokenReviews: new Tally("outcome"),
+  authentications: new Tally("method", "outcome"),
 });

@@ -65,10 +65,10 @@ class SubjectIndex {
   }
 
   grants(user: UserInfo): Grant[] {
-    const found = [...(this.#users.get(user.username)?.values() ?? [])];
-    for (const group of user.groups) {
-      for (const grant of this.#groups.get(group)?.values() ?? []) found.push(grant);
-    }
+    const found: Grant[] = [];
+    const take = (grant: Grant): void => void found.push(grant);
+    this.#users.get(user.username)?.forEach(take);
+    for (const group of user.groups) this.#groups.get(group)?.forEach(take);
     return found;
   }
 

@@ -12,14 +12,14 @@ import type { RuleResolver } from "./rule-resolver.ts";
 export function rbac(resolver: RuleResolver): AuthorizerInMemory {
   return (attributes) => {
     const namespace = attributes.kind === "resource" ? attributes.namespace : "";
-    const missing = new Set<string>();
+    let missing: Set<string> | undefined;
     for (const grant of resolver.grants(attributes.user, namespace)) {
       const { roleRef, metadata } = grant.binding;
       const rules = resolver.rulesOfRole(roleRef, metadata.namespace ?? "");
-      if (rules === undefined) missing.add(resolver.missingRole(roleRef));
+      if (rules === undefined) (missing ??= new Set()).add(resolver.missingRole(roleRef));
       else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant) };
     }
-    return { decision: "noOpinion", reason: missing.size === 0 ? "" : `RBAC: ${aggregated([...missing])}` };
+    return { decision: "noOpinion", reason: missing === undefined ? "" : `RBAC: ${aggregated([...missing])}` };
   };
 }
 

@@ -1,6 +1,7 @@
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignature, parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { checkRequestSignature } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
@@ -71,7 +72,7 @@ export function certificateRequestReport(
 
 function parse(base64: string): CertificateRequest | PkiError {
   try {
-    const request = parseCertificateRequestPem(Buffer.from(base64, "base64"));
+    const request = parseRequestField(base64);
     checkRequestSignature(request);
     return request;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
@@ -29,7 +29,7 @@ export const isCertificateFor = (text: string | undefined, { spec }: IssuedCerti
 export function isRequestFor(text: string | undefined, { spec }: CertificateSigningRequest): boolean {
   if (text === undefined) return true;
   try {
-    const { subject, subjectAltNames } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    const { subject, subjectAltNames } = parseRequestField(spec.request ?? "");
     const { dnsNames, ipAddresses, emailAddresses, uris } = subjectAltNames;
     return hold([formatDistinguishedName(subject), ...dnsNames, ...ipAddresses, ...emailAddresses, ...uris], text);
   } catch (error) {

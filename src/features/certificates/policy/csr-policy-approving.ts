@@ -1,5 +1,5 @@
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { Node } from "../../nodes/index.ts";
@@ -95,7 +95,7 @@ function approvalInputOf(request: CertificateSigningRequest, lifetime: SignerLif
     return {
       ...identityOf(request),
       usages,
-      request: parseCertificateRequestPem(Buffer.from(base64 ?? "", "base64")),
+      request: parseRequestField(base64 ?? ""),
       lifetimeSeconds: lifetimeSeconds(expirationSeconds, lifetime.maximumSeconds),
     };
   } catch (error) {

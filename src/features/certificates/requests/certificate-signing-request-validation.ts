@@ -2,7 +2,8 @@ import { ownSignerName, signerNames } from "../signer-names.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignature, parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { checkRequestSignature } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
 import { keyUsages } from "./certificate-signing-request-schema.ts";
@@ -44,7 +45,7 @@ export function validateCertificateSigningRequest({ spec }: CertificateSigningRe
 /** Says why the PEM is not a request that is signed with its own key, or returns undefined. */
 function faultOfRequest(base64: string): string | undefined {
   try {
-    checkRequestSignature(parseCertificateRequestPem(Buffer.from(base64, "base64")));
+    checkRequestSignature(parseRequestField(base64));
     return undefined;
   } catch (error) {
     if (error instanceof PkiError) return error.message;

@@ -1,7 +1,7 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
@@ -20,7 +20,7 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
     const { signerName, request = "" } = asSigningRequest(object).spec;
     if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
     try {
-      const { subject } = parseCertificateRequestPem(Buffer.from(request, "base64"));
+      const { subject } = parseRequestField(request);
       if (!subject.organizations.includes(mastersGroup)) return;
     } catch (error) {
       if (error instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${error.message}`);

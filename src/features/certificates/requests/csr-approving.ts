@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { nodeClientSubresources } from "../signers/is-node-client.ts";
@@ -65,7 +65,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
 function possibleApprovals({ spec }: CertificateSigningRequest, { names }: ControllerContext): NodeClientSubresource[] {
   const { signerName, username = "", usages = [] } = spec;
   try {
-    const request = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    const request = parseRequestField(spec.request ?? "");
     return nodeClientSubresources(names, { signerName, username, usages, request });
   } catch (error) {
     if (error instanceof PkiError) return [];

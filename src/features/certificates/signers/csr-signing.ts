@@ -1,7 +1,7 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { issuingViolations } from "./issue.ts";
@@ -95,7 +95,7 @@ export function csrSigning({ findSigner, server }: CsrSigningOptions): Controlle
 /** The request's own signature was checked when it was created, and it has not changed since. */
 function parse(base64: string): CertificateRequest | PkiError {
   try {
-    return parseCertificateRequestPem(Buffer.from(base64, "base64"));
+    return parseRequestField(base64);
   } catch (error) {
     if (error instanceof PkiError) return error;
     throw error;

@@ -1,11 +1,11 @@
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 
 /** A certificate request in a `spec.request`. Undefined for one that cannot be read: its validation says why. */
 export function requestedCertificate(request: string): CertificateRequest | undefined {
   try {
-    return parseCertificateRequestPem(Buffer.from(request, "base64"));
+    return parseRequestField(request);
   } catch (error) {
     if (error instanceof PkiError) return undefined;
     throw error;

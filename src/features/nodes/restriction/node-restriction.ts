@@ -4,7 +4,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { memberNodeNameOf, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
-import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";
@@ -213,7 +213,7 @@ function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: Nod
 
 function commonNameOf(attributes: AdmissionAttributes, request: string): string {
   try {
-    return parseCertificateRequestPem(Buffer.from(request, "base64")).subject.commonName;
+    return parseRequestField(request).subject.commonName;
   } catch (error) {
     if (error instanceof PkiError) throw admissionForbidden(attributes, `unable to parse csr: ${error.message}`);
     throw error;

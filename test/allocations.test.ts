@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { measureAllocations } from "../bench/measure-allocations.ts";
+import type { Allocations } from "../bench/measure-allocations.ts";
+
+/**
+ * Bytes that a request of each workload may allocate: a tenth more than `npm run bench:allocations -- --requests 2000`
+ * counted. Who makes a request cheaper lowers its limit; who must raise one says why in the commit.
+ */
+const limits: ReadonlyMap<string, number> = new Map([
+  ["get", 20_500],
+  ["selfsubjectreview", 38_500],
+  ["tokenreview", 42_500],
+  ["tokenrequest", 45_500],
+  ["create", 60_000],
+  ["csr-create", 85_000],
+]);
+
+describe("the garbage of a request", async () => {
+  const measured = await measureAllocations({ requests: 2000 });
+  for (const [name, limit] of limits) {
+    it(`of ${name} stays below its limit`, () => {
+      const found = measured.get(name);
+      assert.ok(found !== undefined);
+      assert.ok(
+        found.bytesPerRequest < limit,
+        `${Math.round(found.bytesPerRequest)} bytes, ${limit} are allowed. What allocates most:\n${most(found)}`,
+      );
+    });
+  }
+
+  it("is measured for every workload of the benchmark", () => {
+    assert.deepEqual([...measured.keys()], [...limits.keys()]);
+  });
+});
+
+const most = ({ bytesByFunction }: Allocations): string =>
+  [...bytesByFunction]
+    .slice(0, 20)
+    .map(([place, bytes]) => `${Math.round(bytes)} ${place}`)
+    .join("\n");

@@ -1,31 +1,35 @@
 // Before anything else is loaded: see there.
 await import("./without-debugger.ts");
-const { runCommandLine } = await import("./cli/program.ts");
 
-await runCommandLine(process.argv, {
-  // Each loads only what it needs: an agent is no server.
-  serve: async (config, settings) =>
-    (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config, settings),
-  controllers: async (config, connection) =>
-    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
-  backUp: async (config, options) => (await import("./server/backup/storage-programs.ts")).runBackUp(config, options),
-  restore: async (config, options) => (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
-  migrateStorage: async (config, options) =>
-    (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
-  tokenKeys: {
-    list: async (config, flags) =>
-      (await import("./server/keys/token-key-programs.ts")).runListTokenKeys(config, flags),
-    rotate: async (config, options) =>
-      (await import("./server/keys/token-key-programs.ts")).runRotateTokenKey(config, options),
-    retire: async (config, options) =>
-      (await import("./server/keys/token-key-programs.ts")).runRetireTokenKey(config, options),
-  },
-  doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
-  supportBundle: async (config, file) =>
-    (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),
-  issue: async (program) => (await import("./agent/issue-program.ts")).runIssueProgram(program),
-  agent: async (program) => {
-    const { signetVersion } = await import("./server/signet-version.ts");
-    return (await import("./agent/agent-program.ts")).runAgentProgram(program, signetVersion);
-  },
-});
+if (process.argv[2] === "agent") {
+  await (await import("./run-agent-command.ts")).runAgentCommand("signet agent");
+} else {
+  const { signetCommand } = await import("./cli/program.ts");
+  const { runCommandLine } = await import("./cli/run-command-line.ts");
+  const program = signetCommand({
+    // Each loads only what it needs.
+    serve: async (config, settings) =>
+      (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config, settings),
+    agent: async () => (await import("./run-agent-command.ts")).runAgentCommand("signet agent"),
+    controllers: async (config, connection) =>
+      (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
+    backUp: async (config, options) => (await import("./server/backup/storage-programs.ts")).runBackUp(config, options),
+    restore: async (config, options) =>
+      (await import("./server/backup/storage-programs.ts")).runRestore(config, options),
+    migrateStorage: async (config, options) =>
+      (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
+    tokenKeys: {
+      list: async (config, flags) =>
+        (await import("./server/keys/token-key-programs.ts")).runListTokenKeys(config, flags),
+      rotate: async (config, options) =>
+        (await import("./server/keys/token-key-programs.ts")).runRotateTokenKey(config, options),
+      retire: async (config, options) =>
+        (await import("./server/keys/token-key-programs.ts")).runRetireTokenKey(config, options),
+    },
+    doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
+    supportBundle: async (config, file) =>
+      (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),
+    issue: async (program) => (await import("./agent/issue-program.ts")).runIssueProgram(program),
+  });
+  await runCommandLine(process.argv, program);
+}

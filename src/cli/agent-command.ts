@@ -25,9 +25,12 @@ const collect = (value: string, previous: readonly string[]): readonly string[] 
 
 const hookTimeoutMilliseconds = 60_000;
 
+/** The two ways to start an agent: as a command of the whole of Signet, and as a program of its own. */
+export type AgentCommandWords = "signet agent" | "signet-agent";
+
 /** `signet agent`, and what one does with a running agent. */
-export function agent(run: (program: AgentProgram) => Promise<void>): Command {
-  const command = new Command("agent")
+export function agent(words: AgentCommandWords, run: (program: AgentProgram) => Promise<void>): Command {
+  const command = new Command(words.split(" ").at(-1))
     .description("maintain this machine's identity and the certificates of its services")
     .option("--config <file>", "YAML: everything below, and the certificates of services; read again when it changes")
     .option(
@@ -73,13 +76,13 @@ export function agent(run: (program: AgentProgram) => Promise<void>): Command {
     .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
   const subcommand = (name: string, description: string, example: Example): Command =>
-    withExamples(new Command(name).description(`${description}; takes the flags of signet agent`), example);
+    withExamples(new Command(name).description(`${description}; takes the flags of ${words}`), example);
   const config = "--config /etc/signet/agent.yaml";
   command
     .addCommand(
       subcommand("once", "obtain or renew what is due, write files, run hooks, and end", [
         "Renew what is due, from cron or while an image is built",
-        `signet agent once ${config}`,
+        `${words} once ${config}`,
       ])
         .option("--timeout <duration>", "end with code 6 after this time", "5m")
         .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
@@ -89,19 +92,19 @@ export function agent(run: (program: AgentProgram) => Promise<void>): Command {
     .addCommand(
       subcommand("status", "show the certificates, trust bundles and hooks of the agent that runs", [
         "See when each certificate is renewed next",
-        `signet agent status ${config}`,
+        `${words} status ${config}`,
       ]).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
     )
     .addCommand(
       subcommand("check", "check the configuration, the files and the access to each server", [
         "Find out before the start what will not work",
-        `signet agent check ${config}`,
+        `${words} check ${config}`,
       ]).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
     )
     .addCommand(
       subcommand("renew", "tell the agent that runs to renew a certificate now", [
         "Replace the certificate named web in the configuration file",
-        `signet agent renew web ${config}`,
+        `${words} renew web ${config}`,
       ])
         .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
         .action(async (name: string, _flags: unknown, self: Command) =>
@@ -110,12 +113,12 @@ export function agent(run: (program: AgentProgram) => Promise<void>): Command {
     );
   return withExamples(
     command,
-    ["Introduce this machine by a bootstrap token", "signet agent --kubeconfig bootstrap.kubeconfig"],
+    ["Introduce this machine by a bootstrap token", `${words} --kubeconfig bootstrap.kubeconfig`],
     [
       "Also keep a file with the CAs of a signer, and reload a program when it changes",
-      'signet agent --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"',
+      `${words} --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"`,
     ],
-    ["Keep the certificates of services too", "signet agent --config /etc/signet/agent.yaml"],
+    ["Keep the certificates of services too", `${words} ${config}`],
   );
 }
 

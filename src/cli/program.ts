@@ -7,20 +7,16 @@ import { certificates, csr, trust } from "../features/certificates/commands.ts";
 import { bootstrapToken, node } from "../features/nodes/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { exitCodes } from "../machinery/command-line/exit-codes.ts";
-import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
 import { agent } from "./agent-command.ts";
-import { arrangeHelp } from "./arrange-help.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
-import { failureReport } from "./failure-report.ts";
 import { issueCertificate } from "./issue-command.ts";
 import { keys } from "./keys-commands.ts";
 import type { TokenKeyPrograms } from "./keys-commands.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
-import { refuseEmptyValues } from "./refuse-empty-values.ts";
 import { serve } from "./serve-command.ts";
 import type { ReadSettings } from "./server-settings.ts";
 import { doctor, supportBundle } from "./doctor-commands.ts";
@@ -44,7 +40,7 @@ export const signetCommand = (programs: Programs): Command =>
     .version(signetVersion, "-V, --version", "print the version")
     .commandsGroup("Servers:")
     .addCommand(serve((config, settings) => programs.serve(config, settings)))
-    .addCommand(agent((program) => programs.agent(program)))
+    .addCommand(agent("signet agent", (program) => programs.agent(program)))
     .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
     .commandsGroup("Identity:")
     .addCommand(auth())
@@ -82,52 +78,3 @@ ${Object.values(exitCodes)
   .join("\n")}
 
 signet COMMAND --help has examples. Commands that talk to a server take kubectl's kubeconfig.`;
-
-/**
- * Parses the command line and runs one command. A failure is one line on standard error, and an exit code of
- * `exitCodes`.
- */
-export async function runCommandLine(argv: readonly string[], programs: Programs): Promise<void> {
-  const program = signetCommand(programs).hook("preAction", (_, command) => refuseEmptyValues(command));
-  let words = program.name();
-  for (const { command, path } of everyCommand(program)) {
-    arrangeHelp(command);
-    command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
-      words = path;
-      throw error;
-    });
-  }
-  reportOutputFailures();
-  try {
-    await program.parseAsync([...argv]);
-  } catch (error) {
-    const { exitCode, message } = failureReport(error, words);
-    process.exitCode = exitCode;
-    if (message !== "") console.error(`signet: ${message}`);
-  }
-}
-
-interface NamedCommand {
-  readonly command: Command;
-  /** `signet csr create`. */
-  readonly path: string;
-}
-
-const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
-  const path = `${parents} ${command.name()}`.trim();
-  return [{ command, path }, ...command.commands.flatMap((child) => everyCommand(child, path))];
-};
-
-/** Without a listener, a closed pipe or a full disk would end the process with a stack trace. */
-function reportOutputFailures(): void {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") {
-      // As `head` and `less` do when they have seen enough.
-      process.exitCode = exitCodes.readerGone.code;
-      return;
-    }
-    process.exitCode = exitCodes.unwritable.code;
-    console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
-  });
-  process.stderr.on("error", () => {});
-}

@@ -21,7 +21,7 @@ const server = "https://server.example:6443";
 
 async function settingsOf(...flags: readonly string[]): Promise<AgentSettings> {
   let settings: AgentSettings | undefined;
-  const command = agent(async ({ load }) => void (settings = load())).exitOverride();
+  const command = agent("signet agent", async ({ load }) => void (settings = load())).exitOverride();
   const words = flags.includes("--server") || flags.includes("--config") ? flags : ["--server", server, ...flags];
   await command.parseAsync([...words], { from: "user" });
   return settings ?? assert.fail();

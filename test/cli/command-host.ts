@@ -3,8 +3,9 @@
  * half a second. The parent sends the words and the environment, and gets the exit code and what was printed.
  */
 import { runIssueProgram } from "../../src/agent/issue-program.ts";
-import { runCommandLine } from "../../src/cli/program.ts";
+import { signetCommand } from "../../src/cli/program.ts";
 import type { Programs } from "../../src/cli/program.ts";
+import { runCommandLine } from "../../src/cli/run-command-line.ts";
 
 export interface HostedCommand {
   readonly words: readonly string[];
@@ -46,7 +47,7 @@ async function run({ words, environment }: HostedCommand): Promise<HostedOutcome
   const before = { ...process.env };
   Object.assign(process.env, environment);
   process.exitCode = 0;
-  await runCommandLine(["node", "signet", ...words], programs);
+  await runCommandLine(["node", "signet", ...words], signetCommand(programs));
   process.env = before;
   const outcome = { code: process.exitCode, ...printed };
   process.exitCode = 0;

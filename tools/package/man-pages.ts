@@ -1,7 +1,7 @@
 /** The manual: a page for `signet`, and one for each command, from what the commands say about themselves. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Option } from "commander";
+import type { Command, Option } from "commander";
 import { signetVersion } from "../../src/server/signet-version.ts";
 import { argumentText, describedProgram, leafCommands } from "../reference/leaf-commands.ts";
 import type { LeafCommand } from "../reference/leaf-commands.ts";
@@ -9,38 +9,44 @@ import type { LeafCommand } from "../reference/leaf-commands.ts";
 /** Writes `signet.1`, `signet-serve.1`, `signet-csr-create.1` and so on into a new folder. */
 export function writeManPages(folder: string): void {
   mkdirSync(folder, { recursive: true });
-  for (const [file, text] of manPages()) writeFileSync(join(folder, file), text);
+  for (const [file, text] of manPages(describedProgram())) writeFileSync(join(folder, file), text);
 }
 
-/** The text of each page by its file. */
-export function manPages(): Map<string, string> {
-  const leaves = leafCommands();
+/** The text of each page of a program by its file. */
+export function manPages(program: Command): Map<string, string> {
+  const leaves = leafCommands(program);
+  const own = leaves.find(({ command }) => command === program);
+  const others = leaves.filter((leaf) => leaf !== own);
   return new Map([
-    ["signet.1", overview(leaves)],
-    ...leaves.map((leaf) => [`${pageName(leaf.words)}.1`, commandPage(leaf)] as const),
+    [`${program.name()}.1`, own === undefined ? overview(program, others) : commandPage(own, others)],
+    ...others.map((leaf) => [`${pageName(leaf.words)}.1`, commandPage(leaf)] as const),
   ]);
 }
 
 const pageName = (words: string): string => words.replaceAll(" ", "-");
 
-const overview = (leaves: readonly LeafCommand[]): string =>
+const overview = (program: Command, leaves: readonly LeafCommand[]): string =>
   lines(
-    title("signet"),
+    title(program.name()),
     ".SH NAME",
-    `signet \\- ${escaped(asClause(describedProgram().description()))}`,
+    `${escaped(program.name())} \\- ${escaped(asClause(program.description()))}`,
     ".SH SYNOPSIS",
-    ".B signet",
+    `.B ${escaped(program.name())}`,
     "\\fIcommand\\fR [\\fIflags\\fR]",
-    ".SH COMMANDS",
-    ...leaves.flatMap(({ words, command }) => [
-      ".TP",
-      `\\fB${escaped(pageName(words))}\\fR(1)`,
-      escaped(asSentence(command.description())),
-    ]),
+    ...commandList(leaves),
     ...exitStatus,
   );
 
-const commandPage = ({ words, command }: LeafCommand): string =>
+const commandList = (leaves: readonly LeafCommand[]): string[] => [
+  ...(leaves.length === 0 ? [] : [".SH COMMANDS"]),
+  ...leaves.flatMap(({ words, command }) => [
+    ".TP",
+    `\\fB${escaped(pageName(words))}\\fR(1)`,
+    escaped(asSentence(command.description())),
+  ]),
+];
+
+const commandPage = ({ words, command }: LeafCommand, children: readonly LeafCommand[] = []): string =>
   lines(
     title(pageName(words)),
     ".SH NAME",
@@ -48,6 +54,7 @@ const commandPage = ({ words, command }: LeafCommand): string =>
     ".SH SYNOPSIS",
     `.B ${escaped(words)}`,
     ["[\\fIflags\\fR]", ...command.registeredArguments.map((one) => `\\fI${escaped(argumentText(one))}\\fR`)].join(" "),
+    ...commandList(children),
     ...(command.registeredArguments.length === 0 ? [] : [".SH ARGUMENTS"]),
     ...command.registeredArguments.flatMap((argument) => [
       ".TP",
@@ -57,8 +64,7 @@ const commandPage = ({ words, command }: LeafCommand): string =>
     ".SH FLAGS",
     ...command.options.flatMap(flag),
     ...exitStatus,
-    ".SH SEE ALSO",
-    "\\fBsignet\\fR(1)",
+    ...(words.includes(" ") ? [".SH SEE ALSO", `\\fB${escaped(words.split(" ", 1)[0] ?? "")}\\fR(1)`] : []),
   );
 
 const flag = (option: Option): string[] => [

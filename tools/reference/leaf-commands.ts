@@ -24,19 +24,19 @@ export function describedProgram(): Command {
   });
 }
 
-/** The commands that do something: those without commands of their own. Those that help does not show are left out. */
-export const leafCommands = (): LeafCommand[] => leavesOf(describedProgram(), "");
-
-const leavesOf = (command: Command, parents: string): LeafCommand[] => {
+/** The commands that do something, of `signet` or another program. Those that help does not show are left out. */
+export function leafCommands(command: Command = describedProgram(), parents = ""): LeafCommand[] {
   const words = `${parents} ${command.name()}`.trim();
-  return command.commands.length === 0
-    ? [{ command, words }]
-    : command
-        .createHelp()
-        .visibleCommands(command)
-        .filter((child) => child.name() !== "help")
-        .flatMap((child) => leavesOf(child, words));
-};
+  const children = command.commands.length === 0 ? [] : command.createHelp().visibleCommands(command);
+  return [
+    ...(doesSomething(command) ? [{ command, words }] : []),
+    ...children.filter((child) => child.name() !== "help").flatMap((child) => leafCommands(child, words)),
+  ];
+}
+
+/** A command that only holds others has no flags of its own. */
+const doesSomething = ({ commands, options }: Command): boolean =>
+  commands.length === 0 || options.some(({ long }) => long !== "--version");
 
 /** `<name>`, or `[name...]` for one that may be left out and repeated. */
 export function argumentText(argument: Command["registeredArguments"][number]): string {

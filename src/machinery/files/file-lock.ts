@@ -1,34 +1,98 @@
+import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { UnusableFile } from "./unusable-file.ts";
 
-const busy = 5;
-
-/**
- * A lock that the operating system holds on a file for this process. It is released however the process ends. Node.js
- * offers such locks only through SQLite: the file is an empty SQLite database, and nothing is ever written to it. Never
- * open the file in another way: on POSIX, closing it anywhere in the process releases the lock.
- */
-export class FileLock {
-  readonly #database: DatabaseSync;
-
-  /**
-   * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot
-   * be opened.
-   */
-  constructor(file: string) {
-    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
-    this.#database = new DatabaseSync(file);
-  }
-
+/** A lock that the operating system holds on a file for this process. It is released however the process ends. */
+export interface FileLock {
   /**
    * Takes the lock exclusively. Blocks the process while it waits. Returns false when another process still holds the
    * lock.
    */
+  takeAlone(options: { readonly waitMilliseconds: number }): boolean;
+  /** Takes the lock together with others. Returns false when another process holds it exclusively. */
+  takeTogether(): boolean;
+  release(): void;
+}
+
+/**
+ * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot be opened.
+ * All processes of a machine must lock in the same way, whatever their version of Node.js is, so the way depends on the
+ * system alone.
+ */
+export const openFileLock = (file: string): FileLock =>
+  process.platform === "linux" ? new OpenFileLock(file) : new SqliteLock(file);
+
+/** How often to try while another process holds the lock. */
+const retryMilliseconds = 50;
+
+/**
+ * flock(2). Node.js has no call for it, so the program flock(1), of util-linux or BusyBox, locks the open file that it gets from
+ * this process. The lock belongs to the open file and stays when that program has ended. No program that this process starts
+ * inherits the file.
+ */
+class OpenFileLock implements FileLock {
+  readonly #file: string;
+  #descriptor: number | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+    this.#descriptor = openSync(file, "a", 0o600);
+  }
+
+  takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
+    const end = performance.now() + waitMilliseconds;
+    while (!this.#take("-x")) {
+      if (performance.now() >= end) return false;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMilliseconds);
+    }
+    return true;
+  }
+
+  takeTogether(): boolean {
+    return this.#take("-s");
+  }
+
+  release(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
+  #take(mode: "-x" | "-s"): boolean {
+    const descriptor = this.#descriptor ?? openSync(this.#file, "a", 0o600);
+    this.#descriptor = descriptor;
+    const { status, error, stderr } = spawnSync("flock", ["-n", mode, "3"], {
+      stdio: ["ignore", "ignore", "pipe", descriptor],
+      encoding: "utf8",
+    });
+    if (status === 0) return true;
+    // flock says nothing when somebody else has the lock.
+    if (status === 1 && stderr === "") return false;
+    const isMissing = error !== undefined && "code" in error && error.code === "ENOENT";
+    const reason = isMissing ? "the program flock is missing; install util-linux" : (error?.message ?? stderr.trim());
+    throw new UnusableFile(`${this.#file} cannot be locked: ${reason}`, { cause: error });
+  }
+}
+
+const sqliteBusy = 5;
+
+/**
+ * The file is an empty SQLite database, and nothing is ever written to it. Never open the file in another way: on POSIX,
+ * closing it anywhere in the process releases the lock.
+ */
+class SqliteLock implements FileLock {
+  readonly #database: DatabaseSync;
+
+  constructor(file: string) {
+    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
+    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+    this.#database = new DatabaseSync(file);
+  }
+
   takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
     return this.#take(`PRAGMA busy_timeout = ${waitMilliseconds}`, "BEGIN EXCLUSIVE");
   }
 
-  /** Takes the lock together with others. Returns false when another process holds it exclusively. */
   takeTogether(): boolean {
     return this.#take("BEGIN", "SELECT count(*) FROM sqlite_schema"); // the read takes the lock
   }
@@ -42,7 +106,7 @@ export class FileLock {
       for (const statement of statements) this.#database.exec(statement);
       return true;
     } catch (error) {
-      if (error instanceof Error && "errcode" in error && error.errcode === busy) return false;
+      if (error instanceof Error && "errcode" in error && error.errcode === sqliteBusy) return false;
       throw error;
     }
   }

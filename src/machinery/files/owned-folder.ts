@@ -2,7 +2,8 @@ import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, write
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { writePrivateFile } from "./atomic-file.ts";
-import { FileLock } from "./file-lock.ts";
+import { openFileLock } from "./file-lock.ts";
+import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
@@ -35,9 +36,9 @@ export function ownFolder(folder: string): OwnedFolder {
   try {
     checkFolder(folder);
     checkRoom(folder);
-    lock = new FileLock(join(folder, ownerLock));
+    lock = openFileLock(join(folder, ownerLock));
     if (!lock.takeAlone({ waitMilliseconds: 0 })) throw inUse(folder);
-    const members = new FileLock(join(folder, membersLock));
+    const members = openFileLock(join(folder, membersLock));
     try {
       if (!members.takeAlone({ waitMilliseconds: membersEndMilliseconds })) {
         throw new UnusableFile(`${folder}: processes of a killed server still use it; end them, then try again`);
@@ -57,7 +58,7 @@ export function ownFolder(folder: string): OwnedFolder {
 
 /** Uses a folder as a process that the owner started. The next owner waits until this process releases it or exits. */
 export function joinFolder(folder: string): OwnedFolder {
-  const lock = new FileLock(join(folder, membersLock));
+  const lock = openFileLock(join(folder, membersLock));
   if (!lock.takeTogether()) throw inUse(folder);
   return { describe: () => {}, release: () => lock.release() };
 }

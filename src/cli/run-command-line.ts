@@ -1,0 +1,55 @@
+import type { Command } from "commander";
+import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { fileFailureReason } from "../machinery/files/unusable-file.ts";
+import { arrangeHelp } from "./arrange-help.ts";
+import { failureReport } from "./failure-report.ts";
+import { refuseEmptyValues } from "./refuse-empty-values.ts";
+
+/**
+ * Parses the command line and runs one command. A failure is one line on standard error, and an exit code of
+ * `exitCodes`.
+ */
+export async function runCommandLine(argv: readonly string[], program: Command): Promise<void> {
+  program.hook("preAction", (_, command) => refuseEmptyValues(command));
+  let words = program.name();
+  for (const { command, path } of everyCommand(program)) {
+    arrangeHelp(command);
+    command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+      words = path;
+      throw error;
+    });
+  }
+  reportOutputFailures();
+  try {
+    await program.parseAsync([...argv]);
+  } catch (error) {
+    const { exitCode, message } = failureReport(error, words);
+    process.exitCode = exitCode;
+    if (message !== "") console.error(`signet: ${message}`);
+  }
+}
+
+interface NamedCommand {
+  readonly command: Command;
+  /** `signet csr create`. */
+  readonly path: string;
+}
+
+const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
+  const path = `${parents} ${command.name()}`.trim();
+  return [{ command, path }, ...command.commands.flatMap((child) => everyCommand(child, path))];
+};
+
+/** Without a listener, a closed pipe or a full disk would end the process with a stack trace. */
+function reportOutputFailures(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") {
+      // As `head` and `less` do when they have seen enough.
+      process.exitCode = exitCodes.readerGone.code;
+      return;
+    }
+    process.exitCode = exitCodes.unwritable.code;
+    console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
+  });
+  process.stderr.on("error", () => {});
+}

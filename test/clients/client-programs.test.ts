@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
-import { clientPrograms, runProgram } from "./client-programs.ts";
+import { clientPrograms, runProgram, whyNot } from "./client-programs.ts";
 
 describe("on one default server", () => {
   let server: TestServer;
@@ -12,8 +12,8 @@ describe("on one default server", () => {
   });
   after(() => server.stop());
 
-  for (const { name, version, howToInstall, suite, bothNames } of clientPrograms) {
-    const skip = version() === undefined && `it is not installed: ${howToInstall}`;
+  for (const { name, suite, bothNames } of clientPrograms) {
+    const skip = whyNot(name);
     if (suite !== undefined) {
       it(`${name} does all that its programs try`, { skip }, async () => {
         assert.equal((await runProgram(suite, server.kubeconfigFile)).at(-1), "everything");

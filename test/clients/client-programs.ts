@@ -27,9 +27,9 @@ export interface ClientProgram {
 export type Command = () => readonly [program: string, ...args: string[]];
 
 const ofPython = join(installed, "python/bin/python3");
-const python = (): string => (existsSync(ofPython) ? ofPython : "python3");
-const java = (program: string) => () =>
-  ["java", "-cp", join(installed, "java", "*"), join(here, "java", program)] as const;
+export const python = (): string => (existsSync(ofPython) ? ofPython : "python3");
+export const javaClassPath = join(installed, "java", "*");
+const java = (program: string) => () => ["java", "-cp", javaClassPath, join(here, "java", program)] as const;
 const go = (program: string) => () => [join(installed, "go", program)] as const;
 const installs = (language: string): string => `npm run clients:install -- ${language}`;
 
@@ -79,6 +79,13 @@ export const clientPrograms: readonly ClientProgram[] = [
     bothNames: java("BothNames.java"),
   },
 ];
+
+/** Why a test with this client cannot run, or false. */
+export function whyNot(name: string): string | false {
+  const program = clientPrograms.find((one) => one.name === name);
+  if (program === undefined) throw new Error(`there is no client ${name}`);
+  return program.version() === undefined && `it is not installed: ${program.howToInstall}`;
+}
 
 /** Runs a command against a server; resolves with what worked. Rejects with what the program said. */
 export async function runProgram(command: Command, kubeconfigFile: string): Promise<string[]> {

@@ -11,7 +11,7 @@ for one; do
     go) (cd go && go mod download && mkdir -p "../$clients/go" && go build -o "../$clients/go/" ./client-go ./both-names ./controller-runtime) ;;
     python | python3)
       python3 -m venv "$clients/python"
-      "$clients/python/bin/pip" install --quiet --requirement python/requirements.txt
+      "$clients/python/bin/pip" install --quiet --requirement python/requirements.txt --requirement ../../examples/testing/python/requirements.txt
       ;;
     java | mvn) mvn --quiet --batch-mode --file java/pom.xml dependency:copy-dependencies "-DoutputDirectory=$PWD/$clients/java" ;;
     *) echo "install.sh: $one is not go, python or java" >&2 && exit 2 ;;

@@ -1,10 +1,10 @@
 /** What a user has after `npm install`, in a folder that knows nothing of the checkout, on the machine's own Node.js. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { javaClassPath, python, whyNot } from "../clients/client-programs.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { installPacked, serveInstalled } from "./packed-install.ts";
 import type { InstalledServer, PackedInstall } from "./packed-install.ts";
@@ -95,15 +95,26 @@ describe("the packed install", () => {
     assert.match(install.run(join(install.folder, "node_modules/.bin/node"), "--test", robots), /^. pass 1$/m);
   });
 
-  for (const { language, program, folder, args } of [
-    { language: "Go", program: "go", folder: "go", args: ["test", "-count=1", "./..."] },
-    { language: "Python", program: "pytest", folder: "python", args: ["-q", "-p", "no:cacheprovider"] },
-    { language: "Java", program: "java", folder: "java", args: ["SignetTest.java"] },
+  for (const { language, client, command } of [
+    {
+      language: "Go",
+      client: "sigs.k8s.io/controller-runtime",
+      command: ["env", "GOPROXY=off", "GOFLAGS=-mod=readonly", "go", "test", "-vet=off", "-count=1", "./..."],
+    },
+    {
+      language: "Python",
+      client: "kubernetes (Python)",
+      command: [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    },
+    {
+      language: "Java",
+      client: "io.fabric8:kubernetes-client (Java)",
+      command: ["java", "-cp", javaClassPath, "SignetTest.java"],
+    },
   ]) {
-    const isThere = spawnSync(program, [language === "Go" ? "version" : "--version"]).status === 0;
-    it(`runs the example in ${language}`, { skip: !isThere && `${program} is not installed` }, () => {
-      const command = 'PATH="$PWD/node_modules/.bin:$PATH"; cd "testing/$1" && shift && exec "$@"';
-      install.run("sh", "-c", command, "sh", folder, program, ...args);
+    it(`runs the example in ${language} with its client`, { skip: whyNot(client) }, () => {
+      const inFolder = 'PATH="$PWD/node_modules/.bin:$PATH"; cd "testing/$1" && shift && exec "$@"';
+      install.run("sh", "-c", inFolder, "sh", language.toLowerCase(), ...command);
     });
   }
 

@@ -1,4 +1,4 @@
-import { followFiles } from "../machinery/files/followed-files.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -18,7 +18,6 @@ export interface SettingsSource {
   readonly configurationFile: string | undefined;
 }
 
-const lookMilliseconds = 5000;
 /** A reload waits for a running hook; no hook may run longer. */
 const reloadGraceMilliseconds = 3_600_000;
 
@@ -96,11 +95,12 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
 
 /** The signals and file changes that wake a running agent. A second SIGTERM or SIGINT does not wait for anything. */
 class Wakes {
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #followed: FollowedFiles;
   readonly #waiting: Wake[] = [];
   #notify: (() => void) | undefined;
 
   constructor({ configurationFile }: SettingsSource, log: AgentLog) {
+    this.#followed = new FollowedFiles({ log, lookMilliseconds: followMilliseconds });
     let isStopping = false;
     const stop = (signal: string): void => {
       if (isStopping) process.exit(1);
@@ -110,18 +110,12 @@ class Wakes {
     process.on("SIGTERM", stop).on("SIGINT", stop);
     process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
     if (configurationFile === undefined) return;
-    const version = followFiles({
-      files: [configurationFile],
-      load: () => ({}),
-      onFailure: (error) => log.error({}, failureText(error)),
+    this.#followed.follow({
+      setting: "config",
+      files: () => [configurationFile],
+      load: () => undefined,
+      onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
     });
-    let seen = version();
-    this.#timer = setInterval(() => {
-      const now = version();
-      if (now === seen) return;
-      seen = now;
-      this.#add({ reason: "reload", why: `${configurationFile} has changed` });
-    }, lookMilliseconds);
   }
 
   async next(): Promise<Wake> {
@@ -134,7 +128,7 @@ class Wakes {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#followed.stop();
   }
 
   #add(wake: Wake): void {

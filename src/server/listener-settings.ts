@@ -21,9 +21,14 @@ export const listenerFlags = {
   },
   "tls-cert-file": {
     type: "file",
+    isFollowed: true,
     help: "PEM file with the serving certificate and its chain. Default: a generated certificate, renewed automatically.",
   },
-  "tls-private-key-file": { type: "file", help: "PEM file with the serving certificate's private key." },
+  "tls-private-key-file": {
+    type: "file",
+    isFollowed: true,
+    help: "PEM file with the serving certificate's private key.",
+  },
   "tls-san": { type: "strings", help: "Additional DNS names and IP addresses for the generated serving certificate." },
   "max-connections": {
     type: "integer",

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { isDeepStrictEqual } from "node:util";
+import type { logFlags } from "../machinery/command-line/log-flags.ts";
 
 /** The values of a server's settings by the names of the flags. */
 export type SettingValues = Readonly<Record<string, unknown>>;
@@ -10,15 +11,25 @@ export interface ReloadOptions {
   readonly before: SettingValues;
   /** Reads the settings again. Throws an error with one line for people. */
   readonly read: () => SettingValues;
-  /** Changes how much is logged, in every process of the server. */
-  readonly setLogLevel: (level: string) => void;
+  /** Changes how much is logged, and reads changed files again, in every process of the server. */
+  readonly apply: (logLevel: string) => void;
 }
 
 /**
  * Reads the settings again and applies those that can change while a server runs; the log says which, and which need a
- * restart. Returns the values to compare with next time. Settings that cannot be used change nothing.
+ * restart. The files that they name are read again too, where they have changed. Returns the values to compare with next
+ * time. Settings that cannot be used change nothing; the files are read again all the same.
  */
-export function reloadSettings({ log, before, read, setLogLevel }: ReloadOptions): SettingValues {
+export function reloadSettings({ log, before, read, apply }: ReloadOptions): SettingValues {
+  const after = settingsAfter({ log, before, read });
+  apply(String(after[logLevel]));
+  return after;
+}
+
+/** The only setting whose value is applied while the server runs (`isReloadable`). */
+const logLevel = "log-level" satisfies keyof typeof logFlags;
+
+function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): SettingValues {
   let now: SettingValues;
   try {
     now = read();
@@ -27,13 +38,11 @@ export function reloadSettings({ log, before, read, setLogLevel }: ReloadOptions
     return before;
   }
   const changed = Object.keys(now).filter((name) => !isDeepStrictEqual(now[name], before[name]));
-  const needRestart = changed.filter((name) => name !== "log-level");
-  const level = now["log-level"];
+  const [applied, needRestart] = [
+    changed.filter((name) => name === logLevel),
+    changed.filter((name) => name !== logLevel),
+  ];
   // Before the level changes, so that the line is not left out.
-  log.info(
-    { applied: changed.filter((name) => name === "log-level"), needRestart },
-    "settings reloaded; files that settings name are read whenever they change",
-  );
-  if (typeof level === "string") setLogLevel(level);
-  return { ...before, "log-level": level };
+  log.info({ applied, needRestart }, "settings read again");
+  return { ...before, [logLevel]: now[logLevel] };
 }

@@ -1,6 +1,7 @@
 import { systemClock } from "../machinery/api/clock.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { storedResources } from "./stored-resources.ts";
@@ -19,16 +20,17 @@ export async function runRemoteControllers(config: RemoteControllerConfig, flags
   const log = openProcessLog(config.log);
   logTraces(log);
   const { certificates } = config;
-  const policy = openApprovalPolicy(certificates.approvalPolicyFile, log);
+  const followed = new FollowedFiles({ log, lookMilliseconds: followMilliseconds });
+  const policy = openApprovalPolicy(certificates.approvalPolicyFile, followed);
   const { client, names, transport } = await connect(flags);
   // No fallback: the server's CAs are only in its own data directory.
-  const authorityFor = openAuthorities(names, certificates);
+  const authorityFor = openAuthorities(names, { settings: certificates, followed });
   const configured = openSignerConfiguration({
     file: certificates.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
     clock: systemClock,
-    log,
+    followed,
   });
   const server = followServerIdentity(transport, log);
   const running = startElectedControllers({
@@ -61,6 +63,7 @@ export async function runRemoteControllers(config: RemoteControllerConfig, flags
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
   log.info({ signal: await promise }, "stopping");
   clearInterval(alive);
+  followed.stop();
   await running.stop();
   server.stop();
   client.close();

@@ -13,6 +13,7 @@ import type { ServerConfig } from "./server-config.ts";
 import { reloadSettings } from "./reload-settings.ts";
 import type { ReloadOptions, SettingValues } from "./reload-settings.ts";
 import { startServer } from "./start-server.ts";
+import type { StartOptions } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startWorkerPool, WorkerFailed } from "./workers/worker-pool.ts";
 import { runWorkerProcess } from "./workers/worker-process.ts";
@@ -24,8 +25,8 @@ const graceMilliseconds = 10_000;
 interface Serving {
   readonly url: string;
   readonly kubeconfigFile: string;
-  /** Changes how much the worker processes log. */
-  setLogLevel?(level: string): void;
+  /** Reads the files that settings name again, where they have changed, and changes how much the workers log. */
+  reload(logLevel: string): void;
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
 
@@ -45,7 +46,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   try {
     serving =
       config.workers === 1
-        ? await startServer(config, { log, ...(socket !== undefined && { passedSocket: socket }) })
+        ? await startAlone(config, { log, ...(socket !== undefined && { passedSocket: socket }) })
         : await startWorkers(config, log);
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
@@ -56,9 +57,9 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   reloadOnHangup(started, {
     log,
     read: readSettings,
-    setLogLevel(level) {
-      log.level = level;
-      serving.setLogLevel?.(level);
+    apply(logLevel) {
+      log.level = logLevel;
+      serving.reload(logLevel);
     },
   });
   // Install this before printing that the server is ready: the reader may stop it immediately.
@@ -78,6 +79,12 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   await serving.stop({ graceMilliseconds });
   // A closed standard output is not an error for a server.
   process.exitCode = 0;
+}
+
+/** This process is the server. */
+async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {
+  const server = await startServer(config, options);
+  return { ...server, reload: () => server.readFilesAgain() };
 }
 
 /** This process locks the data directory, and its workers share it. */

@@ -7,6 +7,7 @@ import { anonymousUsername } from "../machinery/api/user-info.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
 import { OpenStreams } from "../machinery/http/open-streams.ts";
@@ -52,7 +53,7 @@ import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
-import { connectAccess, connectRbac, clientAuthorityFiles } from "../features/access/feature.ts";
+import { connectAccess, connectRbac, openConfiguredAuthorities } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
@@ -105,6 +106,8 @@ export interface RunningServer {
   readonly store: Store;
   /** The metrics of this process alone, in Prometheus' text format. */
   metricsText(): Promise<string>;
+  /** Reads the files that settings name again, where they have changed. Without a call that happens every second. */
+  readFilesAgain(): void;
   /** Starts compaction and the enabled controllers. Call it once. */
   startLoops(): void;
   /** Stops requests, watches, controllers and the store, in this order. */
@@ -128,6 +131,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const store = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const followed = opening.adopt(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }), (files) =>
+    files.stop(),
+  );
   const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
   const stores = new Stores({
     names,
@@ -154,9 +160,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     clock,
     own: authorities.ofSigner,
     log,
+    followed,
   });
-  const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, log);
-  const otherClientAuthorities = clientAuthorityFiles(config.access);
+  const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
+  const configuredAuthorities = openConfiguredAuthorities(config.access, followed);
   const configuredSigners = openSignerConfiguration({
     file: certificateSettings.signerConfigurationFile,
     generated: usesEtcd
@@ -165,13 +172,14 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     clientAuthorities: () => [
       authorities.administrator.certificate,
       ...signing.clientAuthorities(),
-      ...otherClientAuthorities,
+      ...configuredAuthorities.ofClients(),
+      ...(configuredAuthorities.ofFrontProxies() ?? []),
     ],
     clock,
-    log,
+    followed,
   });
   const certificate = opening.adopt(
-    openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log }),
+    openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log, followed }),
     (opened) => opened.stop(),
   );
 
@@ -199,25 +207,24 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     authorizers.current,
     spelling && ((attributes) => respelledAttributes(spelling, attributes)),
   );
-  const accounts = opening.adopt(
-    await connectAccounts({
-      ...{ settings: config.accounts, names, clock, log, store, stores, records, sealingKey },
-      areThereReplicas: usesEtcd,
-    }),
-    (opened) => opened.close(),
-  );
+  const accounts = await connectAccounts({
+    ...{ settings: config.accounts, names, clock, log, followed, store, stores, records, sealingKey },
+    areThereReplicas: usesEtcd,
+  });
   const { apiAudiences } = accounts.tokens;
   const access = connectAccess({
     settings: config.access,
     names,
     clock,
     log,
+    followed,
     stores,
     authorize,
     resolver,
     rulesFor: authorizers.rulesFor,
     allowsEverything: authorizers.allowEverything,
     spellObjectName: ownSignerName,
+    configured: configuredAuthorities,
     clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
   });
   const federation = opening.adopt(
@@ -226,6 +233,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       names,
       clock,
       log,
+      followed,
       apiAudiences,
       ownIssuers: accounts.tokens.issuers,
       isAnonymousWanted: config.access.isAnonymousWanted,
@@ -411,6 +419,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     client,
     store,
     metricsText: () => metrics.text(),
+    readFilesAgain: () => followed.look({ isAskedFor: true }),
     startLoops,
     async stop(stopOptions = { graceMilliseconds: 0 }) {
       ({ graceMilliseconds } = stopOptions);

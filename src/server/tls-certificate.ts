@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
+import type { FollowedFiles } from "../machinery/files/followed-files.ts";
 import { periodically } from "../machinery/api/periodically.ts";
 import type { ServingCertificate } from "../machinery/http/listener.ts";
 import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
@@ -23,25 +24,25 @@ export interface TlsCertificate {
   stop(): void;
 }
 
-/** How often to check the certificate: files may have changed, or it may expire soon. */
-const intervalMilliseconds = 60_000;
+/** How often to check whether the generated certificate expires soon. */
+const renewalMilliseconds = 60_000;
 
 export interface TlsCertificateOptions {
   readonly dataDirectory: string;
   readonly authority: ClusterAuthority;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly lookMilliseconds?: number;
+  readonly followed: FollowedFiles;
 }
 
 /**
  * Opens the certificate of the configured files, or the one in the data directory. Throws UsageError for files that
  * cannot be read. When they cannot be read later, or certificate and key do not match, the last good certificate stays
- * in use, and each check logs the reason.
+ * in use.
  */
 export function openTlsCertificate(
   { certificate: files, names }: ListenerSettings,
-  { dataDirectory, authority, clock, log, lookMilliseconds = intervalMilliseconds }: TlsCertificateOptions,
+  { dataDirectory, authority, clock, log, followed }: TlsCertificateOptions,
 ): TlsCertificate {
   const read = (): ServingCertificate => {
     if (files !== undefined) {
@@ -57,32 +58,46 @@ export function openTlsCertificate(
       trusted: files === undefined ? [authority.certificate] : [],
       hosts: names,
     });
-  let current = read();
-  let identity = identify(current);
   let listener: (certificate: ServingCertificate) => void = () => {};
-  const looks = periodically({
-    milliseconds: lookMilliseconds,
-    task() {
-      const next = read();
-      if (next.cert === current.cert && next.key === current.key) return;
-      const nextIdentity = identify(next);
-      // Throws when the key does not match: the next check tries again.
-      listener(next);
-      log.info(
-        { notAfter: timestamp(parseCertificatesPem(next.cert)[0]?.notAfter ?? 0) },
-        "serving certificate renewed",
-      );
-      identity = nextIdentity;
-      current = next;
-    },
-    onFailure: (error) =>
-      log.error({ err: error }, "could not renew the serving certificate, the last one stays in use"),
-  });
+  const apply = (next: ServingCertificate): void => {
+    const nextIdentity = identify(next);
+    // Throws when the key does not match.
+    listener(next);
+    identity = nextIdentity;
+    current = next;
+  };
+  let current =
+    files === undefined
+      ? read()
+      : followed.follow({
+          setting: files.certificateFlag,
+          files: () => [files.certificateFile, files.keyFile],
+          load: read,
+          onChange: apply,
+          describe: (one) => ({ notAfter: notAfterOf(one) }),
+        })();
+  let identity = identify(current);
+  const renewals =
+    files === undefined
+      ? periodically({
+          milliseconds: renewalMilliseconds,
+          task() {
+            const next = read();
+            if (next.cert === current.cert) return;
+            apply(next);
+            log.info({ notAfter: notAfterOf(next) }, "serving certificate renewed");
+          },
+          onFailure: (error) =>
+            log.error({ err: error }, "could not renew the serving certificate, the last one stays in use"),
+        })
+      : undefined;
   return {
     current: () => current,
     identity: () => identity,
     caCertificates: files === undefined ? authority.pem : current.cert,
     onRenewed: (next) => (listener = next),
-    stop: () => looks.stop(),
+    stop: () => renewals?.stop(),
   };
 }
+
+const notAfterOf = ({ cert }: ServingCertificate): string => timestamp(parseCertificatesPem(cert)[0]?.notAfter ?? 0);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import pino from "pino";
+import { serveFlags } from "../../src/server/server-config.ts";
 import { reloadSettings } from "../../src/server/reload-settings.ts";
 
 it("a reload applies what can change, names what needs a restart, and refuses what cannot be used", () => {
@@ -12,7 +13,7 @@ it("a reload applies what can change, names what needs a restart, and refuses wh
       log,
       before: before as Record<string, unknown>,
       read: read as () => Record<string, unknown>,
-      setLogLevel: (level) => levels.push(level),
+      apply: (level) => levels.push(level),
     });
   const first = { "log-level": "info", workers: "1", "tls-san": ["a"] };
   const second = reload(first, () => ({ "log-level": "debug", workers: "2", "tls-san": ["a"] }));
@@ -25,9 +26,18 @@ it("a reload applies what can change, names what needs a restart, and refuses wh
     throw new Error("--workers: 0 is not a number");
   });
   assert.equal(third, second);
-  assert.deepEqual(levels, ["debug"]);
+  // The files that settings name are read again all the same.
+  assert.deepEqual(levels, ["debug", "debug"]);
   assert.deepEqual(
     [lines[1]?.["msg"], lines[1]?.["reason"]],
     ["settings not reloaded", "--workers: 0 is not a number"],
+  );
+});
+
+it("a reload applies the settings that say so", () => {
+  const reloadable = Object.entries(serveFlags).filter(([, flag]) => "isReloadable" in flag);
+  assert.deepEqual(
+    reloadable.map(([name]) => name),
+    ["log-level"],
   );
 });

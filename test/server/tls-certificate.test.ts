@@ -9,24 +9,27 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import type { ServingCertificate } from "../../src/machinery/http/listener.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
+import { FollowedFiles } from "../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
 
 describe("the serving certificate's files", () => {
-  it("may be unreadable or not match for a while: that is logged, and the next check tries again", async (context: TestContext) => {
+  it("may be unreadable or not match for a while: that is logged, and the next look tries again", (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    context.mock.timers.enable({ apis: ["setInterval"] });
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
     writeFileSync(cert, "certificate 1");
     writeFileSync(key, "key 1");
     const logged: string[] = [];
+    const log = pino({ level: "error" }, { write: (line) => void logged.push(line) });
+    const followed = new FollowedFiles({ log });
     const certificate = openTlsCertificate(
       parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
       {
         dataDirectory: folder,
         authority: openClusterAuthority({ dataDirectory: folder, clock: systemClock }),
         clock: systemClock,
-        log: pino({ level: "error" }, { write: (line) => void logged.push(line) }),
+        log,
+        followed,
       },
     );
     const taken: ServingCertificate[] = [];
@@ -34,21 +37,18 @@ describe("the serving certificate's files", () => {
       if (renewed.key === "key of another") throw new Error("key values mismatch");
       taken.push(renewed);
     });
-    const look = async (): Promise<void> => {
-      context.mock.timers.tick(60_000);
-      await new Promise(setImmediate);
-    };
+    const look = (): void => followed.look({ isAskedFor: false });
 
     renameSync(key, `${key}.away`);
-    await look();
+    look();
     writeFileSync(key, "key of another");
-    await look();
-    await look();
+    look();
+    look();
     assert.deepEqual(taken, []);
     assert.equal(certificate.current().key, "key 1");
-    assert.equal(logged.length, 3);
+    assert.equal(logged.length, 2, "each state of the files is reported once");
     writeFileSync(key, "key 2");
-    await look();
+    look();
     assert.deepEqual(taken, [{ cert: "certificate 1", key: "key 2" }]);
     assert.equal(certificate.current().key, "key 2");
     certificate.stop();

@@ -16,13 +16,22 @@ export const settingsPage = (): string =>
       "one line and [exit code](commands.md#exit-codes) 2. `signet serve --help` shows the same text, and " +
       "`npm start -- FLAGS` is `signet serve FLAGS`.",
     "A duration is a number with a unit, or some of them: `90s`, `10m`, `24h`, `30d`, `1d12h`.",
+    "**Changes.** A new value needs a restart, unless the column says otherwise. *file*: the file is looked at every second and " +
+      "when the server gets SIGHUP; what has changed is used from then on, and while it cannot be used, the last good contents stay. " +
+      "*SIGHUP*: the signal applies a new value of the setting. See [Reload](../operations.md#reload).",
     flagTable(serveFlags),
   );
 
 const flagTable = (flags: Flags): string =>
   table(
-    ["setting", "type", "default", "what for"],
-    Object.entries(flags).map(([name, flag]) => [code(name), valueText(flag), defaultText(flag), cell(flag.help)]),
+    ["setting", "type", "default", "changes", "what for"],
+    Object.entries(flags).map(([name, flag]) => [
+      code(name),
+      valueText(flag),
+      defaultText(flag),
+      changesText(flag),
+      cell(flag.help),
+    ]),
   );
 
 function valueText(flag: Flag): string {
@@ -40,6 +49,11 @@ function valueText(flag: Flag): string {
     case "file":
       return "file";
   }
+}
+
+function changesText(flag: Flag): string {
+  if ("isFollowed" in flag) return "file";
+  return "isReloadable" in flag ? "SIGHUP" : "";
 }
 
 const defaultText = (flag: Flag): string =>

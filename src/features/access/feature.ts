@@ -8,6 +8,7 @@ import type { AccessSpelling, SpellObjectName } from "../../machinery/authorizat
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -64,6 +65,7 @@ export interface AccessConnection {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly followed: FollowedFiles;
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
@@ -77,6 +79,7 @@ export interface AccessConnection {
    * signers.
    */
   readonly clientAuthorities: () => readonly Certificate[];
+  readonly configured: ConfiguredAuthorities;
 }
 
 export interface ConnectedAccess {
@@ -109,10 +112,9 @@ export interface ConnectedAccess {
 /** Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver, spellObjectName } = connection;
-  const roots = clientRoots(connection);
-  const { authorityFile } = settings.frontProxy;
-  const proxyAuthorities =
-    authorityFile === undefined ? undefined : readCertificates("requestheader-client-ca-file", authorityFile);
+  const { configured, clientAuthorities, followed } = connection;
+  const roots = (): readonly Certificate[] => [...clientAuthorities(), ...configured.ofClients()];
+  const proxyAuthorities = (): readonly Certificate[] => configured.ofFrontProxies() ?? [];
   const escalation = {
     authorize,
     rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),
@@ -129,13 +131,10 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
       }),
     },
     credentials: {
-      frontProxy: frontProxy({ ...settings.frontProxy, roots: () => proxyAuthorities ?? [], clock }),
+      frontProxy: frontProxy({ ...settings.frontProxy, roots: proxyAuthorities, clock }),
       clientCertificate: clientCertificate({ names, clock, roots }),
     },
-    findStaticToken:
-      settings.tokenFile === undefined
-        ? () => undefined
-        : parseSettingsFile("token-auth-file", settings.tokenFile, parseTokenFile),
+    findStaticToken: openStaticTokens(settings.tokenFile, followed),
     impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
     mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
@@ -148,7 +147,10 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
         areThereOthers,
         current: () => ({
           clientAuthorities: roots(),
-          frontProxy: proxyAuthorities && { ...settings.frontProxy, authorities: proxyAuthorities },
+          frontProxy:
+            settings.frontProxy.authorityFile === undefined
+              ? undefined
+              : { ...settings.frontProxy, authorities: proxyAuthorities() },
         }),
       }),
   };
@@ -166,19 +168,37 @@ export const accessReviews = (
   subjectAccessReviews: subjectAccessReviews(names, { authorize }),
 });
 
-/**
- * The configured CAs for client certificates and front proxies. A CA that signs certificate requests must not be one of
- * them.
- */
-export const clientAuthorityFiles = ({ clientAuthorityFile, frontProxy: proxy }: AccessSettings): Certificate[] => [
-  ...(clientAuthorityFile === undefined ? [] : readCertificates("client-ca-file", clientAuthorityFile)),
-  ...(proxy.authorityFile === undefined ? [] : readCertificates("requestheader-client-ca-file", proxy.authorityFile)),
-];
+/** The current CAs of the files for client certificates and front proxies. */
+export interface ConfiguredAuthorities {
+  ofClients(): readonly Certificate[];
+  /** Undefined: no front proxy is trusted. */
+  ofFrontProxies(): readonly Certificate[] | undefined;
+}
 
-function clientRoots({ settings, clientAuthorities }: AccessConnection): () => readonly Certificate[] {
-  const file = settings.clientAuthorityFile;
-  const given = file === undefined ? [] : readCertificates("client-ca-file", file);
-  return () => [...clientAuthorities(), ...given];
+/** Reads the files now. Throws UsageError for what cannot be used. */
+export function openConfiguredAuthorities(settings: AccessSettings, followed: FollowedFiles): ConfiguredAuthorities {
+  const open = (flag: string, file: string | undefined): (() => readonly Certificate[] | undefined) => {
+    if (file === undefined) return () => undefined;
+    return followed.follow({ setting: flag, files: () => [file], load: () => readCertificates(flag, file) });
+  };
+  const ofClients = open("client-ca-file", settings.clientAuthorityFile);
+  return {
+    ofClients: () => ofClients() ?? [],
+    ofFrontProxies: open("requestheader-client-ca-file", settings.frontProxy.authorityFile),
+  };
+}
+
+type FindStaticToken = ReturnType<typeof parseTokenFile>;
+
+function openStaticTokens(file: string | undefined, followed: FollowedFiles): FindStaticToken {
+  if (file === undefined) return () => undefined;
+  const flag = "token-auth-file";
+  const find = followed.follow({
+    setting: flag,
+    files: () => [file],
+    load: () => parseSettingsFile(flag, file, parseTokenFile),
+  });
+  return (token) => find()(token);
 }
 
 /**

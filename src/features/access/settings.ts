@@ -5,9 +5,14 @@ import type { ImpersonationOnly } from "./credentials/impersonation.ts";
 export const accessFlags = {
   "client-ca-file": {
     type: "file",
+    isFollowed: true,
     help: "PEM bundle of CAs for client certificates, in addition to the server's own CAs.",
   },
-  "token-auth-file": { type: "file", help: 'CSV file of static tokens: token,user,uid,"group1,group2".' },
+  "token-auth-file": {
+    type: "file",
+    isFollowed: true,
+    help: 'CSV file of static tokens: token,user,uid,"group1,group2".',
+  },
   "anonymous-auth": {
     type: "boolean",
     default: true,
@@ -15,6 +20,7 @@ export const accessFlags = {
   },
   "requestheader-client-ca-file": {
     type: "file",
+    isFollowed: true,
     help: "PEM bundle of CAs for the client certificates of front proxies. Default: no front proxy is trusted.",
   },
   "requestheader-allowed-names": {

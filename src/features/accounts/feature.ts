@@ -7,6 +7,7 @@ import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { kind } from "../../machinery/feature.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Feature } from "../../machinery/feature.ts";
 import type { PathRoutes } from "../../machinery/http/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -44,6 +45,7 @@ export interface AccountsConnection {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly followed: FollowedFiles;
   readonly store: Store;
   readonly stores: Stores;
   readonly records: FollowedKeyRecords;
@@ -56,8 +58,6 @@ export interface ConnectedAccounts {
   readonly admission: Readonly<Record<"serviceAccount", AdmissionRule>>;
   readonly tokens: TokenServices;
   readonly tokenKeys: TokenKeys;
-  /** Stops looking at the operator's key files. */
-  close(): void;
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
@@ -65,10 +65,10 @@ export interface ConnectedAccounts {
 
 /** Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a key that is missing. */
 export async function connectAccounts(connection: AccountsConnection): Promise<ConnectedAccounts> {
-  const { settings, names, clock, stores, log } = connection;
+  const { settings, names, clock, stores, log, followed } = connection;
   const { signingKey, verificationKeyFiles } = settings;
   const signingKeyFile = "file" in signingKey ? signingKey.file : undefined;
-  const operatorKeys = followOperatorKeys({ signingKeyFile, verificationKeyFiles }, log);
+  const operatorKeys = followOperatorKeys({ signingKeyFile, verificationKeyFiles }, { followed, log });
   const { dataDirectory } = settings;
   const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys });
   const objects = tokenObjects(stores);
@@ -95,7 +95,6 @@ export async function connectAccounts(connection: AccountsConnection): Promise<C
     },
     tokens,
     tokenKeys: keys,
-    close: () => operatorKeys.stop(),
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
     pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
   };

@@ -9,7 +9,8 @@ export const accountFlags = {
   "api-audiences": { type: "strings", help: "Audiences of the API server. Default: the issuers." },
   "service-account-signing-key-file": {
     type: "file",
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key. Read again when it changes.",
+    isFollowed: true,
+    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key.",
   },
   "service-account-signing-algorithm": {
     type: "string",
@@ -20,7 +21,8 @@ export const accountFlags = {
   },
   "service-account-key-file": {
     type: "strings",
-    help: "PEM files of keys that verify tokens, in addition to the signing key. May be repeated. Read again when they change.",
+    isFollowed: true,
+    help: "PEM files of keys that verify tokens, in addition to the signing key. May be repeated.",
   },
   "service-account-max-token-expiration": {
     type: "duration",

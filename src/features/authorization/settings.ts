@@ -9,9 +9,10 @@ export const authorizationFlags = {
   },
   "authorization-config": {
     type: "file",
+    isFollowed: true,
     help:
       "AuthorizationConfiguration (apiserver.config.k8s.io/v1): the authorizers in their order, and webhooks with their " +
-      "conditions. Read again when it changes. Instead of --authorization-mode and the --authorization-webhook flags.",
+      "conditions. Instead of --authorization-mode and the --authorization-webhook flags.",
   },
   "authorization-webhook-config-file": {
     type: "file",

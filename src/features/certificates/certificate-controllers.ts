@@ -17,6 +17,8 @@ import type { RunningSigners } from "./signers/running-signers.ts";
 
 const policyIntervalMilliseconds = 10_000;
 const bundleIntervalMilliseconds = 10_000;
+/** How often to look whether a signer of an approved request runs here now. */
+const signerIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
@@ -47,7 +49,11 @@ export function certificateControllers(given: CertificateControllersOptions): Co
             intervalMilliseconds: policyIntervalMilliseconds,
           }),
         ]),
-    csrSigning({ findSigner: (signerName) => signers.find(signerName), server }),
+    csrSigning({
+      findSigner: (signerName) => signers.find(signerName),
+      server,
+      intervalMilliseconds: signerIntervalMilliseconds,
+    }),
     csrCleaner,
     unsignedRequestReporter({
       missingSigner: (signerName) => missingSigner(signerName, { names, signers, isSigning }),

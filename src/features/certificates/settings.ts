@@ -6,6 +6,7 @@ import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-li
 
 export interface FileFlag {
   readonly type: "file";
+  readonly isFollowed: true;
   readonly help: string;
 }
 
@@ -18,8 +19,11 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
   const [name, upstreamName] = [platformNames, kubernetesNames].map((names) => pathOf(signer.nameIn(names)));
   const help = `The same, only for the signer ${name} (${upstreamName}).`;
   return [
-    [`cluster-signing-${signer.shortName}-cert-file`, { type: "file", help }],
-    [`cluster-signing-${signer.shortName}-key-file`, { type: "file", help: "PEM private key of that CA." }],
+    [`cluster-signing-${signer.shortName}-cert-file`, { type: "file", isFollowed: true, help }],
+    [
+      `cluster-signing-${signer.shortName}-key-file`,
+      { type: "file", isFollowed: true, help: "PEM private key of that CA." },
+    ],
   ];
 };
 
@@ -35,17 +39,20 @@ export const certificateFlags = {
   },
   "cluster-signing-cert-file": {
     type: "file",
-    help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory. Read again when it changes.",
+    isFollowed: true,
+    help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory.",
   },
-  "cluster-signing-key-file": { type: "file", help: "PEM private key of that CA." },
+  "cluster-signing-key-file": { type: "file", isFollowed: true, help: "PEM private key of that CA." },
   ...signerFlags,
   "signer-config": {
     type: "file",
-    help: "YAML file with custom signers: names, CAs, rules. Default: none. Read again when it changes.",
+    isFollowed: true,
+    help: "YAML file with custom signers: names, CAs, rules. Default: none.",
   },
   "approval-policy": {
     type: "file",
-    help: "YAML file with rules that approve or deny certificate requests. Default: none. Read again when it changes.",
+    isFollowed: true,
+    help: "YAML file with rules that approve or deny certificate requests. Default: none.",
   },
   "issued-certificate-retention": {
     type: "duration",

@@ -3,6 +3,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../machinery/api/http-message.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Feature } from "../../machinery/feature.ts";
 import { federationFlags } from "./settings.ts";
 import type { FederationSettings } from "./settings.ts";
@@ -15,6 +16,7 @@ export interface FederationConnection {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   /** The server's own issuers. */
   readonly ownIssuers: readonly string[];

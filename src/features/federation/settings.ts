@@ -4,16 +4,21 @@ import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 export const federationFlags = {
   "authentication-config": {
     type: "file",
+    isFollowed: true,
     help:
       "AuthenticationConfiguration (apiserver.config.k8s.io/v1): OpenID Connect issuers whose tokens are accepted, and who " +
-      "may be anonymous. Read again when it changes. Instead of the --oidc flags.",
+      "may be anonymous. Instead of the --oidc flags.",
   },
   "oidc-issuer-url": {
     type: "string",
     help: "URL (https) of an OpenID Connect issuer whose tokens are accepted: their claim iss.",
   },
   "oidc-client-id": { type: "string", help: "The audience that tokens of --oidc-issuer-url must have." },
-  "oidc-ca-file": { type: "file", help: "PEM bundle of CAs of the issuer's server. Default: the system's CAs." },
+  "oidc-ca-file": {
+    type: "file",
+    isFollowed: true,
+    help: "PEM bundle of CAs of the issuer's server. Default: the system's CAs.",
+  },
   "oidc-username-claim": { type: "string", default: "sub", help: "The claim that becomes the user's name." },
   "oidc-username-prefix": {
     type: "string",
@@ -36,6 +41,7 @@ export const federationFlags = {
   },
   "authentication-token-webhook-config-file": {
     type: "file",
+    isFollowed: true,
     help: "Kubeconfig whose server (a whole URL) is asked by TokenReview about tokens that nothing else here knows.",
   },
   "authentication-token-webhook-cache-ttl": {

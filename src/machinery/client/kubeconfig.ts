@@ -24,6 +24,8 @@ export interface KubeconfigSelection {
 export interface KubeconfigContext {
   readonly transport: HttpsTransportOptions;
   readonly namespace: string;
+  /** The kubeconfigs, and the PEM files that they name. */
+  readonly files: readonly string[];
 }
 
 /** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
@@ -144,6 +146,11 @@ function contextOf(sources: readonly Source[], { context, isTokenGiven = false }
   if (!isTokenGiven) checkLogin(user, `${where}: user ${JSON.stringify(userName)}`);
   return {
     namespace: text(chosen["namespace"]) ?? "default",
+    files: [
+      ...sources.map(({ path }) => path),
+      ...namedFiles(cluster, ["certificate-authority"]),
+      ...namedFiles(user, ["client-certificate", "client-key"]),
+    ],
     transport: { ...serverOf(cluster, where), ...(!isTokenGiven && credentialsOf(user)) },
   };
 }
@@ -217,8 +224,17 @@ function embedded({ fields, path }: Entry, key: string): string | undefined {
   throw new KubeconfigError(`kubeconfig ${path} names ${name} as ${key}, which is no PEM file; name another`);
 }
 
+const namedFiles = ({ fields, path }: Entry, keys: readonly string[]): string[] =>
+  keys.flatMap((key) => {
+    const name = text(fields[key]);
+    return name === undefined ? [] : [namedFile(name, path)];
+  });
+
+const namedFile = (name: string, kubeconfig: string): string =>
+  isAbsolute(name) ? name : join(dirname(kubeconfig), name);
+
 function readNamedFile(name: string, kubeconfig: string): string {
-  const file = isAbsolute(name) ? name : join(dirname(kubeconfig), name);
+  const file = namedFile(name, kubeconfig);
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {

@@ -4,13 +4,27 @@ import { CommandFailure } from "./command-failure.ts";
 
 /** One setting of the server: a command line flag, and a configuration file key with the same name. */
 export type Flag =
-  | { readonly type: "string"; readonly default?: string; readonly choices?: readonly string[]; readonly help: string }
-  | { readonly type: "file"; readonly help: string }
+  | {
+      readonly type: "string";
+      readonly default?: string;
+      readonly choices?: readonly string[];
+      readonly help: string;
+      /** Whether SIGHUP applies a new value. Without it, a new value needs a restart. */
+      readonly isReloadable?: true;
+    }
+  | {
+      readonly type: "file";
+      readonly help: string;
+      /** Whether the file is read again when it changes, and on SIGHUP. A new name needs a restart. */
+      readonly isFollowed?: true;
+    }
   | {
       readonly type: "strings";
       readonly default?: readonly string[];
       readonly choices?: readonly string[];
       readonly help: string;
+      /** As for a file, where the texts are names of files. */
+      readonly isFollowed?: true;
     }
   | { readonly type: "boolean"; readonly default: boolean; readonly help: string }
   | {

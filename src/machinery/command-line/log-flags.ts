@@ -8,6 +8,7 @@ export const logFlags = {
     default: "info",
     choices: ["debug", "info", "warn", "error", "silent"],
     help: "What is logged.",
+    isReloadable: true,
   },
   "log-format": {
     type: "string",

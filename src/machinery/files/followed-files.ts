@@ -1,37 +1,111 @@
 import { statSync } from "node:fs";
 
-export interface FollowedFilesOptions<T> {
-  readonly files: readonly string[];
-  /** Reads the files. An exception at the start is thrown to the caller; later, the last good value stays in use. */
+export interface FollowedSetting<T> {
+  /** The setting that names the files, for the log. */
+  readonly setting: string;
+  /** Asked again at each look: a file may name others. */
+  readonly files: () => readonly string[];
+  /** Reads the files. An exception of the first call is thrown to the caller; later, the last good value stays in use. */
   readonly load: () => T;
-  /** Called once for each version of the files that could not be read. */
-  readonly onFailure?: (error: unknown) => void;
+  /** Called with each value after the first one. When it throws, the last value stays in use. */
+  readonly onChange?: (value: T) => void;
+  /** What the log says of a new value. */
+  readonly describe?: (value: T) => Readonly<Record<string, unknown>>;
 }
 
+/** The part of a log that is used here. */
+export interface FollowedFilesLog {
+  info(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}
+
+export interface FollowedFilesOptions {
+  readonly log: FollowedFilesLog;
+  /** How often to look at the files. Default: only when `look` is called. */
+  readonly lookMilliseconds?: number;
+}
+
+export interface Look {
+  /** Whether somebody asked for it: then files that could not be used are read again, and their failure is logged again. */
+  readonly isAskedFor: boolean;
+}
+
+/** How often a process looks at the files that its settings name. */
+export const followMilliseconds = 1000;
+
 /**
- * Returns a function that returns the current content of files. It reads them again when they have changed. While they
- * cannot be read, or do not match each other because one is just being replaced, the last good value is used.
+ * The files that settings name, read again when they change. While they cannot be used, or do not match each other
+ * because one is just being replaced, the last good value stays in use and the log says why.
  */
-export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<T>): () => T {
-  const version = (): string => files.map(fileVersion).join();
-  // Take the version first: a change during the read is then noticed at the next check.
-  let seen = version();
-  let value = load();
-  let failed: { readonly version: string; readonly at: number } | undefined;
-  return () => {
-    const now = version();
-    if (now === seen) return value;
-    if (now === failed?.version && performance.now() - failed.at < retryMilliseconds) return value;
-    try {
-      value = load();
-      seen = now;
-      failed = undefined;
-    } catch (error) {
-      if (now !== failed?.version) onFailure?.(error);
-      failed = { version: now, at: performance.now() };
-    }
-    return value;
-  };
+export class FollowedFiles {
+  readonly #options: FollowedFilesOptions;
+  readonly #looks = new Set<(look: Look) => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #leave: () => void = () => {};
+
+  constructor(options: FollowedFilesOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the files now. Returns a function that returns their current value and reads nothing: it costs a call. */
+  follow<T>(followed: FollowedSetting<T>): () => T {
+    const { files, load, onChange, describe } = followed;
+    const { log } = this.#options;
+    // Take the version first: a change during the read is then noticed at the next look.
+    let seen = versionOf(files());
+    let value = load();
+    let failed: { readonly version: string; readonly at: number } | undefined;
+    this.#looks.add(({ isAskedFor }) => {
+      const now = versionOf(files());
+      if (now === seen) return;
+      const known = now === failed?.version && !isAskedFor ? failed : undefined;
+      if (known !== undefined && performance.now() - known.at < retryMilliseconds) return;
+      const about = { setting: followed.setting, files: files() };
+      try {
+        const next = load();
+        onChange?.(next);
+        value = next;
+        // The new contents may name other files.
+        seen = files().join() === about.files.join() ? now : versionOf(files());
+        failed = undefined;
+        log.info({ ...about, ...describe?.(value) }, "file read again");
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        if (known === undefined)
+          log.error({ ...about, reason }, "the file cannot be used; its last good contents stay in use");
+        failed = { version: now, at: performance.now() };
+      }
+    });
+    this.#start();
+    return () => value;
+  }
+
+  /** Files that are followed together with these until the group is stopped. */
+  group(): FollowedFiles {
+    const group = new FollowedFiles({ log: this.#options.log });
+    const look = (one: Look): void => group.look(one);
+    this.#looks.add(look);
+    group.#leave = () => this.#looks.delete(look);
+    this.#start();
+    return group;
+  }
+
+  /** Reads what has changed. Never throws. */
+  look(look: Look): void {
+    for (const one of this.#looks) one(look);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#looks.clear();
+    this.#leave();
+  }
+
+  #start(): void {
+    const { lookMilliseconds } = this.#options;
+    if (lookMilliseconds === undefined) return;
+    this.#timer ??= setInterval(() => this.look({ isAskedFor: false }), lookMilliseconds).unref();
+  }
 }
 
 /**
@@ -39,6 +113,8 @@ export function followFiles<T>({ files, load, onFailure }: FollowedFilesOptions<
  * descriptors.
  */
 const retryMilliseconds = 10_000;
+
+const versionOf = (files: readonly string[]): string => files.map(fileVersion).join();
 
 /**
  * Changes with the file and with its permissions. Times alone are not enough: a copy can keep the times of its

@@ -17,8 +17,8 @@ export type ToWorker =
   | { readonly type: "written" }
   /** This worker runs the controllers and compaction from now on. */
   | { readonly type: "run-loops" }
-  /** How much the worker logs from now on. */
-  | { readonly type: "log-level"; readonly level: string }
+  /** How much the worker logs from now on. It also reads the files again that settings name, where they have changed. */
+  | { readonly type: "reload"; readonly logLevel: string }
   /** The worker must send its own metrics. */
   | { readonly type: "tell-metrics"; readonly id: number }
   /** The metrics of the other workers, as the answer to `collect-metrics`. */

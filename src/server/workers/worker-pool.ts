@@ -22,8 +22,8 @@ export interface WorkerPoolOptions {
 export interface WorkerPool {
   readonly url: string;
   readonly kubeconfigFile: string;
-  /** Changes how much the workers log. */
-  setLogLevel(level: string): void;
+  /** Changes how much the workers log, and lets them read changed files again. */
+  reload(logLevel: string): void;
   /** Stops all workers. Kills those that take longer than the grace period and a little more. */
   stop(options: { readonly graceMilliseconds: number }): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     return {
       url,
       kubeconfigFile,
-      setLogLevel: (level) => pool.setLogLevel(level),
+      reload: (logLevel) => pool.reload(logLevel),
       stop: (options) => pool.stop(options),
     };
   } catch (error) {
@@ -187,8 +187,8 @@ class Pool {
     clearTimeout(late);
   }
 
-  setLogLevel(level: string): void {
-    for (const worker of this.#ready) send(worker, { type: "log-level", level });
+  reload(logLevel: string): void {
+    for (const worker of this.#ready) send(worker, { type: "reload", logLevel });
   }
 
   #chooseLeader(): void {

@@ -49,8 +49,10 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     if (message.type === "serve") serveOn(message.port);
     else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
-    else if (message.type === "log-level") log.level = message.level;
-    else if (message.type === "tell-metrics") {
+    else if (message.type === "reload") {
+      log.level = message.logLevel;
+      server?.readFilesAgain();
+    } else if (message.type === "tell-metrics") {
       void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
     } else if (message.type === "collected-metrics") {
       wanted.get(message.id)?.(message.texts);

@@ -187,20 +187,24 @@ describe("a signer of --signer-config", () => {
     const file = fileOf(configurationOf(first), "followed.yaml");
     const scene = await start({ "signer-config": file });
     const wish = { ...serving, organizations: [], commonName: "", names: { dnsNames: ["a.example.com"] } };
-    await scene.obtain({ ...wish, name: "before", signerName: "example.com/first" });
+    const obtain = (name: string, signerName: string): ReturnType<typeof scene.obtain> => {
+      server?.readFilesAgain();
+      return scene.obtain({ ...wish, name, signerName });
+    };
+    await obtain("before", "example.com/first");
 
     fileOf(configurationOf(first, withFiles("example.com/second", { commonName: "second" })), "followed.yaml");
-    const [leaf] = await scene.obtain({ ...wish, name: "after", signerName: "example.com/second" });
+    const [leaf] = await obtain("after", "example.com/second");
     const roots = await bundleOf(scene, "example.com/second");
     assert.deepEqual(leaf?.rawIssuer, roots[0]?.rawSubject);
 
     fileOf("signers: [", "followed.yaml");
-    await scene.obtain({ ...wish, name: "still", signerName: "example.com/second" });
+    await obtain("still", "example.com/second");
     rmSync(file);
     symlinkSync("/dev/zero", file);
-    await scene.obtain({ ...wish, name: "endless", signerName: "example.com/first" });
+    await obtain("endless", "example.com/first");
     rmSync(file);
-    await scene.obtain({ ...wish, name: "yet", signerName: "example.com/first" });
+    await obtain("yet", "example.com/first");
   });
 
   it("is named in an event on a request for a signer that does not exist", async () => {

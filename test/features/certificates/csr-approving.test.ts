@@ -188,6 +188,7 @@ rules:
   it("is read again when it changes, and stays in force while the file is broken", async () => {
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });
     const decide = async (name: string): Promise<string | undefined> => {
+      server.readFilesAgain();
       await alice.request({ name, signerName: apiserverClient, commonName: "alice", expirationSeconds: 3600 });
       return (await alice.settled(name, isDecided)).status.conditions?.[0]?.type;
     };

@@ -90,7 +90,10 @@ describe("csrsigning, whatever fails", () => {
     const client = new ApiClient(transport);
     const waits: number[] = [];
     const running = runControllers(
-      [csrSigning({ findSigner: signers.find, server: () => unknownServer }), certificateInventory],
+      [
+        csrSigning({ findSigner: signers.find, server: () => unknownServer, intervalMilliseconds: 10_000 }),
+        certificateInventory,
+      ],
       {
         names,
         client,

@@ -204,6 +204,7 @@ describe("the CAs of csr-signing", () => {
     try {
       const scene = new CertificateScene(server.client);
       const issuerNow = async (name: string): Promise<string | undefined> => {
+        server.readFilesAgain();
         const [certificate] = await scene.obtain({ name, signerName: apiserverClient, commonName: "alice" });
         return certificate?.issuer.commonName;
       };

@@ -144,6 +144,7 @@ describe("clients of a replaced CA", () => {
       assert.equal(await whoIs(server, before), "before");
       folder.write("ca.crt", second.certificate);
       folder.writeKey("ca.key", second);
+      server.readFilesAgain();
       const behind = await clientCertificate(server, "behind");
       assert.equal(await whoIs(server, behind), "behind");
       assert.equal(await whoIs(server, before), "before");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import type { OpenedIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-outcome.ts";
 import { TestClock } from "../accounts/token-scene.ts";
@@ -31,16 +32,22 @@ function writeConfiguration(fields: object): void {
 let clock: TestClock;
 let log: ReturnType<typeof keptLog>;
 let issuer: TestIssuer;
+let followed: FollowedFiles;
 beforeEach(() => {
   clock = new TestClock();
   log = keptLog();
+  followed = new FollowedFiles({ log });
   issuer = new TestIssuer("https://login.example.com");
 });
 
 function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted = true): OpenedIssuers {
   writeConfiguration(fields);
-  const common = { names: platformNames, clock, log, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
+  const common = { names: platformNames, clock, log, followed, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
   return openIssuers({ type: "file", file }, { ...common, fetch: issuer.fetch });
+}
+function change(fields: object): void {
+  writeConfiguration(fields);
+  followed.look({ isAskedFor: false });
 }
 /** Lets the fetches in the background end. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -245,21 +252,22 @@ describe("the authentication configuration", () => {
     using issuers = disposable(await ready());
     const { fetches } = issuer;
     const mappings = { username: { expression: "'new:' + claims.sub" } };
-    writeConfiguration({ jwt: [entry(issuer.url, { claimMappings: mappings })] });
+    change({ jwt: [entry(issuer.url, { claimMappings: mappings })] });
     const answer = await issuers.verify(await tokenOf(), api);
     assert.equal(answer.outcome === "authenticated" && answer.user.username, "new:ada");
     assert.equal(issuer.fetches, fetches);
-    writeConfiguration({ jwt: [] });
+    change({ jwt: [] });
     assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "notApplicable");
   });
 
   it("stays as it was when the file becomes invalid, and says so once", async () => {
     using issuers = disposable(await ready());
-    writeConfiguration({ jwt: [entry("http://login.example.com")] });
+    change({ jwt: [entry("http://login.example.com")] });
     for (let times = 0; times < 3; times++) {
+      followed.look({ isAskedFor: false });
       assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
     }
-    const told = log.lines.filter((line) => line.includes("the previous one stays in force"));
+    const told = log.lines.filter((line) => line.includes("its last good contents stay in use"));
     assert.equal(told.length, 1);
     assert.match(told[0] ?? "", /jwt\[0\]\.issuer\.url.*https/);
   });
@@ -268,9 +276,9 @@ describe("the authentication configuration", () => {
     using issuers = disposable(await ready({ anonymous: { enabled: true, conditions: [{ path: "/livez" }] } }));
     const may = (path: string): boolean => issuers.mayBeAnonymous({ ...request(), path });
     assert.deepEqual(["/livez", "/livez/", "/livez/ping", "/api"].map(may), [true, false, false, false]);
-    writeConfiguration({ anonymous: { enabled: false } });
+    change({ anonymous: { enabled: false } });
     assert.equal(may("/livez"), false);
-    writeConfiguration({});
+    change({});
     assert.equal(may("/api"), true);
   });
 

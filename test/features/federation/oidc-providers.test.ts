@@ -8,6 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
 import { Provider } from "oidc-provider";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-outcome.ts";
 import { InProcess } from "../../server/in-process.ts";
@@ -254,7 +255,15 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
     site.answer = (_request, response) => response.writeHead(503).end();
     const issuers = openIssuers(
       { type: "file", file },
-      { names: platformNames, clock, log, apiAudiences: api, ownIssuers: [], isAnonymousWanted: true },
+      {
+        names: platformNames,
+        clock,
+        log,
+        followed: new FollowedFiles({ log }),
+        apiAudiences: api,
+        ownIssuers: [],
+        isAnonymousWanted: true,
+      },
     );
     let told = 0;
     const nextReport = async (): Promise<string> => {

@@ -159,9 +159,8 @@ describe("a Signet that asks another", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
   let asked: TestServer;
   let server: TestServer;
-  before(async () => {
-    asked = await startTestServer({ settings: { controllers: false } });
-    const config = join(folder, "webhook.yaml");
+  const config = join(folder, "webhook.yaml");
+  const writeKubeconfig = (token: string): void => {
     const cluster = {
       server: `${asked.url}/apis/authentication.k8s.io/v1/tokenreviews`,
       "certificate-authority-data": Buffer.from(asked.caCertificates).toString("base64"),
@@ -172,11 +171,15 @@ describe("a Signet that asks another", () => {
         apiVersion: "v1",
         kind: "Config",
         clusters: [{ name: "other", cluster }],
-        users: [{ name: "me", user: { token: asked.adminToken } }],
+        users: [{ name: "me", user: { token } }],
         contexts: [{ name: "webhook", context: { cluster: "other", user: "me" } }],
         "current-context": "webhook",
       }),
     );
+  };
+  before(async () => {
+    asked = await startTestServer({ settings: { controllers: false } });
+    writeKubeconfig(asked.adminToken);
     server = await startTestServer({
       settings: {
         controllers: false,
@@ -193,7 +196,7 @@ describe("a Signet that asks another", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("lets in who the other knows, and refuses everyone when the other is gone", async () => {
+  it("lets in who the other knows, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
     await asked.client.request("POST", account, { body });
@@ -216,6 +219,16 @@ describe("a Signet that asks another", () => {
     assert.equal(code, 201);
     assert.match(text, /system:serviceaccount:default:remote/);
     assert.equal((await whoami("made-up"))[0], 401);
+    const afterChange = async (): Promise<number> => {
+      server.readFilesAgain();
+      return (await whoami(status.token))[0];
+    };
+    writeFileSync(config, "no kubeconfig");
+    assert.equal(await afterChange(), 201, "a kubeconfig that cannot be used changes nothing");
+    writeKubeconfig("a-wrong-token");
+    assert.equal(await afterChange(), 401);
+    writeKubeconfig(asked.adminToken);
+    assert.equal(await afterChange(), 201);
     await asked.stop();
     assert.equal((await whoami(status.token))[0], 401);
     assert.equal((await whoami(server.adminToken))[0], 201);

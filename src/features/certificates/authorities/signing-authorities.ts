@@ -10,6 +10,7 @@ import { rootSigningAuthority } from "./signing-authority.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
@@ -23,15 +24,15 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
  */
 export function openAuthorities(
   names: Names,
-  settings: CertificateSettings,
+  { settings, followed }: { readonly settings: CertificateSettings; readonly followed: FollowedFiles },
   fallback: (shortName: SignerShortName) => SigningAuthority | undefined = () => undefined,
 ): AuthorityFor {
-  const common = settings.authority && openSigningAuthority(settings.authority);
+  const common = settings.authority && openSigningAuthority(settings.authority, followed);
   const bySigner = new Map(
     wellKnownSigners.map(({ shortName, nameIn }) => {
       const files = settings.authorityOf[shortName];
       const other = fallback(shortName);
-      return [nameIn(names), files === undefined ? (common ?? (() => other)) : openSigningAuthority(files)];
+      return [nameIn(names), files === undefined ? (common ?? (() => other)) : openSigningAuthority(files, followed)];
     }),
   );
   return (signerName) => bySigner.get(ownSignerName(names, signerName))?.();
@@ -59,11 +60,12 @@ export interface ServerAuthorityOptions {
   /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
   readonly log: Pick<Logger, "info">;
+  readonly followed: FollowedFiles;
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
   const { settings, dataDirectory, names, clock, own, log } = options;
-  const authorities = openAuthorities(names, settings, (shortName) => rootSigningAuthority(own[shortName]));
+  const authorities = openAuthorities(names, options, (shortName) => rootSigningAuthority(own[shortName]));
   const retired = new RetiredAuthorities({
     file: join(dataDirectory, "client-authorities.json"),
     clock,

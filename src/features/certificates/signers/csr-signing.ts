@@ -22,12 +22,14 @@ export interface CsrSigningOptions {
    * known.
    */
   readonly server: () => ServerIdentity;
+  /** How often to look whether a signer runs here now. */
+  readonly intervalMilliseconds: number;
 }
 
 const endedMessage = "the certificate for this request expired before it could be returned: create a new request";
 
 /** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
-export function csrSigning({ findSigner, server }: CsrSigningOptions): Controller {
+export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSigningOptions): Controller {
   return {
     name: "csrsigning",
     start(context) {
@@ -53,7 +55,11 @@ export function csrSigning({ findSigner, server }: CsrSigningOptions): Controlle
         if (state !== "approved") return `nothing to do: the request is ${state}`;
         const { signerName, usages = [] } = stored.spec;
         const signer = findSigner(signerName);
-        if (signer === undefined) return "nothing to do: no signer here has this name and a CA";
+        if (signer === undefined) {
+          // A file may name it later.
+          queue.addAfter(name, intervalMilliseconds);
+          return "waits: no signer here has this name and a CA";
+        }
         const { authority, lifetime } = signer;
 
         const request = parse(stored.spec.request ?? "");

@@ -1,10 +1,9 @@
 import { existsSync, lstatSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
-import { followFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
@@ -40,33 +39,34 @@ export interface SignerConfigurationOptions {
   /** The known CAs that the API server trusts for client certificates. */
   readonly clientAuthorities: () => readonly Certificate[];
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly followed: FollowedFiles;
 }
 
 /**
  * Returns the current signers of `--signer-config`: the same list until the file changes. Throws UsageError for a file
- * that is invalid at the start. When it becomes invalid later, the previous signers stay and the error is logged once.
+ * that is invalid at the start. When it becomes invalid later, the previous signers stay.
  */
 export function openSignerConfiguration(options: SignerConfigurationOptions): () => readonly ConfiguredSigner[] {
-  const { file, log } = options;
+  const { file, followed } = options;
   if (file === undefined) return () => none;
-  let isOpen = false;
-  const current = followFiles({
-    files: [file],
+  let authorities: FollowedFiles | undefined;
+  return followed.follow({
+    setting: flag,
+    files: () => [file],
     load() {
+      using opening = new DisposableStack();
+      const next = opening.adopt(followed.group(), (group) => group.stop());
       const specifications = parseSettingsFile(flag, file, (text) => specificationsOf(text, file), readFollowedFile);
-      const signers = specifications.map((one, index) => openSigner(one, { ...options, path: `signers[${index}]` }));
-      if (isOpen) log.info({ file, signers: signers.map(({ name }) => name) }, "reloaded the signer configuration");
-      isOpen = true;
+      const signers = specifications.map((one, index) =>
+        openSigner(one, { ...options, followed: next, path: `signers[${index}]` }),
+      );
+      opening.move();
+      authorities?.stop();
+      authorities = next;
       return signers;
     },
-    onFailure: (error) =>
-      log.error(
-        { file, error: error instanceof Error ? error.message : String(error) },
-        "the signer configuration is invalid; the previous signers stay in use",
-      ),
+    describe: (signers) => ({ signers: signers.map(({ name }) => name) }),
   });
-  return current;
 }
 
 function specificationsOf(text: string, file: string): readonly SignerSpecification[] {
@@ -114,18 +114,18 @@ interface OpenAuthority {
 
 function openAuthority(
   source: AuthoritySource,
-  { path, signerName, generated, clock }: SignerContext & { readonly signerName: string },
+  { path, signerName, generated, clock, followed }: SignerContext & { readonly signerName: string },
 ): OpenAuthority {
   if (source.type === "files") {
     const { certificateFile, keyFile } = source;
     const label = `${flag}: ${path}`;
-    const authority = openSigningAuthority({
+    const files = {
       certificateFlag: `${label}.certificateFile`,
       certificateFile,
       keyFlag: `${label}.keyFile`,
       keyFile,
-    });
-    return { isNew: false, authority };
+    };
+    return { isNew: false, authority: openSigningAuthority(files, followed) };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);
   const folder = join(generated.dataDirectory, "signers");

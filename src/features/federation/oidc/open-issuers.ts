@@ -10,7 +10,7 @@ import {
   readFollowedFile,
   readSettingsFile,
 } from "../../../machinery/command-line/settings-files.ts";
-import { followFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import type { FederationSettings, OidcFlags } from "../settings.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { FetchDocument } from "./fetch-document.ts";
@@ -27,6 +27,7 @@ export interface OpenIssuersOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   readonly ownIssuers: readonly string[];
   readonly isAnonymousWanted: boolean;
@@ -42,6 +43,8 @@ export interface OpenedIssuers {
 
 /** What one version of the configuration makes. */
 interface Generation {
+  /** Their URLs. */
+  readonly issuers: readonly string[];
   readonly keys: ReadonlyMap<string, IssuerKeys>;
   readonly verify: VerifyToken;
   readonly anonymous: AnonymousConfiguration | undefined;
@@ -49,39 +52,26 @@ interface Generation {
 
 /**
  * Opens the configured issuers and begins to fetch their keys, without waiting for them. Follows the file: when it becomes
- * invalid, the old configuration stays in force and the error is logged once. Issuers that a new version leaves as they were
- * keep their keys. Throws UsageError for a configuration that is invalid at the start.
+ * invalid, the old configuration stays in force. Issuers that a new version leaves as they were keep their keys. Throws UsageError for a configuration that is invalid at the start.
  */
 export function openIssuers(
   settings: NonNullable<FederationSettings["issuers"]>,
   options: OpenIssuersOptions,
 ): OpenedIssuers {
-  const { log } = options;
+  const { log, followed } = options;
   let generation: Generation | undefined;
   const load = (): Generation => {
     const parsed =
       settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
-    if (generation !== undefined) {
-      log.info(
-        { issuers: parsed.trusted.map(({ issuer }) => issuer.url) },
-        "reloaded the authentication configuration",
-      );
-    }
-    generation = nextGeneration(parsed, generation?.keys ?? new Map(), options);
-    return generation;
+    return (generation = nextGeneration(parsed, generation?.keys ?? new Map(), options));
   };
-  const current =
-    settings.type === "flags"
-      ? constant(load())
-      : followFiles({
-          files: [settings.file],
-          load,
-          onFailure: (error) =>
-            log.error(
-              { file: settings.file, error: error instanceof Error ? error.message : String(error) },
-              "the authentication configuration is invalid; the previous one stays in force",
-            ),
-        });
+  const file = settings.type === "file" ? settings.file : settings.authorityFile;
+  const current = followed.follow({
+    setting: settings.type === "file" ? flag : "oidc-ca-file",
+    files: () => (file === undefined ? [] : [file]),
+    load,
+    describe: ({ issuers }) => ({ issuers }),
+  });
   const fetchMissing = (): void => {
     for (const keys of current().keys.values()) keys.current();
   };
@@ -104,11 +94,6 @@ export function openIssuers(
     },
   };
 }
-
-const constant =
-  <T>(value: T) =>
-  (): T =>
-    value;
 
 function parseFile(file: string, { names, ownIssuers, isAnonymousWanted }: OpenIssuersOptions): ParsedConfiguration {
   const parse = (text: string): ParsedConfiguration => parseAuthenticationConfiguration(text, { names, ownIssuers });
@@ -163,7 +148,8 @@ function nextGeneration(
     return { issuer, mapping, keys: own };
   });
   for (const [source, old] of previous) if (!keys.has(source)) old.close();
-  return { keys, anonymous, verify: issuedTokens({ issuers, names, apiAudiences, clock }) };
+  const urls = issuers.map(({ issuer }) => issuer.url);
+  return { issuers: urls, keys, anonymous, verify: issuedTokens({ issuers, names, apiAudiences, clock }) };
 }
 
 /** Everything that decides which keys an issuer has. */

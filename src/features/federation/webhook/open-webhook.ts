@@ -4,24 +4,62 @@ import type { VerifyToken } from "../../../machinery/authentication/token-authen
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
 import { KubeconfigError, readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { KubeconfigContext } from "../../../machinery/client/kubeconfig.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { askWebhook } from "./ask-webhook.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 
+const flag = "authentication-token-webhook-config-file";
+
 export interface OpenWebhookOptions {
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "error">;
+  readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   readonly ownIssuers: readonly string[];
 }
 
-/** Opens the webhook of a kubeconfig, without asking it. Throws UsageError for a file that cannot be used. */
+/** What one version of the kubeconfig makes. */
+interface Generation {
+  readonly webhook: string;
+  /** The kubeconfig and the files that it names. */
+  readonly files: readonly string[];
+  readonly verify: VerifyToken;
+  close(): void;
+}
+
+/** The questions to the previous webhook have ended by then. */
+const closingMilliseconds = 15_000;
+
+/**
+ * Opens the webhook of a kubeconfig, without asking it, and follows the kubeconfig. Throws UsageError for a file that cannot
+ * be used.
+ */
 export function openWebhook(
+  settings: WebhookSettings,
+  options: OpenWebhookOptions,
+): { readonly verify: VerifyToken; close(): void } {
+  let generation: Generation | undefined;
+  const current = options.followed.follow({
+    setting: flag,
+    files: () => generation?.files ?? [settings.file],
+    load() {
+      const previous = generation;
+      generation = openGeneration(settings, options);
+      if (previous !== undefined) setTimeout(() => previous.close(), closingMilliseconds).unref();
+      return generation;
+    },
+    describe: ({ webhook }) => ({ webhook }),
+  });
+  return { verify: (token, audiences) => current().verify(token, audiences), close: () => current().close() };
+}
+
+function openGeneration(
   { file, cacheMilliseconds, version }: WebhookSettings,
   { log, ...options }: OpenWebhookOptions,
-): { readonly verify: VerifyToken; close(): void } {
-  const { transport: connection } = contextOf(file);
+): Generation {
+  const { transport: connection, files } = contextOf(file);
   const transport = httpsTransport(connection);
   const webhook = connection.server;
   const verify = webhookTokens({
@@ -33,7 +71,7 @@ export function openWebhook(
         ? log.info({ webhook }, "the webhook that checks tokens answers again")
         : log.error({ webhook, err: error }, "the webhook that checks tokens fails; its tokens are refused meanwhile"),
   });
-  return { verify, close: () => transport.close() };
+  return { webhook, files, verify, close: () => transport.close() };
 }
 
 function contextOf(file: string): KubeconfigContext {
@@ -41,6 +79,6 @@ function contextOf(file: string): KubeconfigContext {
     return readKubeconfig({ file });
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
-    throw new UsageError(`--authentication-token-webhook-config-file: ${cause.message}`, { cause });
+    throw new UsageError(`--${flag}: ${cause.message}`, { cause });
   }
 }

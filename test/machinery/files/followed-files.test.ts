@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, unlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it } from "node:test";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-followed-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const file = join(folder, "file");
+
+/** Its version is its size, too: the clock of a file system is slow. */
+const write = (text: string, name = file): void => writeFileSync(name, text);
+
+function readNumber(): number {
+  const text = readFileSync(file, "utf8").trim();
+  if (!/^\d+$/.test(text)) throw new Error(`not a number: ${text}`);
+  return Number(text);
+}
+
+let told: [level: string, message: string, reason?: unknown][];
+let followed: FollowedFiles;
+const look = (): void => followed.look({ isAskedFor: false });
+
+beforeEach(() => {
+  told = [];
+  followed = new FollowedFiles({
+    log: {
+      info: (fields, message) => told.push(["info", message, fields["number"]]),
+      error: (fields, message) => told.push(["error", message, fields["reason"]]),
+    },
+  });
+  write("1");
+});
+
+describe("followed files", () => {
+  const number = {
+    setting: "number",
+    files: () => [file],
+    load: readNumber,
+    describe: (one: number) => ({ number: one }),
+  };
+
+  it("are read at once, and again when a look finds them changed", () => {
+    let reads = 0;
+    const current = followed.follow({
+      ...number,
+      load() {
+        reads++;
+        return readNumber();
+      },
+    });
+    look();
+    assert.deepEqual([current(), reads], [1, 1]);
+    write("22");
+    assert.equal(current(), 1, "reading the value reads no file");
+    look();
+    assert.deepEqual([current(), reads], [22, 2]);
+    assert.deepEqual(told, [["info", "file read again", 22]]);
+  });
+
+  it("that cannot be used at the start are the caller's to report", () => {
+    write("one");
+    assert.throws(() => followed.follow(number), /not a number/);
+  });
+
+  it("that cannot be used later leave the last good value, are reported once, and again when somebody asks", () => {
+    const current = followed.follow(number);
+    write("bad");
+    look();
+    look();
+    assert.equal(current(), 1);
+    assert.equal(told.length, 1);
+    assert.match(String(told[0]?.[2]), /not a number: bad/);
+    followed.look({ isAskedFor: true });
+    assert.equal(told.length, 2);
+    unlinkSync(file);
+    look();
+    assert.match(String(told[2]?.[2]), /ENOENT/);
+    write("4444");
+    look();
+    assert.equal(current(), 4444);
+  });
+
+  it("keep the last value when whoever uses it refuses the new one", () => {
+    const used: number[] = [];
+    const current = followed.follow({
+      ...number,
+      onChange(one) {
+        if (one > 100) throw new Error("too large");
+        used.push(one);
+      },
+    });
+    write("1000");
+    look();
+    assert.equal(current(), 1);
+    write("50");
+    look();
+    assert.deepEqual([current(), used], [50, [50]]);
+  });
+
+  it("may name other files, which are followed from then on", () => {
+    const other = join(folder, "other");
+    write("7", other);
+    let files = [file];
+    let reads = 0;
+    followed.follow({
+      setting: "names",
+      files: () => files,
+      load: () => {
+        reads++;
+        files = [file, other];
+      },
+    });
+    write("22");
+    look();
+    look();
+    assert.equal(reads, 2);
+    write("77", other);
+    look();
+    assert.equal(reads, 3);
+  });
+
+  it("of a group are followed until the group is stopped", () => {
+    const group = followed.group();
+    const current = group.follow(number);
+    write("22");
+    look();
+    assert.equal(current(), 22);
+    group.stop();
+    write("333");
+    look();
+    assert.equal(current(), 22);
+  });
+});

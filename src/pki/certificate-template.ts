@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { keyUsageNames, type KeyUsageName } from "./certificate-extensions.ts";
-import { contextTag } from "./der.ts";
+import { contextTag, tags } from "./der.ts";
 import {
   encodeBitString,
   encodeBoolean,
@@ -13,6 +13,7 @@ import {
   encodeUnsignedInteger,
 } from "./der-writer.ts";
 import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
+import { encodeAuthorityInfoAccess, encodeCrlDistributionPoints } from "./distribution-point.ts";
 import { encodeExtension, type Extension } from "./extension.ts";
 import { extendedKeyUsages, oids, type ExtendedKeyUsageName } from "./object-identifiers.ts";
 import { keyIdentifier } from "./keys.ts";
@@ -35,6 +36,19 @@ export interface CertificateTemplate {
   /** When empty, no extension is written: every use is allowed. */
   readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
   readonly subjectAltNames: SubjectAltNames;
+  /** For a responder: whoever trusts it need not ask whether it is revoked (RFC 6960 section 4.2.2.2.1). */
+  readonly isOcspResponder?: boolean;
+  /** Where others learn about revocation. It may depend on the serial number. */
+  readonly revocationUrls?: (serialNumber: Buffer) => RevocationUrls;
+}
+
+/** URLs in a certificate. ASCII. */
+export interface RevocationUrls {
+  /** The CA's revocation list, or the part of it that this certificate would be in. */
+  readonly crl?: string;
+  readonly ocsp?: string;
+  /** The CA's own certificate. */
+  readonly issuer: string;
 }
 
 /** The fields that come from the issuer. */
@@ -52,9 +66,11 @@ export interface IssuerFields {
  */
 export function encodeTbsCertificate(template: CertificateTemplate, issuer: IssuerFields): Buffer {
   const subject = encodeDistinguishedName(template.subject);
+  const serialNumber = newSerialNumber();
+  const context = { issuer, serialNumber, hasSubject: subject.length > 2 };
   return encodeSequence(
     encodeElement(contextTag(0, "constructed"), encodeSmallInteger(2)),
-    encodeUnsignedInteger(newSerialNumber()),
+    encodeUnsignedInteger(serialNumber),
     issuer.algorithmIdentifier,
     issuer.rawSubject,
     encodeSequence(encodeTime(template.notBefore), encodeTime(template.notAfter)),
@@ -62,7 +78,7 @@ export function encodeTbsCertificate(template: CertificateTemplate, issuer: Issu
     template.publicKey.spki,
     encodeElement(
       contextTag(3, "constructed"),
-      encodeSequence(...extensionsOf(template, { issuer, hasSubject: subject.length > 2 }).map(encodeExtension)),
+      encodeSequence(...extensionsOf(template, context).map(encodeExtension)),
     ),
   );
 }
@@ -76,7 +92,11 @@ function newSerialNumber(): Buffer {
 
 function extensionsOf(
   template: CertificateTemplate,
-  { issuer, hasSubject }: { issuer: IssuerFields; hasSubject: boolean },
+  {
+    issuer,
+    serialNumber,
+    hasSubject,
+  }: { readonly issuer: IssuerFields; readonly serialNumber: Buffer; readonly hasSubject: boolean },
 ): Extension[] {
   const extensions: Extension[] = [];
   if (template.keyUsages.length > 0) {
@@ -99,6 +119,20 @@ function extensionsOf(
     // Critical when it is the only name (RFC 5280 4.2.1.6).
     const value = encodeSubjectAltNames(template.subjectAltNames);
     extensions.push({ id: oids.subjectAltName, isCritical: !hasSubject, value });
+  }
+  if (template.isOcspResponder === true) {
+    extensions.push({ id: oids.ocspNoCheck, isCritical: false, value: encodeElement(tags.null) });
+  }
+  const urls = template.revocationUrls?.(serialNumber);
+  if (urls?.crl !== undefined) {
+    extensions.push({
+      id: oids.crlDistributionPoints,
+      isCritical: false,
+      value: encodeCrlDistributionPoints(urls.crl),
+    });
+  }
+  if (urls !== undefined) {
+    extensions.push({ id: oids.authorityInfoAccess, isCritical: false, value: encodeAuthorityInfoAccess(urls) });
   }
   return extensions;
 }

@@ -44,6 +44,9 @@ export function encodeSmallInteger(value: number): Buffer {
   return encodeUnsignedInteger(octets);
 }
 
+/** Encodes an ENUMERATED below 128. */
+export const encodeEnumerated = (value: number): Buffer => encodeElement(tags.enumerated, Uint8Array.of(value));
+
 export const encodeBoolean = (value: boolean): Buffer => encodeElement(tags.boolean, Uint8Array.of(value ? 0xff : 0));
 
 export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(tags.octetString, content);
@@ -69,9 +72,16 @@ export function encodeObjectIdentifier(dotted: string): Buffer {
 
 /** Encodes a UTCTime through 2049 and a GeneralizedTime from 2050 on (RFC 5280 4.1.2.5). Milliseconds are cut off. */
 export function encodeTime(milliseconds: number): Buffer {
-  const digits = new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, "");
+  const digits = digitsOf(milliseconds);
   const year = Number(digits.slice(0, 4));
   return year >= 1950 && year < 2050
-    ? encodeElement(tags.utcTime, Buffer.from(`${digits.slice(2)}Z`, "latin1"))
-    : encodeElement(tags.generalizedTime, Buffer.from(`${digits}Z`, "latin1"));
+    ? encodeElement(tags.utcTime, Buffer.from(digits.slice(2), "latin1"))
+    : encodeGeneralizedTime(milliseconds);
 }
+
+/** Encodes a GeneralizedTime whatever the year. Milliseconds are cut off. */
+export const encodeGeneralizedTime = (milliseconds: number): Buffer =>
+  encodeElement(tags.generalizedTime, Buffer.from(digitsOf(milliseconds), "latin1"));
+
+const digitsOf = (milliseconds: number): string =>
+  `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, "")}Z`;

@@ -21,6 +21,7 @@ export const oids = {
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
   ecdsaWithSha384: "1.2.840.10045.4.3.3",
   ecdsaWithSha512: "1.2.840.10045.4.3.4",
+  sha1: "1.3.14.3.2.26",
   mgf1: "1.2.840.113549.1.1.8",
   sha256: "2.16.840.1.101.3.4.2.1",
   sha384: "2.16.840.1.101.3.4.2.2",
@@ -39,6 +40,18 @@ export const oids = {
   policyConstraints: "2.5.29.36",
   extendedKeyUsage: "2.5.29.37",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
+  caIssuers: "1.3.6.1.5.5.7.48.2",
+
+  // RFC 5280: revocation lists
+  crlNumber: "2.5.29.20",
+  crlReason: "2.5.29.21",
+  issuingDistributionPoint: "2.5.29.28",
+
+  // RFC 6960
+  ocsp: "1.3.6.1.5.5.7.48.1",
+  ocspBasic: "1.3.6.1.5.5.7.48.1.1",
+  ocspNonce: "1.3.6.1.5.5.7.48.1.2",
+  ocspNoCheck: "1.3.6.1.5.5.7.48.1.5",
 
   // RFC 2985: an e-mail address in a distinguished name, and the attribute of a request that carries extensions
   emailAddress: "1.2.840.113549.1.9.1",

@@ -1,0 +1,144 @@
+import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
+import type { CertificateAuthority } from "./certificate-authority.ts";
+import { contextTag, DerReader, tags } from "./der.ts";
+import { readTime } from "./der-time.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeEnumerated,
+  encodeSequence,
+  encodeSmallInteger,
+  encodeTime,
+  encodeUnsignedInteger,
+} from "./der-writer.ts";
+import { encodeDistributionPointName } from "./distribution-point.ts";
+import { encodeExtension, parseExtensions, type Extension } from "./extension.ts";
+import { keyIdentifier } from "./keys.ts";
+import { oids } from "./object-identifiers.ts";
+import { PkiError } from "./pki-error.ts";
+import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
+import { signData, signatureSchemeOf } from "./sign.ts";
+
+/** One line of a list (RFC 5280 section 5.3). */
+export interface RevokedEntry {
+  /** Big-endian, with or without leading zeros. */
+  readonly serialNumber: Buffer;
+  /** Milliseconds since the epoch. */
+  readonly revokedAt: number;
+  readonly reason: RevocationReason;
+}
+
+const reasonExtensions = new Map(
+  Object.entries(reasonCodes)
+    // No extension means unspecified, and none should say so (RFC 5280 section 5.3.1).
+    .filter(([, code]) => code !== reasonCodes.unspecified)
+    .map(([reason, code]) => {
+      const extension = { id: oids.crlReason, isCritical: false, value: encodeEnumerated(code) };
+      return [reason, encodeSequence(encodeExtension(extension))];
+    }),
+);
+const none = Buffer.alloc(0);
+
+export const encodeRevokedEntry = ({ serialNumber, revokedAt, reason }: RevokedEntry): Buffer =>
+  encodeSequence(encodeUnsignedInteger(serialNumber), encodeTime(revokedAt), reasonExtensions.get(reason) ?? none);
+
+export interface RevocationListTemplate {
+  /** Entries of `encodeRevokedEntry`, one after the other. */
+  readonly entries: Buffer;
+  /** Grows with each list of the same scope (RFC 5280 section 5.2.3). Below 2^47. */
+  readonly number: number;
+  /** Milliseconds since the epoch, written with a precision of seconds. */
+  readonly thisUpdate: number;
+  /** Milliseconds since the epoch, written with a precision of seconds. */
+  readonly nextUpdate: number;
+  /** For a list of a part of the CA's certificates: the URL by which they name it (RFC 5280 section 5.2.5). */
+  readonly distributionPoint?: string;
+}
+
+/** Signs a version 2 list (RFC 5280 section 5.1). Synchronous: its time is the hash of the entries. */
+export function signRevocationList(
+  { entries, number, thisUpdate, nextUpdate, distributionPoint }: RevocationListTemplate,
+  { certificate, privateKey }: CertificateAuthority,
+): Buffer {
+  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
+  const keyId = certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey);
+  const digits = Buffer.alloc(6);
+  digits.writeUIntBE(number, 0, 6);
+  const extensions: readonly Extension[] = [
+    {
+      id: oids.authorityKeyIdentifier,
+      isCritical: false,
+      value: encodeSequence(encodeElement(contextTag(0, "primitive"), keyId)),
+    },
+    { id: oids.crlNumber, isCritical: false, value: encodeUnsignedInteger(digits) },
+    ...(distributionPoint === undefined
+      ? []
+      : [
+          {
+            id: oids.issuingDistributionPoint,
+            isCritical: true,
+            value: encodeSequence(encodeDistributionPointName(distributionPoint)),
+          },
+        ]),
+  ];
+  const tbs = encodeSequence(
+    encodeSmallInteger(1),
+    algorithmIdentifier,
+    certificate.rawSubject,
+    encodeTime(thisUpdate),
+    encodeTime(nextUpdate),
+    entries.length === 0 ? none : encodeSequence(entries),
+    encodeElement(contextTag(0, "constructed"), encodeSequence(...extensions.map(encodeExtension))),
+  );
+  return encodeSequence(tbs, algorithmIdentifier, encodeBitString(signData(tbs, privateKey)));
+}
+
+/** What a list says about itself. */
+export interface RevocationList {
+  readonly rawIssuer: Buffer;
+  readonly authorityKeyId: Buffer | undefined;
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly thisUpdate: number;
+  /** Milliseconds since the epoch. */
+  readonly nextUpdate: number;
+  /** The encoded entries, one after the other: see `readRevokedEntries`. */
+  readonly entries: Buffer;
+}
+
+/** Reads a list that `signRevocationList` made. Its signature is not checked. Throws PkiError. */
+export function parseRevocationList(der: Buffer): RevocationList {
+  const outer = new DerReader(der);
+  const list = outer.readSequence("CertificateList");
+  outer.expectEnd();
+  const tbs = list.readSequence("TBSCertList");
+  parseAlgorithmIdentifier(list.read(tags.sequence, "AlgorithmIdentifier"));
+  list.readBitString();
+  list.expectEnd();
+
+  if (tbs.readSmallInteger() !== 1) throw new PkiError("x509: unsupported crl version");
+  parseAlgorithmIdentifier(tbs.read(tags.sequence, "AlgorithmIdentifier"));
+  const rawIssuer = tbs.readExpected(tags.sequence, "Name").bytes;
+  const thisUpdate = readTime(tbs);
+  const nextUpdate = readTime(tbs);
+  const entries = tbs.readOptional(tags.sequence) ?? none;
+  const explicit = new DerReader(tbs.read(contextTag(0, "constructed"), "crlExtensions"));
+  tbs.expectEnd();
+  const extensions = parseExtensions(
+    explicit.read(tags.sequence, "Extensions"),
+    (id) => `x509: duplicate crl extension ${JSON.stringify(id)}`,
+  );
+  explicit.expectEnd();
+  const value = (id: string): Buffer | undefined => extensions.find((one) => one.id === id)?.value;
+  const number = value(oids.crlNumber);
+  const keyId = value(oids.authorityKeyIdentifier);
+  if (number === undefined) throw new PkiError("x509: the crl has no number");
+  return {
+    rawIssuer,
+    authorityKeyId: keyId && new DerReader(keyId).readSequence("").readOptional(contextTag(0, "primitive")),
+    number: new DerReader(number).readSmallInteger(),
+    thisUpdate,
+    nextUpdate,
+    entries,
+  };
+}

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import type { Certificate } from "./certificate.ts";
+import type { CertificateAuthority } from "./certificate-authority.ts";
+import { contextTag } from "./der.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeEnumerated,
+  encodeGeneralizedTime,
+  encodeObjectIdentifier,
+  encodeOctetString,
+  encodeSequence,
+} from "./der-writer.ts";
+import { encodeExtension } from "./extension.ts";
+import { oids } from "./object-identifiers.ts";
+import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
+import { signData, signatureSchemeOf } from "./sign.ts";
+
+/** OCSPResponseStatus (RFC 6960 section 4.2.1). */
+const failures = { malformedRequest: 1, internalError: 2, tryLater: 3, unauthorized: 6 } as const;
+export type OcspFailure = keyof typeof failures;
+
+/** An answer that says nothing about certificates. It is not signed. */
+export const encodeOcspFailure = (failure: OcspFailure): Buffer => encodeSequence(encodeEnumerated(failures[failure]));
+
+export type CertificateStatus =
+  | { readonly type: "good" }
+  | {
+      readonly type: "revoked";
+      /** Milliseconds since the epoch. */
+      readonly revokedAt: number;
+      readonly reason: RevocationReason;
+    }
+  /** The CA did not issue it, as far as anybody knows. */
+  | { readonly type: "unknown" };
+
+export interface OcspAnswer {
+  readonly responses: readonly {
+    /** The whole CertID of the request. */
+    readonly certificateId: Buffer;
+    readonly status: CertificateStatus;
+  }[];
+  /** When the statuses were looked up, in milliseconds since the epoch. */
+  readonly thisUpdate: number;
+  /** Until when clients may keep the answer, in milliseconds since the epoch. */
+  readonly nextUpdate: number;
+  /** Repeated from the request (RFC 9654). */
+  readonly nonce?: Buffer;
+}
+
+/** A key that signs answers, with the certificate by which its CA allows it to. */
+export interface OcspResponder extends CertificateAuthority {
+  /** What clients need to verify the responder's certificate, apart from roots: itself first. */
+  readonly chain: readonly Certificate[];
+}
+
+/** Signs an answer (RFC 6960 section 4.2.1). Synchronous: nearly all of its time is the signature. */
+export function signOcspResponse(
+  { responses, thisUpdate, nextUpdate, nonce }: OcspAnswer,
+  { certificate, privateKey, chain }: OcspResponder,
+): Buffer {
+  // The one hash that RFC 6960 has for this: it only finds the responder among certificates.
+  const keyHash = createHash("sha1").update(certificate.publicKey.keyBytes).digest();
+  const update = [
+    encodeGeneralizedTime(thisUpdate),
+    encodeElement(contextTag(0, "constructed"), encodeGeneralizedTime(nextUpdate)),
+  ] as const;
+  const nonceExtension = nonce && { id: oids.ocspNonce, isCritical: false, value: encodeOctetString(nonce) };
+  const responseData = encodeSequence(
+    encodeElement(contextTag(2, "constructed"), encodeOctetString(keyHash)),
+    update[0],
+    encodeSequence(
+      ...responses.map(({ certificateId, status }) => encodeSequence(certificateId, encodeStatus(status), ...update)),
+    ),
+    ...(nonceExtension === undefined
+      ? []
+      : [encodeElement(contextTag(1, "constructed"), encodeSequence(encodeExtension(nonceExtension)))]),
+  );
+  const basic = encodeSequence(
+    responseData,
+    signatureSchemeOf(privateKey).algorithmIdentifier,
+    encodeBitString(signData(responseData, privateKey)),
+    encodeElement(contextTag(0, "constructed"), encodeSequence(...chain.map(({ der }) => der))),
+  );
+  return encodeSequence(
+    encodeEnumerated(0),
+    encodeElement(
+      contextTag(0, "constructed"),
+      encodeSequence(encodeObjectIdentifier(oids.ocspBasic), encodeOctetString(basic)),
+    ),
+  );
+}
+
+function encodeStatus(status: CertificateStatus): Buffer {
+  if (status.type !== "revoked") return encodeElement(contextTag(status.type === "good" ? 0 : 2, "primitive"));
+  const { revokedAt, reason } = status;
+  const code = encodeEnumerated(reasonCodes[reason]);
+  return encodeElement(
+    contextTag(1, "constructed"),
+    encodeGeneralizedTime(revokedAt),
+    ...(reason === "unspecified" ? [] : [encodeElement(contextTag(0, "constructed"), code)]),
+  );
+}

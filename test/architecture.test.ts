@@ -35,7 +35,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "features/access": ["machinery", "pki", "features/core/index"],
   "features/authorization": ["machinery"],
   "features/nodes": ["machinery", "pki", "features/core/index", "features/access/index"],
-  "features/revocation": ["machinery"],
+  "features/revocation": ["machinery", "pki"],
   "features/certificates": [
     "machinery",
     "pki",

@@ -17,6 +17,7 @@ import { keyIdentifier } from "./keys.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
+import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
 import { signData, signatureSchemeOf } from "./sign.ts";
 
 /** One line of a list (RFC 5280 section 5.3). */
@@ -95,6 +96,11 @@ export function signRevocationList(
 
 /** What a list says about itself. */
 export interface RevocationList {
+  /** What the signature covers. */
+  readonly tbsCertList: Buffer;
+  readonly signature: Buffer;
+  /** Undefined when Signet cannot verify the algorithm. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
   readonly rawIssuer: Buffer;
   readonly authorityKeyId: Buffer | undefined;
   readonly number: number;
@@ -111,9 +117,10 @@ export function parseRevocationList(der: Buffer): RevocationList {
   const outer = new DerReader(der);
   const list = outer.readSequence("CertificateList");
   outer.expectEnd();
-  const tbs = list.readSequence("TBSCertList");
-  parseAlgorithmIdentifier(list.read(tags.sequence, "AlgorithmIdentifier"));
-  list.readBitString();
+  const { bytes: tbsCertList, content } = list.readExpected(tags.sequence, "TBSCertList");
+  const tbs = new DerReader(content);
+  const algorithm = parseAlgorithmIdentifier(list.read(tags.sequence, "AlgorithmIdentifier"));
+  const { bytes: signature } = list.readBitString();
   list.expectEnd();
 
   if (tbs.readSmallInteger() !== 1) throw new PkiError("x509: unsupported crl version");
@@ -134,6 +141,9 @@ export function parseRevocationList(der: Buffer): RevocationList {
   const keyId = value(oids.authorityKeyIdentifier);
   if (number === undefined) throw new PkiError("x509: the crl has no number");
   return {
+    tbsCertList,
+    signature,
+    signatureAlgorithm: signatureAlgorithmOf(algorithm),
     rawIssuer,
     authorityKeyId: keyId && new DerReader(keyId).readSequence("").readOptional(contextTag(0, "primitive")),
     number: new DerReader(number).readSmallInteger(),

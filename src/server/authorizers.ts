@@ -4,7 +4,7 @@ import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
 import type { PolicyRule } from "../features/access/index.ts";
 import type { ResolvedRules } from "../features/access/rbac/rule-resolver.ts";
 import { andThen } from "../machinery/api/maybe-promise.ts";
-import { alwaysAllow, alwaysDeny, publicPaths } from "../machinery/authorization/authorizer.ts";
+import { alwaysAllow, alwaysDeny, publicFolder, publicPaths } from "../machinery/authorization/authorizer.ts";
 import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
@@ -19,6 +19,8 @@ export interface AuthorizersOptions {
   readonly configured: ConnectedAuthorization["authorizers"];
   /** Whether the issuer's discovery documents need no authentication. */
   readonly isDiscoveryPublic: boolean;
+  /** A path below which everything is public, if there is one. */
+  readonly publicBelow: string | undefined;
 }
 
 /** How often an authorizer has decided. */
@@ -47,6 +49,7 @@ export function openAuthorizers({
   rulesFor,
   configured,
   isDiscoveryPublic,
+  publicBelow,
 }: AuthorizersOptions): Authorizers {
   let node: Authorizer | undefined;
   const known: Readonly<Record<string, () => Authorizer>> = {
@@ -65,7 +68,11 @@ export function openAuthorizers({
       counts.set(key, count);
       return counted(authorize, count);
     });
-    return isDiscoveryPublic ? [publicPaths(issuerPaths), ...chosen] : chosen;
+    return [
+      ...(isDiscoveryPublic ? [publicPaths(issuerPaths)] : []),
+      ...(publicBelow === undefined ? [] : [publicFolder(publicBelow)]),
+      ...chosen,
+    ];
   };
   let seen = configured();
   let chain = chainOf(seen);

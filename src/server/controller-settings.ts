@@ -25,6 +25,7 @@ export const controllerNames = [
   "nodelifecycle",
   "podgc",
   "revocation-cleaner",
+  "revocation-list-publisher",
   "root-ca-cert-publisher",
   "serviceaccount",
   "serviceaccount-token",

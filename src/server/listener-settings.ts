@@ -19,6 +19,10 @@ export const listenerFlags = {
     default: "168h",
     help: "How long the client certificate in admin.kubeconfig is valid. A running server renews it after half of that time.",
   },
+  "revocation-http-address": {
+    type: "string",
+    help: "ADDRESS:PORT at which /pki/ (revocation lists, OCSP, CA certificates) is served over plain HTTP too. Needs --revocation-url. Default: only on the secure port.",
+  },
   "tls-cert-file": {
     type: "file",
     isFollowed: true,
@@ -54,6 +58,8 @@ export interface ListenerSettings {
   /** The host name or address that clients connect to. */
   readonly advertisedHost: string;
   readonly administratorLifetimeMilliseconds: number;
+  /** Where revocation is served over plain HTTP. */
+  readonly revocationAddress: { readonly host: string; readonly port: number } | undefined;
   /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
   /** Names and addresses that clients may use, in addition to loopback and the machine's own. */
@@ -70,6 +76,7 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     port: values["secure-port"],
     advertisedHost: advertised ?? reachable(host),
     administratorLifetimeMilliseconds: administratorLifetime(values["admin-certificate-duration"]),
+    revocationAddress: plainAddress(values["revocation-http-address"]),
     certificate: keyPairFiles(values, "tls-cert-file", "tls-private-key-file"),
     names: [host, advertised ?? "", ...values["tls-san"]].filter((name) => name !== ""),
     maximumConnections: values["max-connections"],
@@ -83,6 +90,15 @@ const longestLifetimeHours = 8760;
 function administratorLifetime(milliseconds: number): number {
   if (milliseconds >= hourMilliseconds && milliseconds <= longestLifetimeHours * hourMilliseconds) return milliseconds;
   throw new UsageError(`--admin-certificate-duration must be between 1h and ${longestLifetimeHours}h`);
+}
+
+function plainAddress(text: string | undefined): { host: string; port: number } | undefined {
+  if (text === undefined) return undefined;
+  const [, bracketed, plain, digits] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new UsageError(`--revocation-http-address: ${JSON.stringify(text)} must be ADDRESS:PORT, such as 0.0.0.0:8080`);
 }
 
 /** The address to connect to. Clients cannot connect to the unspecified address. */

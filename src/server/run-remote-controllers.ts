@@ -49,6 +49,8 @@ export async function runRemoteControllers(config: RemoteControllerConfig, flags
         authorityFor,
         configured,
         maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
+        // Servers answer OCSP only for CAs whose keys they have.
+        revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
       }),
       policy,
       server: () => server.current(),

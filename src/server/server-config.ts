@@ -118,6 +118,9 @@ interface RequestLimits {
   readonly maximumObjectBytes: number;
 }
 
+/** A stored part of a revocation list is smaller. */
+const listObjectBytes = 1_048_576;
+
 /** Throws UsageError for invalid settings. Files are read by the code that uses them. */
 export function parseServerConfig(given: GivenFlags): ServerConfig {
   const values = resolveFlags(serveFlags, given);
@@ -128,10 +131,20 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
   const names = namesFor(values.profile, { hasUpstreamNames: values["upstream-names"] });
   const access = accessSettings(values);
   checkImpersonationOnly(access.impersonationOnly, names);
+  const listener = listenerSettings(values);
+  const controllers = controllerSettings(values);
+  if (listener.revocationAddress !== undefined && controllers.certificates.revocation === undefined) {
+    throw new UsageError("--revocation-http-address needs --revocation-url: without it nothing is served there");
+  }
+  if (controllers.certificates.revocation !== undefined && values["max-request-bytes"] < listObjectBytes) {
+    throw new UsageError(
+      `--revocation-url needs --max-request-bytes of at least ${listObjectBytes}, for the stored lists`,
+    );
+  }
   return {
     dataDirectory,
     storage: storageSettings(values),
-    listener: listenerSettings(values),
+    listener,
     names,
     access,
     authorization: authorizationSettings(values),
@@ -142,7 +155,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
       maximumWrites: values["max-mutating-requests-inflight"],
       maximumObjectBytes: values["max-request-bytes"],
     },
-    controllers: controllerSettings(values),
+    controllers,
     auditLogPath: values["audit-log-path"],
     workers: workerCount(values.workers),
     log: logSettings(values),

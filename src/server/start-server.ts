@@ -15,6 +15,8 @@ import { createListener } from "../machinery/http/listener.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { openCertificateStatus } from "./certificate-status.ts";
+import { statusPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openAuditFile } from "./audit-file.ts";
@@ -97,6 +99,8 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   readonly kubeconfigFile: string;
+  /** Where revocation is served over plain HTTP. Undefined: nowhere. */
+  readonly revocationHttpUrl: string | undefined;
   /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;
   /** Answers requests in this process, through the same chain. */
@@ -202,6 +206,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
     configured: authorization.authorizers,
     isDiscoveryPublic: config.accounts.isDiscoveryPublic,
+    publicBelow: certificateSettings.revocation && statusPath,
   });
   const authorize = createAuthorization(
     authorizers.current,
@@ -261,6 +266,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     });
   }
 
+  const status =
+    certificateSettings.revocation &&
+    (await openCertificateStatus({ names, clock, log, stores, signing, configuredSigners, client: () => client }));
+
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({
     log,
@@ -298,7 +307,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       clock,
     }),
     openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
-    pathRoutes: accounts.pathRoutes(() => url),
+    pathRoutes: new Map([...accounts.pathRoutes(() => url), ...(status?.routes ?? [])]),
     healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
     log,
     ...(audit !== undefined && { audit }),
@@ -358,18 +367,12 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   );
   url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
+  const plain = opening.adopt(await status?.listen({ ...config.listener, isPortShared }), (opened) => opened?.close());
   const { caCertificates } = certificate;
   const administrator = await openAdministrator({
-    dataDirectory,
+    ...{ names, dataDirectory, clock, log, client, revocation, caCertificates, server: url },
     authority: authorities.administrator,
-    clock,
-    server: url,
-    caCertificates,
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
-    names,
-    client,
-    revocation,
-    log,
   });
 
   for (const file of dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key))) {
@@ -402,6 +405,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
         authorityFor: signing.authorityFor,
         configured: grantOnChange(configuredSigners, { grantTo, log }),
         maximumLifetimeSeconds: Math.floor(certificateSettings.maximumLifetimeMilliseconds / 1000),
+        revocation: certificateSettings.revocation && { ...certificateSettings.revocation, hasOcsp: true },
       }),
       policy,
       server: () => certificate.identity(),
@@ -413,6 +417,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     version: signetVersion,
     url,
     port,
+    revocationHttpUrl: plain?.url,
     kubeconfigFile: administrator.kubeconfigFile,
     caCertificates,
     handler,

@@ -12,7 +12,11 @@ import { conditionOf, newAuthority, CertificateScene, until } from "../features/
 import { startTestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
-const settings = (value: unknown) => parseServerConfig({ commandLine: {}, file: { controllers: value } }).controllers;
+const settings = (value: unknown) =>
+  parseServerConfig({
+    commandLine: {},
+    file: { controllers: value, "revocation-url": "http://pki.example.com" },
+  }).controllers;
 const enabled = (value: unknown): string[] => [...settings(value).enabled];
 const everyOneBut = (...off: readonly string[]): string[] => controllerNames.filter((name) => !off.includes(name));
 
@@ -29,6 +33,7 @@ describe("--controllers", () => {
         authorityFor: () => undefined,
         configured: () => [],
         maximumLifetimeSeconds: 3600,
+        revocation: undefined,
       }),
       policy: () => ({ rules: [] }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),

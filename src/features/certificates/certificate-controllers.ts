@@ -8,6 +8,7 @@ import { missingSigner } from "./signers/missing-signer.ts";
 import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
+import { revocationListPublisher } from "./status/revocation-list-publisher.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
 import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
@@ -22,7 +23,7 @@ const signerIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
-  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
+  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds" | "revocation">;
   readonly names: Names;
   /** Whether `csrsigning` is enabled. */
   readonly isSigning: boolean;
@@ -63,6 +64,14 @@ export function certificateControllers(given: CertificateControllersOptions): Co
       retentionMilliseconds: settings.recordRetentionMilliseconds,
       intervalMilliseconds: recordIntervalMilliseconds,
     }),
+    ...(settings.revocation === undefined
+      ? []
+      : [
+          revocationListPublisher({
+            settings: settings.revocation,
+            authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
+          }),
+        ]),
     trustBundlePublisher({
       signerNames: () => signers.names(),
       anchorsFor: (signerName) => signers.find(signerName)?.authority.anchors ?? [],

@@ -1,7 +1,7 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
-import { keyPairFiles } from "../../machinery/command-line/flag.ts";
+import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../../machinery/command-line/flag.ts";
 
 export interface FileFlag {
@@ -59,6 +59,22 @@ export const certificateFlags = {
     default: "720h",
     help: "How long the record of a certificate is kept after the certificate has expired.",
   },
+  "revocation-url": {
+    type: "string",
+    help:
+      "The http:// URL at which others reach this server's /pki/, such as http://pki.example.com. Publishes a revocation list (CRL) for " +
+      "the CA of each signer, answers OCSP, and names both in new certificates. Default: none of that.",
+  },
+  "crl-lifetime": {
+    type: "duration",
+    default: "24h",
+    help: "How long a published revocation list is valid. A new one comes much earlier.",
+  },
+  "crl-sharding": {
+    type: "boolean",
+    default: false,
+    help: "Publish each revocation list also in 16 parts, and name only its part in each certificate: for 10,000 revoked certificates and more.",
+  },
 } as const satisfies Flags;
 
 export interface CertificateSettings {
@@ -70,6 +86,16 @@ export interface CertificateSettings {
   readonly signerConfigurationFile: string | undefined;
   readonly approvalPolicyFile: string | undefined;
   readonly recordRetentionMilliseconds: number;
+  /** Undefined: revocation is not published. */
+  readonly revocation: RevocationSettings | undefined;
+}
+
+export interface RevocationSettings {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly listLifetimeMilliseconds: number;
+  /** Whether certificates name a part of their CA's list. */
+  readonly isSharded: boolean;
 }
 
 /** Throws UsageError for a certificate without its key. */
@@ -83,5 +109,39 @@ export function certificateSettings(values: FlagValues<typeof certificateFlags>)
     signerConfigurationFile: values["signer-config"],
     approvalPolicyFile: values["approval-policy"],
     recordRetentionMilliseconds: values["issued-certificate-retention"],
+    revocation: revocationSettings(values),
   };
+}
+
+const hourMilliseconds = 3_600_000;
+const longestListHours = 720;
+
+function revocationSettings(values: FlagValues<typeof certificateFlags>): RevocationSettings | undefined {
+  const { "revocation-url": url, "crl-lifetime": listLifetimeMilliseconds, "crl-sharding": isSharded } = values;
+  if (listLifetimeMilliseconds < hourMilliseconds || listLifetimeMilliseconds > longestListHours * hourMilliseconds) {
+    throw new UsageError(`--crl-lifetime must be between 1h and ${longestListHours}h`);
+  }
+  if (url === undefined) {
+    if (isSharded) throw new UsageError("--crl-sharding needs --revocation-url: without it no list is published");
+    return undefined;
+  }
+  const fault = revocationUrlFault(url);
+  if (fault !== undefined) throw new UsageError(`--revocation-url ${fault}`);
+  return { url: url.replace(/\/$/, ""), listLifetimeMilliseconds, isSharded };
+}
+
+const longestUrl = 256;
+
+/** Why a URL cannot be the start of the addresses in certificates. */
+export function revocationUrlFault(text: string): string | undefined {
+  const url = URL.parse(text);
+  const isPlain =
+    url !== null &&
+    ["http:", "https:"].includes(url.protocol) &&
+    url.hostname !== "" &&
+    url.username + url.password + url.search + url.hash === "" &&
+    /^[!-~]+$/.test(text) &&
+    !/[?#"<>\\^`{|}]/.test(text) &&
+    text.length <= longestUrl;
+  return isPlain ? undefined : `must be a URL such as http://pki.example.com, of at most ${longestUrl} characters`;
 }

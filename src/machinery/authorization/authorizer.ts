@@ -13,6 +13,16 @@ export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reaso
 /** Lets nobody do anything, but members of `system:masters`, who are not asked. */
 export const alwaysDeny: AuthorizerInMemory = () => ({ decision: "noOpinion", reason: "Everything is forbidden." });
 
+/** Lets everyone read what is below a path, and post to it, callers without credentials included. */
+export const publicFolder =
+  (folder: string): AuthorizerInMemory =>
+  (attributes) =>
+    attributes.kind === "path" &&
+    ["get", "head", "post"].includes(attributes.verb) &&
+    attributes.path.startsWith(folder)
+      ? { decision: "allow", reason: "a public path" }
+      : { decision: "noOpinion", reason: "" };
+
 /** Lets everyone read certain paths, callers without credentials included. For everything else it has no opinion. */
 export function publicPaths(paths: readonly string[]): AuthorizerInMemory {
   const allowed = new Set(paths);

@@ -12,7 +12,7 @@ export interface PathRoute {
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
 }
 
-/** Routes by path, without a trailing slash. */
+/** Routes by path, without a trailing slash. One with a trailing slash, such as `/pki/`, is for everything below it. */
 export type PathRoutes = ReadonlyMap<string, PathRoute>;
 
 /** Answers a path, after authorization. Undefined when no route matches. */
@@ -21,7 +21,7 @@ export function routePath(
   path: string,
   request: HttpRequest,
 ): HttpResponse | Promise<HttpResponse> | undefined {
-  const route = routes.get(path) ?? routeWithSlash(routes, path);
+  const route = routes.get(path) ?? routeWithSlash(routes, path) ?? folderRoute(routes, path);
   if (route === undefined) return undefined;
   if (route.methods === "get" && request.method !== "GET") throw routeMethodNotAllowed();
   const accept = request.headers["accept"];
@@ -35,6 +35,10 @@ function routeWithSlash(routes: PathRoutes, path: string): PathRoute | undefined
   const route = routes.get(path.slice(0, -1));
   return route?.methods === "get" ? route : undefined;
 }
+
+/** The route for everything below the first segment. */
+const folderRoute = (routes: PathRoutes, path: string): PathRoute | undefined =>
+  routes.get(path.slice(0, path.indexOf("/", 1) + 1));
 
 /** Adds the list of all paths at `/` and `/index.html`. */
 export function withIndex(routes: PathRoutes): PathRoutes {

@@ -76,6 +76,7 @@ describe("csrsigning, whatever fails", () => {
   const signers = runningSigners({
     ...{ names, authorityFor: () => authority, configured: () => [] },
     maximumLifetimeSeconds: 3600,
+    revocation: undefined,
   });
   before(async () => {
     server = await startTestServer({ settings: { controllers: false } });

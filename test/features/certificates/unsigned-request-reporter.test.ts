@@ -30,8 +30,11 @@ const signers = runningSigners({
       lifetime: { maximumSeconds: 3600, defaultSeconds: 3600 },
       violations: () => [],
       authority: () => own,
+      existingAuthority: () => own,
+      revocationUrl: undefined,
     })),
   maximumLifetimeSeconds: 3600,
+  revocation: undefined,
 });
 
 describe("why a request has no signer", () => {

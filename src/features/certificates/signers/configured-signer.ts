@@ -21,6 +21,8 @@ export interface SignerSpecification extends NamePatterns {
   /** RSA: keys of at least this size. */
   readonly keyTypes: readonly KeyType[];
   readonly lifetime: SignerLifetime;
+  /** Instead of `--revocation-url` in certificates. Empty: they say nothing about revocation. */
+  readonly revocationUrl: string | undefined;
 }
 
 export type AuthoritySource =

@@ -60,7 +60,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
           queue.addAfter(name, intervalMilliseconds);
           return "waits: no signer here has this name and a CA";
         }
-        const { authority, lifetime } = signer;
+        const { authority, lifetime, revocationUrls } = signer;
 
         const request = parse(stored.spec.request ?? "");
         const faults =
@@ -75,7 +75,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
           return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
         }
         try {
-          const issued = await issueOnce(context, { records, stored, request, authority, lifetime });
+          const issued = await issueOnce(context, { records, stored, request, authority, lifetime, revocationUrls });
           if (issued.type === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
           const { certificate } = issued;
           await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });

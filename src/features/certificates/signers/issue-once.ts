@@ -8,6 +8,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
 import { issueCertificate } from "./issue.ts";
+import type { IssueOptions } from "./issue.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
 import type { ControllerContext } from "../../../machinery/loops/controller.ts";
@@ -21,6 +22,7 @@ export interface IssueOnceOptions {
   readonly request: CertificateRequest;
   readonly authority: SigningAuthority;
   readonly lifetime: SignerLifetime;
+  readonly revocationUrls: IssueOptions["revocationUrls"];
 }
 
 export type IssuedOnce =
@@ -40,7 +42,7 @@ export type IssuedOnce =
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
   const { client, clock, names } = context;
-  const { records, stored, request, authority, lifetime } = options;
+  const { records, stored, request, authority, lifetime, revocationUrls } = options;
   const { uid = "" } = stored.metadata;
   const recordName = signedRecordName(uid);
   const known = records.get(recordName);
@@ -49,7 +51,15 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const { expirationSeconds = lifetime.defaultSeconds, usages = [] } = stored.spec;
   const { maximumSeconds: maximumLifetimeSeconds } = lifetime;
   const now = clock.now();
-  const signed = issueCertificate({ request, usages, expirationSeconds, authority, maximumLifetimeSeconds, now });
+  const signed = issueCertificate({
+    request,
+    usages,
+    expirationSeconds,
+    authority,
+    maximumLifetimeSeconds,
+    now,
+    ...(revocationUrls !== undefined && { revocationUrls }),
+  });
   const pem = signed.pem + authority.chainPem;
   const writer = client.resource(issuedCertificateResource(names));
   const record = certificateRecord(names, { recordName, certificate: signed.certificate, request: stored, pem });

@@ -24,6 +24,8 @@ export interface IssueOptions {
   readonly authority: CertificateAuthority;
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
+  /** Where others learn about revocation. Undefined: nowhere. */
+  readonly revocationUrls?: CertificateTemplate["revocationUrls"];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -98,6 +100,7 @@ function certificateTemplate(options: IssueOptions): CertificateTemplate {
     keyUsages,
     extendedKeyUsages,
     subjectAltNames: request.subjectAltNames,
+    ...(options.revocationUrls !== undefined && { revocationUrls: options.revocationUrls }),
   };
 }
 

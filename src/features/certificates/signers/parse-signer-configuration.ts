@@ -8,6 +8,7 @@ import { PatternFields } from "../policy/pattern-fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
+import { revocationUrlFault } from "../settings.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
 export type ParsedSigners =
@@ -129,6 +130,7 @@ function parseSigner(
     usages: parseUsages(fields, bounded("usages", fields.texts("usages", usageFault))),
     keyTypes: parseKeyTypes(fields, bounded("keyTypes", fields.texts("keyTypes", keyTypeFault))),
     lifetime: parseLifetime(fields),
+    revocationUrl: parseRevocationUrl(fields),
   };
   const { certificateAuthority, lifetime } = specification;
   if (
@@ -210,6 +212,13 @@ function parseLifetime(fields: PatternFields): SignerLifetime {
     : maximum;
   if (usual > maximum) fields.fault("defaultLifetime", "must not be longer than maximumLifetime");
   return { maximumSeconds: Math.floor(maximum / 1000), defaultSeconds: Math.floor(usual / 1000) };
+}
+
+function parseRevocationUrl(fields: PatternFields): string | undefined {
+  const url = fields.text("revocationURL");
+  const fault = url === undefined || url === "" ? undefined : revocationUrlFault(url);
+  if (fault !== undefined) fields.fault("revocationURL", `${fault}, or empty`);
+  return url?.replace(/\/$/, "");
 }
 
 /** A duration of the file, in milliseconds. */

@@ -1,6 +1,9 @@
 import type { Names } from "../../../machinery/api/names.ts";
+import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
 import type { AuthorityFor } from "../authorities/signing-authorities.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import type { RevocationSettings } from "../settings.ts";
+import { certificateUrls } from "../status/addresses.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
 import type { ConfiguredSigner } from "./signer-configuration.ts";
 import type { SignerRules, WellKnownSigner } from "./signer.ts";
@@ -10,6 +13,8 @@ import { findWellKnownSigner, wellKnownSigners } from "./well-known-signers.ts";
 export interface RunningSigner extends SignerRules {
   readonly authority: SigningAuthority;
   readonly lifetime: SignerLifetime;
+  /** What its certificates say about where to learn of their revocation. Undefined: nothing. */
+  readonly revocationUrls: CertificateTemplate["revocationUrls"];
 }
 
 /**
@@ -31,13 +36,15 @@ export interface RunningSignersOptions {
   readonly configured: () => readonly ConfiguredSigner[];
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
+  /** Undefined: certificates say nothing about revocation. */
+  readonly revocation: (Pick<RevocationSettings, "url" | "isSharded"> & { readonly hasOcsp: boolean }) | undefined;
 }
 
 /** A machine that asks for no other lifetime renews each day: what is stolen from it, or locked out, ends soon. */
 const nodeLifetimeSeconds = 24 * 3600;
 
 export function runningSigners(options: RunningSignersOptions): RunningSigners {
-  const { names, authorityFor, configured, maximumLifetimeSeconds } = options;
+  const { names, authorityFor, configured, maximumLifetimeSeconds, revocation } = options;
   const lifetimeOfOwn = (signer: WellKnownSigner | undefined): SignerLifetime => ({
     maximumSeconds: maximumLifetimeSeconds,
     defaultSeconds:
@@ -56,7 +63,14 @@ export function runningSigners(options: RunningSignersOptions): RunningSigners {
       const authority = configuredSigner === undefined ? authorityFor(signerName) : configuredSigner.authority();
       if (rules === undefined || authority === undefined) return undefined;
       const { lifetime = lifetimeOfOwn(own) } = configuredSigner ?? {};
-      return { authority, lifetime, violations: (request, usages) => rules.violations(request, usages) };
+      const url = configuredSigner?.revocationUrl ?? revocation?.url ?? "";
+      const hasUrls = revocation !== undefined && url !== "";
+      return {
+        authority,
+        lifetime,
+        violations: (request, usages) => rules.violations(request, usages),
+        revocationUrls: hasUrls ? certificateUrls({ ...revocation, url, issuer: authority.certificate }) : undefined,
+      };
     },
     lifetimeOf,
     names: () => [...ownNames, ...configured().map(({ name }) => name)],

@@ -24,8 +24,12 @@ const none: readonly ConfiguredSigner[] = [];
 export interface ConfiguredSigner extends SignerRules {
   readonly name: string;
   readonly lifetime: SignerLifetime;
+  /** Instead of `--revocation-url` in certificates. Empty: they say nothing about revocation. */
+  readonly revocationUrl: string | undefined;
   /** Undefined: the API server now trusts the CA for client certificates, so it must not sign. */
   authority(): SigningAuthority | undefined;
+  /** The same, but a CA that nobody has needed yet is not generated for it. */
+  existingAuthority(): SigningAuthority | undefined;
 }
 
 /** Whether CAs may be generated: in the data directory, or not, with a reason for the operator. */
@@ -78,7 +82,7 @@ function specificationsOf(text: string, file: string): readonly SignerSpecificat
 type SignerContext = SignerConfigurationOptions & { readonly path: string };
 
 function openSigner(specification: SignerSpecification, context: SignerContext): ConfiguredSigner {
-  const { name, lifetime, usages, certificateAuthority } = specification;
+  const { name, lifetime, usages, certificateAuthority, revocationUrl } = specification;
   const path = `${context.path}.certificateAuthority`;
   const open = openAuthority(certificateAuthority, { ...context, path, signerName: name });
   const isRefused = (authority: SigningAuthority): boolean =>
@@ -89,14 +93,17 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
         'give the signer a separate CA with its chain up to the root, or remove "client auth" from its usages',
     );
   }
+  const authority = (): SigningAuthority | undefined => {
+    const opened = open.authority();
+    return isRefused(opened) ? undefined : opened;
+  };
   return {
     name,
     lifetime,
+    revocationUrl,
     ...configuredSignerRules(specification),
-    authority() {
-      const authority = open.authority();
-      return isRefused(authority) ? undefined : authority;
-    },
+    authority,
+    existingAuthority: () => (open.exists() ? authority() : undefined),
   };
 }
 
@@ -109,6 +116,7 @@ const hasRoot = ({ path }: SigningAuthority): boolean => {
 interface OpenAuthority {
   /** Whether it does not exist yet and is generated on first use. */
   readonly isNew: boolean;
+  exists(): boolean;
   authority(): SigningAuthority;
 }
 
@@ -125,7 +133,7 @@ function openAuthority(
       keyFlag: `${label}.keyFile`,
       keyFile,
     };
-    return { isNew: false, authority: openSigningAuthority(files, followed) };
+    return { isNew: false, exists: () => true, authority: openSigningAuthority(files, followed) };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);
   const folder = join(generated.dataDirectory, "signers");
@@ -139,7 +147,8 @@ function openAuthority(
     return (opened = rootSigningAuthority(own));
   };
   // Only the process that runs the controllers generates it.
-  const isNew = !existsSync(join(folder, `${baseName}.crt`));
+  const exists = (): boolean => opened !== undefined || existsSync(join(folder, `${baseName}.crt`));
+  const isNew = !exists();
   if (!isNew) {
     try {
       authority();
@@ -148,7 +157,7 @@ function openAuthority(
       throw new UsageError(`--${flag}: ${path}.generate: ${error.message}`, { cause: error });
     }
   }
-  return { isNew, authority };
+  return { isNew, exists, authority };
 }
 
 function makePrivateFolder(folder: string): void {

@@ -1,0 +1,57 @@
+import { hash } from "node:crypto";
+import { keyIdentifier } from "../../../pki/keys.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import type { RevocationUrls } from "../../../pki/certificate-template.ts";
+import type { RevocationSettings } from "../settings.ts";
+
+/** Where CA certificates, revocation lists and OCSP are served. */
+export const statusPath = "/pki/";
+
+/** What a CA is called in addresses: the same for every certificate of its key. */
+export const authorityId = ({ publicKey }: Pick<Certificate, "publicKey">): string =>
+  keyIdentifier(publicKey).toString("hex");
+
+/** The names of the parts of a list. They can never change: certificates hold them. */
+export const shards: readonly string[] = Array.from("0123456789abcdef");
+
+/** The part that a certificate belongs to: the first digit of the SHA-256 of its serial number without leading zeros. */
+export function shardOf(serialNumber: Buffer): string {
+  let start = 0;
+  while (start < serialNumber.length - 1 && serialNumber[start] === 0) start++;
+  return hash("sha256", serialNumber.subarray(start), "hex").charAt(0);
+}
+
+/** The address of a CA's list, or of a part of it, below `statusPath`. */
+export const listAddress = (id: string, shard: string | undefined): string =>
+  shard === undefined ? `crl/${id}.crl` : `crl/${id}/${shard}.crl`;
+
+export const issuerAddress = (id: string): string => `ca/${id}.crt`;
+
+export const ocspAddress = "ocsp";
+
+/** Whether verifiers accept a list that this CA has signed (RFC 5280 section 4.2.1.3). */
+export const maySignLists = ({ keyUsages }: Pick<Certificate, "keyUsages">): boolean =>
+  keyUsages === undefined || keyUsages.includes("crlSign");
+
+export interface CertificateUrlsOptions extends Pick<RevocationSettings, "url" | "isSharded"> {
+  /** Whether servers can answer OCSP for this CA: they need its key. */
+  readonly hasOcsp: boolean;
+  /** The CA's certificate. */
+  readonly issuer: Certificate;
+}
+
+/** What a CA writes into the certificates that it issues. */
+export function certificateUrls({
+  url,
+  isSharded,
+  hasOcsp,
+  issuer,
+}: CertificateUrlsOptions): (serialNumber: Buffer) => RevocationUrls {
+  const base = `${url}${statusPath}`;
+  const id = authorityId(issuer);
+  return (serialNumber) => ({
+    ...(maySignLists(issuer) && { crl: base + listAddress(id, isSharded ? shardOf(serialNumber) : undefined) }),
+    ...(hasOcsp && { ocsp: base + ocspAddress }),
+    issuer: base + issuerAddress(id),
+  });
+}

@@ -1,0 +1,103 @@
+import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
+import { prefixEnd } from "../../../machinery/storage/store.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { RevokedCertificates } from "../../revocation/index.ts";
+import type { Revocation } from "../../revocation/index.ts";
+import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import { recordFacts } from "./record-facts.ts";
+
+/** What this server knows of each certificate: from the inventory and the revocations, both in memory. */
+export class CertificateStatuses {
+  readonly #records: ResourceRegistry<IssuedCertificate>;
+  readonly #revoked = new RevokedCertificates();
+  /** The names of the records of a serial number. Nearly all have one. */
+  readonly #bySerialNumber = new Map<string, string | readonly string[]>();
+
+  constructor(stores: {
+    readonly records: ResourceRegistry<IssuedCertificate>;
+    readonly revocations: ResourceRegistry<Revocation>;
+  }) {
+    this.#records = stores.records;
+    const everyOf = function* <T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>): Generator<T> {
+      const start = resourcePrefix(registry.definition);
+      for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) yield object;
+    };
+    followRegistry(stores.records, {
+      onLoaded: () => {
+        this.#bySerialNumber.clear();
+        for (const record of everyOf(stores.records)) this.#add(record);
+      },
+      onEvent: (event) => {
+        // A record never changes.
+        if (event.type === "delete") this.#remove(event.previous.object);
+        else if (event.previous === undefined) this.#add(event.object.object);
+      },
+    });
+    followRegistry(stores.revocations, {
+      onLoaded: () => {
+        this.#revoked.clear();
+        for (const revocation of everyOf(stores.revocations)) this.#revoked.add(revocation);
+      },
+      onEvent: (event) => {
+        // Nor does what a revocation says.
+        if (event.type === "delete") this.#revoked.remove(event.previous.object);
+        else if (event.previous === undefined) this.#revoked.add(event.object.object);
+      },
+    });
+  }
+
+  /**
+   * The status of a certificate of this CA. A certificate that was signed with the CA's key elsewhere is not known, unless
+   * its serial number was revoked.
+   */
+  of(issuer: Certificate, serialNumber: Buffer): CertificateStatus {
+    // Negative, which no certificate of ours is.
+    if ((serialNumber[0] ?? 0) >= 0x80) return { type: "unknown" };
+    const digits = serialNumber.toString("hex").replace(/^0+(?=.)/, "");
+    const issuerName = formatDistinguishedName(issuer.subject);
+    const record = this.#recordOf(issuer, { digits, issuerName });
+    const onlySerialNumber = { fingerprint: "", subject: "", notBefore: Infinity };
+    const facts =
+      record === undefined ? { serialNumber: digits, issuer: issuerName, ...onlySerialNumber } : recordFacts(record);
+    const found = this.#revoked.find(facts);
+    if (found !== undefined) return { type: "revoked", ...found };
+    return { type: record === undefined ? "unknown" : "good" };
+  }
+
+  #recordOf(
+    issuer: Certificate,
+    { digits, issuerName }: { readonly digits: string; readonly issuerName: string },
+  ): IssuedCertificate | undefined {
+    const names = this.#bySerialNumber.get(digits) ?? [];
+    for (const name of typeof names === "string" ? [names] : names) {
+      const record = this.#records.peek({ namespace: "", name })?.object;
+      if (record?.spec.issuer === issuerName && isOfKey(record, issuer)) return record;
+    }
+    return undefined;
+  }
+
+  #add({ metadata, spec }: IssuedCertificate): void {
+    const { name = "" } = metadata;
+    const others = this.#bySerialNumber.get(spec.serialNumber);
+    this.#bySerialNumber.set(spec.serialNumber, others === undefined ? name : [others, name].flat());
+  }
+
+  #remove({ metadata, spec }: IssuedCertificate): void {
+    const rest = [this.#bySerialNumber.get(spec.serialNumber) ?? []].flat().filter((name) => name !== metadata.name);
+    const [only] = rest;
+    if (only === undefined) this.#bySerialNumber.delete(spec.serialNumber);
+    else this.#bySerialNumber.set(spec.serialNumber, rest.length === 1 ? only : rest);
+  }
+}
+
+/** An earlier CA may have had the same name. Records without the certificate itself do not tell. */
+function isOfKey({ spec }: IssuedCertificate, { subjectKeyId }: Certificate): boolean {
+  if (spec.certificate === undefined || subjectKeyId === undefined) return true;
+  const [leaf] = parseCertificatesPem(Buffer.from(spec.certificate, "base64"));
+  return leaf?.authorityKeyId === undefined || leaf.authorityKeyId.equals(subjectKeyId);
+}

@@ -1,0 +1,187 @@
+import { hash } from "node:crypto";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { oids } from "../../../pki/object-identifiers.ts";
+import { parseOcspRequest } from "../../../pki/ocsp-request.ts";
+import type { CertificateId, OcspRequest } from "../../../pki/ocsp-request.ts";
+import { encodeOcspFailure, signOcspResponse } from "../../../pki/ocsp-response.ts";
+import type { CertificateStatus, OcspFailure } from "../../../pki/ocsp-response.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { authorityId } from "./addresses.ts";
+import type { CertificateStatuses } from "./certificate-statuses.ts";
+import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
+
+export type OcspResult =
+  /** Good for whoever asks the same until it expires. */
+  | { readonly der: Buffer; readonly tag: string; readonly signedAt: number; readonly expiresAt: number }
+  /** A failure, or an answer with the nonce of one client. */
+  | { readonly der: Buffer; readonly expiresAt?: undefined };
+
+export interface OcspAnswersOptions {
+  readonly authorities: () => readonly AnsweringAuthority[];
+  readonly statuses: CertificateStatuses;
+  readonly responders: OcspResponders;
+  readonly clock: Clock;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Until when clients may keep an answer: so much later at most do they learn of a revocation. */
+const validityMilliseconds = 3_600_000;
+const reuseMilliseconds = validityMilliseconds / 2;
+const maximumKeptAnswers = 10_000;
+/** Each costs some 50 µs. Whatever strangers ask, a process signs no more. */
+const signaturesPerSecond = 1000;
+/** How long the list of CAs is kept: to make it, files are looked at. */
+const lookMilliseconds = 1000;
+/** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
+const repeatedNonceOctets = { minimum: 16, maximum: 32 };
+
+interface Kept {
+  readonly result: OcspResult & { readonly expiresAt: number };
+  readonly status: CertificateStatus;
+  readonly authority: Certificate;
+}
+
+/** Answers OCSP requests (RFC 6960) for the CAs whose keys are here. */
+export class OcspAnswers {
+  readonly #options: OcspAnswersOptions;
+  /** By CertID, those used last at the end. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #hashes = new WeakMap<Certificate, ReadonlyMap<string, IssuerHashes>>();
+  #looked: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
+  #budget = { at: 0, signatures: 0 };
+
+  constructor(options: OcspAnswersOptions) {
+    this.#options = options;
+  }
+
+  /** The certificate of a CA by its id. */
+  issuer(id: string): Certificate | undefined {
+    return this.#authorities()
+      .map(({ authority }) => authority.certificate)
+      .find((certificate) => authorityId(certificate) === id);
+  }
+
+  /** Never rejects: failures are answers too. The caller limits the bytes. */
+  async answer(der: Buffer): Promise<OcspResult> {
+    try {
+      return await this.#answer(parseOcspRequest(der));
+    } catch (error) {
+      if (error instanceof PkiError) return failed("malformedRequest");
+      this.#options.onFailure(error);
+      return failed("tryLater");
+    }
+  }
+
+  async #answer({ certificateIds, nonce }: OcspRequest): Promise<OcspResult> {
+    const [first] = certificateIds;
+    const answering =
+      first && this.#authorities().find(({ authority }) => this.#isIssuer(authority.certificate, first));
+    const issuer = answering?.authority.certificate;
+    const now = this.#options.clock.now();
+    if (answering === undefined || issuer === undefined || issuer.notAfter <= now) return failed("unauthorized");
+    // One signature cannot speak for several CAs.
+    if (!certificateIds.every((id) => this.#isIssuer(issuer, id))) return failed("unauthorized");
+
+    const statuses = certificateIds.map(({ serialNumber }) => this.#options.statuses.of(issuer, serialNumber));
+    const isRepeated =
+      nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;
+    const kept = this.#keptAnswer(certificateIds, { statuses, issuer, now });
+    const maySign = this.#takeFromBudget(now, { isNeeded: isRepeated || kept === undefined });
+    // Who insists on a nonce asks again; all others get an answer even now.
+    if (kept !== undefined && !(isRepeated && maySign)) return kept;
+    if (!maySign) return failed("tryLater");
+
+    const responder = await this.#options.responders.of(answering);
+    const signedAt = Math.floor(now / 1000) * 1000;
+    const expiresAt = Math.min(signedAt + validityMilliseconds, responder.certificate.notAfter);
+    const responses = certificateIds.map(({ der: certificateId }, index) => ({
+      certificateId,
+      status: statuses[index] ?? { type: "unknown" as const },
+    }));
+    const times = { thisUpdate: signedAt, nextUpdate: expiresAt };
+    if (isRepeated) return { der: signOcspResponse({ responses, ...times, nonce }, responder) };
+    const der = signOcspResponse({ responses, ...times }, responder);
+    const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };
+    const [status] = statuses;
+    // What nobody has issued would let strangers fill the memory.
+    if (first !== undefined && certificateIds.length === 1 && status !== undefined && status.type !== "unknown") {
+      this.#keep(keyOf(first), { result, status, authority: issuer });
+    }
+    return result;
+  }
+
+  #authorities(): readonly AnsweringAuthority[] {
+    const { clock, authorities } = this.#options;
+    const now = clock.now();
+    if (this.#looked === undefined || Math.abs(now - this.#looked.at) >= lookMilliseconds) {
+      this.#looked = { at: now, authorities: authorities() };
+    }
+    return this.#looked.authorities;
+  }
+
+  #isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, issuerKeyHash }: CertificateId): boolean {
+    let hashes = this.#hashes.get(certificate);
+    if (hashes === undefined) this.#hashes.set(certificate, (hashes = issuerHashes(certificate)));
+    const own = hashes.get(hashAlgorithm);
+    return own !== undefined && own.name.equals(issuerNameHash) && own.key.equals(issuerKeyHash);
+  }
+
+  /** The answer that was signed before, while it says what is still true. */
+  #keptAnswer(
+    certificateIds: readonly CertificateId[],
+    asked: { readonly statuses: readonly CertificateStatus[]; readonly issuer: Certificate; readonly now: number },
+  ): Kept["result"] | undefined {
+    const [id] = certificateIds;
+    if (id === undefined || certificateIds.length > 1) return undefined;
+    const key = keyOf(id);
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return undefined;
+    const { result, status, authority } = kept;
+    const ageMilliseconds = asked.now - result.signedAt;
+    const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && asked.now < result.expiresAt;
+    if (!isYoung || authority !== asked.issuer || !isSame(status, asked.statuses[0])) return undefined;
+    this.#keep(key, kept);
+    return result;
+  }
+
+  #keep(key: string, kept: Kept): void {
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    const [oldest] = this.#kept.keys();
+    if (oldest !== undefined && this.#kept.size > maximumKeptAnswers) this.#kept.delete(oldest);
+  }
+
+  /** Whether a signature may be made now. It is counted only when it is needed. */
+  #takeFromBudget(now: number, { isNeeded }: { readonly isNeeded: boolean }): boolean {
+    const passedSeconds = Math.abs(now - this.#budget.at) / 1000;
+    const signatures = Math.min(signaturesPerSecond, this.#budget.signatures + passedSeconds * signaturesPerSecond);
+    const isLeft = signatures >= 1;
+    this.#budget = { at: now, signatures: isLeft && isNeeded ? signatures - 1 : signatures };
+    return isLeft;
+  }
+}
+
+interface IssuerHashes {
+  readonly name: Buffer;
+  readonly key: Buffer;
+}
+
+const hashNames = ["sha1", "sha256", "sha384", "sha512"] as const;
+
+const issuerHashes = ({ rawSubject, publicKey }: Certificate): ReadonlyMap<string, IssuerHashes> =>
+  new Map(
+    hashNames.map((name) => [
+      oids[name],
+      { name: hash(name, rawSubject, "buffer"), key: hash(name, publicKey.keyBytes, "buffer") },
+    ]),
+  );
+
+const keyOf = ({ der }: CertificateId): string => der.toString("latin1");
+
+const failed = (failure: OcspFailure): OcspResult => ({ der: encodeOcspFailure(failure) });
+
+const isSame = (one: CertificateStatus, other: CertificateStatus | undefined): boolean =>
+  one.type === "revoked"
+    ? other?.type === "revoked" && one.revokedAt === other.revokedAt && one.reason === other.reason
+    : one.type === other?.type;

@@ -1,0 +1,109 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { signCertificate } from "../../../pki/certificate-authority.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
+import type { OcspResponder } from "../../../pki/ocsp-response.ts";
+import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import { authorityId } from "./addresses.ts";
+
+/** A CA for which this server answers. */
+export interface AnsweringAuthority {
+  readonly signerName: string;
+  readonly authority: SigningAuthority;
+}
+
+export interface OcspRespondersOptions {
+  readonly clock: Clock;
+  /** Puts a responder's certificate into the inventory. Nothing is answered before. */
+  readonly record: (certificate: Certificate, signerName: string) => Promise<void>;
+}
+
+interface Made {
+  readonly responder: OcspResponder;
+  readonly issuer: Certificate;
+  /** Milliseconds since the epoch. */
+  readonly renewedFrom: number;
+}
+
+const lifetimeMilliseconds = 7 * 24 * 3_600_000;
+/** After a failure, such as a store that does not answer. */
+const retryMilliseconds = 5000;
+/** X.520: ub-common-name. */
+const maximumCommonNameLength = 64;
+
+/**
+ * The keys that sign OCSP answers: one for each CA and process, made when it is first needed, and never written anywhere. So
+ * the CA's own key signs a few certificates, not what strangers ask for.
+ */
+export class OcspResponders {
+  readonly #options: OcspRespondersOptions;
+  readonly #made = new Map<string, Made>();
+  readonly #making = new Map<string, Promise<OcspResponder>>();
+  readonly #failedAt = new Map<string, number>();
+
+  constructor(options: OcspRespondersOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when the responder's certificate cannot be recorded now. */
+  async of(answering: AnsweringAuthority): Promise<OcspResponder> {
+    const { certificate } = answering.authority;
+    const id = authorityId(certificate);
+    const now = this.#options.clock.now();
+    const made = this.#made.get(id);
+    if (made?.issuer.der.equals(certificate.der) === true) {
+      if (now < made.renewedFrom) return made.responder;
+      if (now < made.responder.certificate.notAfter && this.#isPausing(id, now)) return made.responder;
+    }
+    if (this.#isPausing(id, now)) throw new Error("there is no OCSP responder for the CA yet");
+    const pending = this.#making.get(id) ?? this.#make(id, answering);
+    this.#making.set(id, pending);
+    return pending;
+  }
+
+  #isPausing(id: string, now: number): boolean {
+    const failedAt = this.#failedAt.get(id);
+    return failedAt !== undefined && Math.abs(now - failedAt) < retryMilliseconds;
+  }
+
+  async #make(id: string, { signerName, authority }: AnsweringAuthority): Promise<OcspResponder> {
+    const { clock, record } = this.#options;
+    try {
+      const now = clock.now();
+      const { certificate: issuer, path } = authority;
+      const privateKey = generatePrivateKey("ECDSA P-256");
+      const suffix = " OCSP responder";
+      const commonName = issuer.subject.commonName.slice(0, maximumCommonNameLength - suffix.length) + suffix;
+      const notAfter = Math.min(now + lifetimeMilliseconds, issuer.notAfter);
+      const der = signCertificate(
+        {
+          subject: { commonName },
+          publicKey: publicKeyInfoOf(privateKey),
+          notBefore: now - clockSkewMilliseconds,
+          notAfter,
+          isCA: false,
+          keyUsages: ["digitalSignature"],
+          extendedKeyUsages: ["ocspSigning"],
+          subjectAltNames: noSubjectAltNames,
+          isOcspResponder: true,
+        },
+        authority,
+      );
+      const certificate = parseCertificate(der);
+      await record(certificate, signerName);
+      const intermediates = path.filter(({ rawIssuer, rawSubject }) => !rawIssuer.equals(rawSubject));
+      const responder = { certificate, privateKey, chain: [certificate, ...intermediates] };
+      this.#made.set(id, { responder, issuer, renewedFrom: now + (notAfter - now) / 2 });
+      this.#failedAt.delete(id);
+      return responder;
+    } catch (error) {
+      this.#failedAt.set(id, clock.now());
+      throw error;
+    } finally {
+      this.#making.delete(id);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import { hash } from "node:crypto";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import { collectionRange } from "../../../machinery/registry/storage-key.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts";
+import { checkSignature } from "../../../pki/check-signature.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import type { ConfigMap } from "../../core/index.ts";
+import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import { authorityId } from "./addresses.ts";
+import { parseStoredListName, readStoredList } from "./stored-list.ts";
+
+/** A list as it is served. */
+export interface PublishedList {
+  readonly der: Buffer;
+  /** Of the bytes, without quotes. */
+  readonly tag: string;
+  readonly number: number;
+  /** When it was signed, in milliseconds since the epoch. */
+  readonly signedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly nextUpdate: number;
+  readonly issuer: Certificate;
+}
+
+/**
+ * The lists in the store, in memory. What is there is served only when the CA of its name has signed it: whoever may write
+ * ConfigMaps could put anything there.
+ */
+export class PublishedLists {
+  readonly #registry: ResourceRegistry<ConfigMap>;
+  readonly #namespace: string;
+  readonly #onBadList: (name: string, problem: string) => void;
+  readonly #lists = new Map<string, PublishedList>();
+  #changed = new Set<string>();
+
+  constructor(options: {
+    readonly configMaps: ResourceRegistry<ConfigMap>;
+    readonly namespace: string;
+    readonly onBadList: (name: string, problem: string) => void;
+  }) {
+    this.#registry = options.configMaps;
+    this.#namespace = options.namespace;
+    this.#onBadList = options.onBadList;
+    const { start, end } = collectionRange(this.#registry.definition, this.#namespace);
+    const note = (key: string): void => {
+      const parsed = key.startsWith(start) ? parseStoredListName(key.slice(start.length)) : undefined;
+      if (parsed !== undefined) this.#changed.add(parsed.name);
+    };
+    followRegistry(this.#registry, {
+      onLoaded: () => {
+        for (const name of this.#lists.keys()) this.#changed.add(name);
+        for (const { key } of this.#registry.cache.range({ start, end })) note(key);
+      },
+      onEvent: ({ key }) => note(key),
+    });
+  }
+
+  /** A list by the name of its first ConfigMap. */
+  find(name: string): PublishedList | undefined {
+    this.#read();
+    return this.#lists.get(name);
+  }
+
+  /** Every list, and every part, by name. */
+  all(): ReadonlyMap<string, PublishedList> {
+    this.#read();
+    return this.#lists;
+  }
+
+  /** Reads what has changed: when somebody asks, because a list of many ConfigMaps changes many times. */
+  #read(): void {
+    if (this.#changed.size === 0) return;
+    const changed = this.#changed;
+    this.#changed = new Set();
+    for (const name of changed) {
+      try {
+        this.#readOne(name);
+      } catch (error) {
+        if (!(error instanceof PkiError)) throw error;
+        this.#onBadList(name, error.message);
+      }
+    }
+  }
+
+  #readOne(name: string): void {
+    const stored = readStoredList(
+      name,
+      (one) => this.#registry.peek({ namespace: this.#namespace, name: one })?.object,
+    );
+    if (stored === undefined) return void this.#lists.delete(name);
+    const { der } = stored;
+    // The rest is being written: until then the one before is served.
+    if (der === undefined) return;
+    const tag = hash("sha256", der, "hex");
+    if (this.#lists.get(name)?.tag === tag) return;
+    const issuer = parseCertificate(stored.issuer);
+    const list = parseRevocationList(der);
+    if (authorityId(issuer) !== parseStoredListName(name)?.id) throw new PkiError("it is not of the CA of its name");
+    checkSignature({
+      signed: list.tbsCertList,
+      signature: list.signature,
+      algorithm: list.signatureAlgorithm,
+      publicKey: issuer.publicKey,
+      sha1: "refused",
+    });
+    const { number, thisUpdate, nextUpdate } = list;
+    this.#lists.set(name, { der, tag, number, nextUpdate, issuer, signedAt: thisUpdate + clockSkewMilliseconds });
+  }
+}

@@ -1,0 +1,86 @@
+import { hash } from "node:crypto";
+import type { ConfigMap } from "../../core/index.ts";
+
+/**
+ * How revocation lists are stored: as ConfigMaps, so that every server of an installation serves the same bytes and none needs
+ * the CA's key for that. A list that is larger than one object may be is in several. The first also holds the CA's certificate.
+ */
+const prefix = "revocation-list-";
+/** With base64 and the rest of the object it must stay below every limit on the size of an object that a server may have. */
+const chunkBytes = 512 * 1024;
+const maximumChunks = 64;
+/** Later than every time that a list could be numbered by. */
+const maximumNumber = 2 ** 46;
+
+const keys = { list: "list", issuer: "ca.crt" } as const;
+
+/** The name of the first ConfigMap of a CA's list, or of a part of it. */
+export const storedListName = (id: string, shard: string | undefined): string =>
+  shard === undefined ? prefix + id : `${prefix}${id}-${shard}`;
+
+const chunkName = (name: string, index: number): string => (index === 0 ? name : `${name}-chunk-${index}`);
+
+/** Which list a ConfigMap belongs to. Undefined for other ConfigMaps. */
+export function parseStoredListName(
+  name: string,
+): { readonly name: string; readonly id: string; readonly shard: string | undefined } | undefined {
+  const match = /^(revocation-list-([0-9a-f]{40})(?:-([0-9a-f]))?)(?:-chunk-\d{1,2})?$/.exec(name);
+  return match === null ? undefined : { name: match[1] ?? "", id: match[2] ?? "", shard: match[3] };
+}
+
+export interface StoredList {
+  /** The number of the list that was written last. */
+  readonly number: number;
+  /** DER. Undefined while not all of it is there. */
+  readonly der: Buffer | undefined;
+  /** The DER of the CA's certificate. */
+  readonly issuer: Buffer;
+}
+
+/** Reads a list. Undefined when there is none. What it says is not checked. */
+export function readStoredList(name: string, find: (name: string) => ConfigMap | undefined): StoredList | undefined {
+  const head = find(name);
+  if (head === undefined) return undefined;
+  const { number, chunks, sha256 } = head.data ?? {};
+  const bytes = ({ binaryData }: ConfigMap, key: string): Buffer => Buffer.from(binaryData?.[key] ?? "", "base64");
+  const parts: Buffer[] = [];
+  for (let index = 0; index < Math.min(Number(chunks), maximumChunks); index++) {
+    const chunk = find(chunkName(name, index));
+    if (chunk === undefined || chunk.data?.["sha256"] !== sha256) break;
+    parts.push(bytes(chunk, keys.list));
+  }
+  const der = Buffer.concat(parts);
+  const isWhole = parts.length === Number(chunks) && hash("sha256", der, "hex") === sha256;
+  const read = Number(number);
+  return {
+    number: Number.isSafeInteger(read) && read < maximumNumber ? read : 0,
+    der: isWhole ? der : undefined,
+    issuer: bytes(head, keys.issuer),
+  };
+}
+
+/** The ConfigMaps of a list, in the order in which they must be written: readers wait for the last one. */
+export function storedListObjects({
+  name,
+  namespace,
+  list: { number, der, issuer },
+}: {
+  readonly name: string;
+  readonly namespace: string;
+  readonly list: StoredList & { readonly der: Buffer };
+}): readonly ConfigMap[] {
+  const sha256 = hash("sha256", der, "hex");
+  const count = Math.max(1, Math.ceil(der.length / chunkBytes));
+  const chunks = Array.from({ length: count }, (_, index): ConfigMap => {
+    const list = der.subarray(index * chunkBytes, (index + 1) * chunkBytes).toString("base64");
+    const isHead = index === 0;
+    return {
+      kind: "ConfigMap",
+      apiVersion: "v1",
+      metadata: { name: chunkName(name, index), namespace },
+      data: { sha256, ...(isHead && { number: String(number), chunks: String(count) }) },
+      binaryData: { [keys.list]: list, ...(isHead && { [keys.issuer]: issuer.toString("base64") }) },
+    };
+  });
+  return chunks.reverse();
+}

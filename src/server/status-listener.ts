@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { statusPath } from "../features/certificates/status/addresses.ts";
+import { maximumRequestBytes } from "../features/certificates/status/status-routes.ts";
+import type { AnswerStatus } from "../features/certificates/status/status-routes.ts";
+import type { HttpResponse } from "../machinery/api/http-message.ts";
+import { ConnectionBound } from "../machinery/http/connection-bound.ts";
+import { pageNotFound, plainText } from "../machinery/http/response.ts";
+
+export interface StatusListenerOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Whether other processes of this server listen on the same port. */
+  readonly isPortShared: boolean;
+  readonly answer: AnswerStatus;
+  readonly log: Pick<Logger, "info" | "error">;
+}
+
+export interface StatusListener {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const limits = { connections: 2000, connectionsPerAddress: 100 };
+
+/**
+ * Plain HTTP for what is signed and public anyway. A client that had to verify a TLS certificate first, in order to learn
+ * whether certificates are revoked, would go in circles. Rejects when the address cannot be bound.
+ */
+export async function startStatusListener(options: StatusListenerOptions): Promise<StatusListener> {
+  const { host, port, isPortShared, answer, log } = options;
+  // Only here: it costs 8 MiB.
+  const { createServer } = await import("node:http");
+  const server = createServer({
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: 10_000,
+    requestTimeout: 20_000,
+    keepAliveTimeout: 15_000,
+    connectionsCheckingInterval: 5000,
+    noDelay: true,
+  });
+  // For who reads slowly, or not at all.
+  server.timeout = 60_000;
+  server.maxRequestsPerSocket = 1000;
+  const bound = new ConnectionBound(limits);
+  server.on("connection", (socket) => {
+    if (!bound.admits(socket)) socket.destroy();
+  });
+  server.on("request", (request, response) => {
+    respond(request, response, answer).catch((error: unknown) => {
+      log.error({ err: error }, "could not answer over plain HTTP");
+      response.destroy();
+    });
+  });
+  server.on("clientError", (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port, backlog: 512, reusePort: isPortShared }, () => {
+      server.off("error", reject);
+      server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));
+      resolve();
+    });
+  });
+  const bare = host.includes(":") ? `[${host}]` : host;
+  const url = `http://${bare}:${(server.address() as AddressInfo).port}`;
+  log.info({ url: `${url}${statusPath}` }, "serving revocation lists and OCSP over plain HTTP");
+  return {
+    url,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, answer: AnswerStatus): Promise<void> {
+  const { method = "", url = "", headers } = request;
+  const [path = ""] = url.split("?", 1);
+  const answered = path.startsWith(statusPath)
+    ? await answer({ method, path, headers, readBody: () => boundedBody(request) })
+    : pageNotFound();
+  send(response, request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } });
+}
+
+function send(response: ServerResponse, { status, headers, body }: HttpResponse): void {
+  const bytes = typeof body === "string" || Buffer.isBuffer(body) ? body : undefined;
+  if (bytes === undefined) return send(response, plainText(500, "500 internal server error\n"));
+  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(bytes) }) });
+  response.end(bytes);
+}
+
+/** The body, or one byte more than is allowed: the rest is not read. */
+async function boundedBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maximumRequestBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maximumRequestBytes + 1);
+}

@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { signetVersion } from "../../src/server/signet-version.ts";
+import { dependencies } from "./licences.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -12,13 +14,22 @@ function output(program: string, ...args: readonly string[]): string {
   return stdout;
 }
 
+/** npm's own format, as far as it is changed here. */
 interface BillOfMaterials {
   serialNumber: string;
   readonly metadata: { timestamp: string; readonly component: { name: string } };
+  components: { readonly "bom-ref": string }[];
+  dependencies: { readonly ref: string; dependsOn: string[] }[];
 }
 
-const flags = ["--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev", "--package-lock-only"];
-const bill = JSON.parse(output("npm", "sbom", ...flags)) as BillOfMaterials; // npm's own format
+const flags = ["--sbom-format=cyclonedx", "--sbom-type=application", "--package-lock-only"];
+const bill = JSON.parse(output("npm", "sbom", ...flags)) as BillOfMaterials;
+// npm's own --omit=dev also leaves out a package of ours that a package for development needs too.
+const shipped = new Set(dependencies().map(({ name, version }) => `${name}@${version}`));
+bill.components = bill.components.filter((component) => shipped.has(component["bom-ref"]));
+bill.dependencies = bill.dependencies
+  .filter(({ ref }) => shipped.has(ref) || ref === `signet@${signetVersion}`)
+  .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }));
 // npm takes the folder's name, the time and a random number.
 bill.metadata.component.name = "signet";
 bill.metadata.timestamp = new Date(Number(output("git", "log", "-1", "--format=%ct")) * 1000).toISOString();

@@ -17,15 +17,15 @@ const place = mkdtempSync(join(tmpdir(), "signet-node-versions-"));
 try {
   for (const version of versions) {
     const programs = installNode(version);
-    for (const shell of shells) {
-      if (spawnSync(shell.name, ["-c", "true"]).status !== 0) {
-        console.log(`Node.js ${version}, ${shell.name}: not tried, ${shell.name} is not installed`);
+    for (const [name, words] of Object.entries(shells)) {
+      if (spawnSync(name, ["-c", "true"]).status !== 0) {
+        console.log(`Node.js ${version}, ${name}: not tried, ${name} is not installed`);
         continue;
       }
-      const { output, transcript } = pasteFrontPage(shell, { programs });
+      const { output, transcript } = pasteFrontPage(words, { programs });
       const isRight = comparable(output) === comparable(frontPage().output);
       const used = spawnSync(join(programs, "node"), ["--version"], { encoding: "utf8" }).stdout.trim();
-      console.log(`Node.js ${used}, ${shell.name}: ${isRight ? "ok" : `failed\n${transcript}`}`);
+      console.log(`Node.js ${used}, ${name}: ${isRight ? "ok" : `failed\n${transcript}`}`);
       if (!isRight) process.exitCode = 1;
     }
   }

@@ -13,10 +13,7 @@ export function frontPage(): { readonly block: string; readonly output: string }
   return { block, output };
 }
 
-export const shells = [
-  { name: "bash", words: ["bash", "--norc"] },
-  { name: "zsh", words: ["zsh", "-f"] },
-] as const;
+export const shells = { bash: ["bash", "--norc"], zsh: ["zsh", "-f"] } as const;
 
 export interface Pasted {
   /** What was printed after npm's own lines. */
@@ -32,17 +29,14 @@ export interface Pasted {
  * is replaced: npm installs from its cache, else from the registry. `programs` is a folder with a `node` and `npm`;
  * default: the machine's own.
  */
-export function pasteFrontPage(
-  shell: (typeof shells)[number],
-  { programs }: { readonly programs?: string } = {},
-): Pasted {
+export function pasteFrontPage(shell: readonly string[], { programs }: { readonly programs?: string } = {}): Pasted {
   const place = mkdtempSync(join(tmpdir(), "signet-front-page-"));
   try {
     const checkout = join(place, "the checkout");
     const temporary = join(place, "tmp");
     mkdirSync(temporary);
     spawnSync("git", ["clone", "--quiet", root, checkout]);
-    const [program, ...args] = [...endsWithParent, ...shell.words];
+    const [program, ...args] = [...endsWithParent, ...shell];
     const ownPath = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
     const { stdout, stderr } = spawnSync(program ?? "", args, {
       cwd: checkout,

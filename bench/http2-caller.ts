@@ -53,7 +53,9 @@ export class Http2Caller {
       ":path": path,
       authorization: `Bearer ${token ?? this.#token}`,
       accept: accept ?? "application/json",
-      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(body !== undefined && {
+        "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
+      }),
     });
     stream.end(body === undefined ? undefined : JSON.stringify(body));
     return stream;

@@ -1,13 +1,15 @@
 import { badRequest } from "../api/api-error.ts";
+import { apiVersionOf } from "../api/resource-type.ts";
 import { matchesFields, parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../api/label-selector.ts";
 import type { LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { collectionRange, singleKeyRange, storageKey } from "./storage-key.ts";
+import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
+import type { RequiredValue } from "../storage/watch-index.ts";
 
 /** Selects the objects for a list, a watch or a deletion of a collection. */
 export interface ObjectSelector<T extends ApiObject> {
@@ -15,6 +17,8 @@ export interface ObjectSelector<T extends ApiObject> {
   readonly isEmpty: boolean;
   /** Only keys in this range can match. */
   readonly range: KeyRange;
+  /** A value that every matching object has, in a field of few that objects can be looked up by. */
+  readonly where: RequiredValue<StoredObject<T>> | undefined;
   matches(stored: StoredObject<T>): boolean;
 }
 
@@ -41,7 +45,39 @@ export function objectSelector<T extends ApiObject>(
   }
   const range = rangeOf(definition, { namespace, name, fields });
   const isEmpty = labels.length === 0 && fields.length === 0;
-  return { isEmpty, range, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
+  const isOneKey = range.end === keyAfter(range.start);
+  const where = isOneKey ? undefined : requiredValue(definition, fields);
+  return { isEmpty, range, where, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
+}
+
+/** The namespace is in the range already; so is the name, unless the selector asks in every namespace. */
+function requiredValue<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  fields: FieldSelector,
+): ObjectSelector<T>["where"] {
+  const term = fields.find(({ field, operator }) => operator === "=" && field !== "metadata.namespace");
+  if (term === undefined) return undefined;
+  const { field, value } = comparedTerm(definition, term);
+  // Versions of a resource share the watches of its objects, and may have different fields of the same name.
+  const unique = `${apiVersionOf(definition)} ${field}`;
+  return { field: unique, value, valueOf: ({ object }) => selectableValue(definition, object, field) };
+}
+
+const comparedTerm = <T extends ApiObject>(
+  { comparedAs }: ResourceDefinition<T>,
+  term: FieldSelector[number],
+): FieldSelector[number] => ({ ...term, value: comparedAs?.(term.field, term.value) ?? term.value });
+
+/** The value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
+function selectableValue<T extends ApiObject>(
+  { selectableFields, comparedAs }: ResourceDefinition<T>,
+  object: T,
+  field: string,
+): string {
+  if (field === "metadata.name") return object.metadata.name ?? "";
+  if (field === "metadata.namespace") return object.metadata.namespace ?? "";
+  const value = selectableFields?.[field]?.(object) ?? "";
+  return comparedAs?.(field, value) ?? value;
 }
 
 function checkField<T extends ApiObject>(definition: ResourceDefinition<T>, field: string): void {
@@ -66,15 +102,8 @@ function matcher<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
-  const selectable = definition.selectableFields ?? {};
-  const compared = (field: string, value: string): string => definition.comparedAs?.(field, value) ?? value;
-  const terms = fields.map((term) => ({ ...term, value: compared(term.field, term.value) }));
+  const terms = fields.map((term) => comparedTerm(definition, term));
   return (stored) =>
     (labels.length === 0 || matchesLabels(labels, stored.labels)) &&
-    matchesFields(terms, (field) => {
-      const { object } = stored;
-      if (field === "metadata.name") return object.metadata.name ?? "";
-      if (field === "metadata.namespace") return object.metadata.namespace ?? "";
-      return compared(field, selectable[field]?.(object) ?? "");
-    });
+    matchesFields(terms, (field) => selectableValue(definition, stored.object, field));
 }

@@ -44,4 +44,4 @@ export function collectionRange(location: Location, namespace: string): KeyRange
 export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
 
 /** The next key in key order. Ranges and pages start and end there, so backends must accept it too. */
-const keyAfter = (key: string): string => `${key}\0`;
+export const keyAfter = (key: string): string => `${key}\0`;

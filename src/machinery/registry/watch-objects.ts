@@ -17,13 +17,16 @@ export interface ObjectObserver<T extends ApiObject> {
   onInitialEventsEnd(revision: number): void;
   /** The initial state and the kept history are complete. From now on, events are live. */
   onReady(): void;
-  /** Every event up to the revision was delivered and none after it was skipped: a watch may resume from here. */
-  onProgress(revision: number): void;
   /** The last call. An ApiError is meant for the client; any other error is a failure of the store. */
   onEnd(error: Error): void;
 }
 
 export interface ObjectWatch {
+  /**
+   * Every event up to this revision was delivered, and none after it was skipped: another watch may resume from here.
+   * Undefined before `onReady`, and while the watch waits for a future version.
+   */
+  readonly progress: number | undefined;
   stop(): void;
 }
 
@@ -49,6 +52,9 @@ export function watchObjects<T extends ApiObject>(
   };
   void begin();
   return {
+    get progress() {
+      return watch?.progress;
+    },
     stop() {
       isStopped = true;
       watch?.stop();
@@ -85,23 +91,24 @@ function follow<T extends ApiObject>(
     }
     if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
   }
-  // A watch of a future version has seen nothing before that version. An earlier bookmark would send its client back.
-  const tellProgress = (revision: number): void => {
-    if (revision >= skippedRevision) observer.onProgress(revision);
-  };
   try {
     const watch = cache.watch({
       ...selector.range,
+      where: selector.where,
       afterRevision: Math.min(skippedRevision, current),
       onEvent(event) {
         if (event.revision > skippedRevision) tell(event, { options, observer });
       },
-      ...(options.allowsBookmarks && { onProgress: tellProgress }),
       onEnd: (error) => observer.onEnd(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
     });
     observer.onReady();
-    tellProgress(current);
-    return watch;
+    return {
+      // A watch of a future version has seen nothing before that version. An earlier bookmark would send its client back.
+      get progress() {
+        return cache.revision >= skippedRevision ? cache.revision : undefined;
+      },
+      stop: () => watch.stop(),
+    };
   } catch (error) {
     throw forClient(error, { wanted: skippedRevision, oldest: cache.oldestRevision });
   }

@@ -5,6 +5,8 @@ import { SortedMap } from "./sorted-map.ts";
 import { RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
 import { byteOrdered } from "./byte-order.ts";
+import { WatchIndex } from "./watch-index.ts";
+import type { RequiredValue, WatchScope } from "./watch-index.ts";
 
 export interface WatchCacheOptions<T> {
   /** All caches of the process share it. */
@@ -42,11 +44,11 @@ export interface KeyRange {
 }
 
 export interface CacheWatchRequest<T> extends KeyRange {
+  /** Only objects that have, or had, this value are of interest. Whoever gets an event still has to look. */
+  readonly where?: RequiredValue<T> | undefined;
   /** May be in the future: events up to it are skipped. */
   readonly afterRevision: number;
   readonly onEvent: (event: CacheEvent<T>) => void;
-  /** Called after changes under any prefix were applied. Every event up to this revision has been delivered. */
-  readonly onProgress?: (revision: number) => void;
   /**
    * Called once: with RevisionCompacted when events were missed, otherwise with the reason why the cache ended. Never
    * called after stop().
@@ -54,12 +56,9 @@ export interface CacheWatchRequest<T> extends KeyRange {
   readonly onEnd: (error: Error) => void;
 }
 
-interface CacheWatch<T> {
-  /** Events up to this revision have been delivered, or were not requested. */
+interface CacheWatch<T> extends WatchScope<T> {
+  /** No event up to this revision is to be delivered: it was, or it was not requested. */
   position: number;
-  /** In byte order. */
-  readonly start: string;
-  readonly end: string;
   readonly request: CacheWatchRequest<T>;
 }
 
@@ -70,7 +69,7 @@ interface CacheWatch<T> {
 export class WatchCache<T> {
   readonly #options: WatchCacheOptions<T>;
   readonly #objects = new SortedMap<T>();
-  readonly #watches = new Set<CacheWatch<T>>();
+  readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
    * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
    */
@@ -92,13 +91,16 @@ export class WatchCache<T> {
       prefix: this.#options.prefix,
       load: (entries, revision) => this.#load(entries, revision),
       apply: (change) => this.#apply(change),
-      progress: (revision) => this.#progress(revision),
+      progress: () => this.#endInterruptedWatches(),
       end: (error) => this.#endWatches(error),
     });
     await this.#follower.started;
   }
 
-  /** Every change up to this revision is applied, for the whole store and not only this prefix. 0 before start. */
+  /**
+   * Every change up to this revision is applied and given to the watches, for the whole store and not only this prefix.
+   * 0 before start.
+   */
   get revision(): number {
     return this.#follower?.revision ?? 0;
   }
@@ -146,15 +148,15 @@ export class WatchCache<T> {
    */
   watch(request: CacheWatchRequest<T>): { stop(): void } {
     if (request.afterRevision < this.oldestRevision) throw new RevisionCompacted(this.oldestRevision);
-    const watch: CacheWatch<T> = {
-      position: request.afterRevision,
-      start: byteOrdered(request.start),
-      end: byteOrdered(request.end),
-      request,
-    };
+    const { start, end, where } = request;
+    const watch: CacheWatch<T> = { position: request.afterRevision, start, end, where, request };
     // Register first: a callback may write while the old events are delivered, and that event must not be lost.
     this.#watches.add(watch);
-    for (const event of this.#history.after(request.afterRevision)) this.#give(watch, event, byteOrdered(event.key));
+    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+    for (const event of this.#history.after(request.afterRevision)) {
+      const key = byteOrdered(event.key);
+      if (key >= first && key < last) this.#give(watch, event);
+    }
     return {
       stop: () => {
         this.#watches.delete(watch);
@@ -166,7 +168,7 @@ export class WatchCache<T> {
   #load(entries: readonly Entry[], revision: number): void {
     if (this.revision < revision) {
       for (const watch of this.#watches) {
-        if (watch.position >= revision) continue;
+        if (watch.position >= revision) continue; // it waits for the future
         this.#watches.delete(watch);
         this.#interruptedWatches.add(watch);
       }
@@ -200,35 +202,26 @@ export class WatchCache<T> {
     }
     this.#history.push(event);
     if (this.#watches.size === 0) return;
-    const ordered = byteOrdered(key);
-    for (const watch of this.#watches) this.#give(watch, event, ordered);
+    const object = event.type === "put" ? event.object : undefined;
+    this.#watches.visit({ key, object, previous }, (watch) => this.#give(watch, event));
   }
 
-  #give(watch: CacheWatch<T>, event: CacheEvent<T>, orderedKey: string): void {
+  #give(watch: CacheWatch<T>, event: CacheEvent<T>): void {
     // The second check prevents that a watch which started during this event receives it twice.
     if (event.revision <= watch.position || !this.#watches.has(watch)) return;
     watch.position = event.revision;
-    if (orderedKey < watch.start || orderedKey >= watch.end) return;
-    this.#call(watch, () => watch.request.onEvent(event));
-  }
-
-  #progress(revision: number): void {
-    for (const watch of this.#interruptedWatches) {
-      this.#interruptedWatches.delete(watch);
-      watch.request.onEnd(new RevisionCompacted(this.oldestRevision));
-    }
-    for (const watch of this.#watches) {
-      const { onProgress } = watch.request;
-      if (onProgress !== undefined) this.#call(watch, () => onProgress(revision));
-    }
-  }
-
-  #call(watch: CacheWatch<T>, callback: () => void): void {
     try {
-      callback();
+      watch.request.onEvent(event);
     } catch (error) {
       // This watch may have missed an event; the others continue.
       if (this.#watches.delete(watch)) watch.request.onEnd(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #endInterruptedWatches(): void {
+    for (const watch of this.#interruptedWatches) {
+      this.#interruptedWatches.delete(watch);
+      watch.request.onEnd(new RevisionCompacted(this.oldestRevision));
     }
   }
 

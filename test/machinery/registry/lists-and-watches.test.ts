@@ -191,7 +191,6 @@ describe("a watch", () => {
         },
         onInitialEventsEnd: () => void events.push("END OF STATE"),
         onReady: ready.resolve,
-        onProgress: () => {},
         onEnd: ended.resolve,
       },
     });

@@ -103,6 +103,11 @@ describe("a watch cache", () => {
           const cache = await startedCache({ store });
           assert.equal(cache.oldestRevision, Math.max(1, compacted)); // nothing is written at revision 1
           const live = collect(cache, { afterRevision: cache.revision });
+          const narrow = [
+            { start: start < PREFIX ? PREFIX : start, end },
+            { start, end: `${start}\0` },
+            { start: `${PREFIX}a/`, end: `${PREFIX}a0` },
+          ].map((range) => ({ range, ...collect(cache, { ...range, afterRevision: cache.revision }) }));
           const loadedRevision = cache.revision;
           await writeAll(after);
 
@@ -138,6 +143,10 @@ describe("a watch cache", () => {
           assert.equal(cache.countAt(range, afterRevision), isKept ? countThen : undefined);
           assert.equal(cache.get(`${PREFIX}a`), textAt(`${PREFIX}a`, model.latestRevision));
           assert.deepEqual(live.events, eventsAfter(loadedRevision, ALL));
+          for (const { events, range: watched } of narrow) {
+            const inCache = eventsAfter(loadedRevision, watched).filter((event) => event.key.startsWith(PREFIX));
+            assert.deepEqual(events, inCache);
+          }
           if (afterRevision < cache.oldestRevision) {
             assert.throws(() => collect(cache, { afterRevision }), RevisionCompacted);
           } else {
@@ -266,18 +275,27 @@ describe("a watch cache", () => {
     assert.equal(cache.revision, 3);
   });
 
-  it("notifies watches of progress, also of other prefixes, after the earlier events", async () => {
+  it("reaches a revision, also of other prefixes, when its watches have the events up to there", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
-    const calls: string[] = [];
-    collect(cache, {
-      afterRevision: 1,
-      onEvent: ({ revision }) => void calls.push(`event ${revision}`),
-      onProgress: (revision) => void calls.push(`progress ${revision}`),
-    });
+    const revisions: [event: number, reached: number][] = [];
+    collect(cache, { afterRevision: 1, onEvent: ({ revision }) => void revisions.push([revision, cache.revision]) });
     await put(store, `${PREFIX}a`, "1");
     await put(store, "/registry/others/a", "1");
-    assert.deepEqual(calls, ["event 2", "progress 2", "progress 3"]);
+    assert.deepEqual(revisions, [[2, 1]]);
+    assert.equal(cache.revision, 3);
+  });
+
+  it("gives a watch of a value the events of objects that have it, or had it before", async () => {
+    const store = new MemoryStore();
+    const cache = await startedCache({ store });
+    const where = { field: "initial", value: "x", valueOf: (object: string) => object.charAt(0) };
+    const watch = collect(cache, { afterRevision: 1, where });
+    for (const value of ["y1", "x2", "x3", "z4", "z5", "x6", undefined]) await put(store, `${PREFIX}a`, value);
+    assert.deepEqual(
+      watch.events.map(({ revision }) => revision),
+      [3, 4, 5, 7, 8],
+    );
   });
 
   it("ends only the watch whose callback throws", async () => {

@@ -80,8 +80,6 @@ function stream<T extends ApiObject>(
   { options, schedule, sink, frames }: Stream<T>,
 ): () => void {
   let isEnded = false;
-  /** The reader has received everything up to this revision. Undefined until the watch has started. */
-  let revision: number | undefined;
   /** The initial state may exceed the limit by this much: a reader cannot have read it yet. */
   let initialBytes = 0;
   let isInitial = true;
@@ -106,9 +104,6 @@ function stream<T extends ApiObject>(
       onInitialEventsEnd(at) {
         if (options.allowsBookmarks) write(frames.bookmark(at, { isInitialEventsEnd: true }));
       },
-      onProgress(at) {
-        revision = at;
-      },
       onReady() {
         isInitial = false;
       },
@@ -121,7 +116,8 @@ function stream<T extends ApiObject>(
 
   const durationMilliseconds = durationOf(options);
   const bookmark = (): void => {
-    if (revision !== undefined) write(frames.bookmark(revision, { isInitialEventsEnd: false }));
+    const { progress } = watch;
+    if (progress !== undefined) write(frames.bookmark(progress, { isInitialEventsEnd: false }));
   };
   let cancelBookmark = (): void => {};
   const scheduleBookmark = (): void => {

@@ -1,0 +1,64 @@
+/**
+ * Patches objects while thousands of watches are open that want one other object each, and prints what a patch costs the
+ * server. An event should cost only the watches that want it.
+ *
+ *   npm run bench:watches -- [--watchers N] [--patches N]
+ */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Http2Caller } from "./http2-caller.ts";
+import { processCpuSeconds } from "./process-cpu.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
+import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
+
+const { values: options } = parseArgs({
+  options: { watchers: { type: "string", default: "5000" }, patches: { type: "string", default: "3000" } },
+});
+const patches = Number(options.patches);
+/** Objects that are patched at the same time; patches of one object would wait for each other. */
+const lanes = 8;
+const watchersPerConnection = 100;
+const scratch = mkdtempSync(join(tmpdir(), "signet-watches-"));
+const server = await startServerProcess(join(scratch, "data"));
+await prepareWorkloads(server);
+const connect = (): Http2Caller => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
+const [writer, connections] = [connect(), [] as Http2Caller[]];
+
+for (let lane = 0; lane < lanes; lane += 1) {
+  await writer.call("POST", accounts, { body: serviceAccount({ name: `lane-${lane}` }) });
+}
+
+async function patch(count: number): Promise<void> {
+  let left = count;
+  const patchSome = async (lane: number): Promise<void> => {
+    while (left-- > 0) {
+      const body = { metadata: { annotations: { turn: String(left) } } };
+      const { status, text } = await writer.call("PATCH", `${accounts}/lane-${lane}`, { body });
+      if (status !== 200) throw new Error(text);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => patchSome(lane)));
+}
+
+console.log("watches of other objects   CPU µs a patch   patches/s");
+for (const watchers of [0, Number(options.watchers)]) {
+  let caller = connect();
+  for (let n = 0; n < watchers; n += 1) {
+    if (n % watchersPerConnection === 0) connections.push((caller = connect()));
+    const path = `${accounts}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dother-${n}`;
+    const stream = caller.watch(path, () => {});
+    if (n % watchersPerConnection === watchersPerConnection - 1) await once(stream, "response");
+  }
+  await patch(patches);
+  const [cpu, start] = [processCpuSeconds(server.process.pid ?? 0), performance.now()];
+  await patch(patches);
+  const microseconds = ((processCpuSeconds(server.process.pid ?? 0) - cpu) * 1e6) / patches;
+  const perSecond = patches / ((performance.now() - start) / 1000);
+  console.log(String(watchers).padStart(24), microseconds.toFixed(0).padStart(16), perSecond.toFixed(0).padStart(11));
+}
+for (const connection of [writer, ...connections]) connection.close();
+await server.stop();
+rmSync(scratch, { recursive: true, force: true });

@@ -1,0 +1,142 @@
+import { byteOrdered } from "./byte-order.ts";
+import { prefixEnd } from "./store.ts";
+
+/** What a watch wants to hear of. An event that is outside is not even offered to it. */
+export interface WatchScope<T> {
+  /** Keys in `[start, end)`, in UTF-8 byte order. */
+  readonly start: string;
+  readonly end: string;
+  /** A value that the object must have, now or before the event. Absent: any object. */
+  readonly where?: RequiredValue<T> | undefined;
+}
+
+export interface RequiredValue<T> {
+  /** Names `valueOf`. There are few: each that is in use is read from every object that changes. */
+  readonly field: string;
+  readonly value: string;
+  valueOf(object: T): string;
+}
+
+export interface IndexedChange<T> {
+  readonly key: string;
+  /** Undefined after a deletion. */
+  readonly object: T | undefined;
+  /** Undefined for a new object. */
+  readonly previous: T | undefined;
+}
+
+/** Watches of the same keys. */
+interface Group<T, W> {
+  readonly ofAnyValue: Set<W>;
+  readonly byField: Map<string, ValueWatches<T, W>>;
+}
+
+/** Watches that require a value of the same field. */
+interface ValueWatches<T, W> {
+  readonly valueOf: (object: T) => string;
+  readonly byValue: Map<string, Set<W>>;
+}
+
+/**
+ * Finds the watches that a change concerns without a look at the others: thousands of clients watch one object or one
+ * namespace each. Watches of one key, of a prefix that ends with "/" and of a required value are looked up; watches of any
+ * other range are compared one by one.
+ */
+export class WatchIndex<T, W extends WatchScope<T>> {
+  readonly #all = new Set<W>();
+  readonly #ofOneKey = new Map<string, Group<T, W>>();
+  readonly #ofPrefix = new Map<string, Group<T, W>>();
+  readonly #ofOtherRanges = new Set<W>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  has(watch: W): boolean {
+    return this.#all.has(watch);
+  }
+
+  [Symbol.iterator](): IterableIterator<W> {
+    return this.#all.values();
+  }
+
+  add(watch: W): void {
+    this.#all.add(watch);
+    const place = this.#placeOf(watch);
+    if (place === undefined) this.#ofOtherRanges.add(watch);
+    else setOf(entryOf(place, watch.start, newGroup<T, W>), watch).add(watch);
+  }
+
+  /** Returns whether it was there. */
+  delete(watch: W): boolean {
+    if (!this.#all.delete(watch)) return false;
+    const place = this.#placeOf(watch);
+    const group = place?.get(watch.start);
+    if (place === undefined || group === undefined) return this.#ofOtherRanges.delete(watch);
+    const { where } = watch;
+    if (where === undefined) group.ofAnyValue.delete(watch);
+    else deleteValue(group, where, watch);
+    if (group.ofAnyValue.size === 0 && group.byField.size === 0) place.delete(watch.start);
+    return true;
+  }
+
+  /** Calls `visit` for each watch that the change concerns. Watches may be added and deleted meanwhile. */
+  visit(change: IndexedChange<T>, visit: (watch: W) => void): void {
+    const { key, object, previous } = change;
+    const visitGroup = (group: Group<T, W> | undefined): void => {
+      if (group === undefined) return;
+      group.ofAnyValue.forEach(visit);
+      for (const { valueOf, byValue } of group.byField.values()) {
+        const now = object && valueOf(object);
+        const before = previous && valueOf(previous);
+        if (now !== undefined) byValue.get(now)?.forEach(visit);
+        if (before !== undefined && before !== now) byValue.get(before)?.forEach(visit);
+      }
+    };
+    if (this.#ofOneKey.size > 0) visitGroup(this.#ofOneKey.get(key));
+    if (this.#ofPrefix.size > 0) {
+      for (let at = key.indexOf("/"); at >= 0; at = key.indexOf("/", at + 1)) {
+        visitGroup(this.#ofPrefix.get(key.slice(0, at + 1)));
+      }
+    }
+    if (this.#ofOtherRanges.size === 0) return;
+    const ordered = byteOrdered(key);
+    for (const watch of this.#ofOtherRanges) {
+      const isInRange = byteOrdered(watch.start) <= ordered && ordered < byteOrdered(watch.end);
+      if (isInRange && hasValue(change, watch.where)) visit(watch);
+    }
+  }
+
+  #placeOf({ start, end }: W): Map<string, Group<T, W>> | undefined {
+    if (end === `${start}\0`) return this.#ofOneKey;
+    return start.endsWith("/") && end === prefixEnd(start) ? this.#ofPrefix : undefined;
+  }
+}
+
+const hasValue = <T>({ object, previous }: IndexedChange<T>, where: RequiredValue<T> | undefined): boolean =>
+  where === undefined ||
+  (object !== undefined && where.valueOf(object) === where.value) ||
+  (previous !== undefined && where.valueOf(previous) === where.value);
+
+const newGroup = <T, W>(): Group<T, W> => ({ ofAnyValue: new Set(), byField: new Map() });
+
+function setOf<T, W extends WatchScope<T>>({ ofAnyValue, byField }: Group<T, W>, { where }: W): Set<W> {
+  if (where === undefined) return ofAnyValue;
+  const valueOf = (object: T): string => where.valueOf(object);
+  const { byValue } = entryOf(byField, where.field, () => ({ valueOf, byValue: new Map<string, Set<W>>() }));
+  return entryOf(byValue, where.value, () => new Set<W>());
+}
+
+function deleteValue<T, W>({ byField }: Group<T, W>, { field, value }: RequiredValue<T>, watch: W): void {
+  const byValue = byField.get(field)?.byValue;
+  const watches = byValue?.get(value);
+  watches?.delete(watch);
+  if (watches?.size === 0) byValue?.delete(value);
+  if (byValue?.size === 0) byField.delete(field);
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
+}

@@ -11,8 +11,8 @@ if (process.argv[2] === "agent") {
     serve: async (config, settings) =>
       (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config, settings),
     agent: async () => (await import("./run-agent-command.ts")).runAgentCommand("signet agent"),
-    controllers: async (config, connection) =>
-      (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection),
+    controllers: async (config, connection, settings) =>
+      (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection, settings),
     backUp: async (config, options) => (await import("./server/backup/storage-programs.ts")).runBackUp(config, options),
     restore: async (config, options) =>
       (await import("./server/backup/storage-programs.ts")).runRestore(config, options),

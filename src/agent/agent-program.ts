@@ -50,7 +50,7 @@ async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>
   const settings = { ...program.load(), port: 0 };
   const folder = ownFolder(settings.dataDirectory);
   const agent = await startAgent(settings, {
-    log: openProcessLog({ level: settings.logLevel, format: undefined }),
+    log: openProcessLog(settings.log),
     version,
   });
   const end = performance.now() + program.timeoutMilliseconds;

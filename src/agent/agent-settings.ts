@@ -1,3 +1,4 @@
+import type { LogSettings } from "../machinery/files/process-log.ts";
 import type { TlsCredentials } from "../machinery/client/https-transport.ts";
 import type { KeyType } from "../pki/keys.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
@@ -70,7 +71,7 @@ export interface AgentSettings extends ServerAccess {
   readonly certificates: readonly ServiceCertificate[];
   /** For the node's own certificates, and for every file that has no hook of its own. */
   readonly hook: Hook | undefined;
-  readonly logLevel: string;
+  readonly log: LogSettings;
   /** How long the node's own certificates are asked for; undefined: as long as the signer gives. */
   readonly certificateLifetimeSeconds: number | undefined;
 }

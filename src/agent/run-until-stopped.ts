@@ -33,7 +33,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   let settings = source.load();
   const { dataDirectory } = settings;
   const folder = ownFolder(dataDirectory);
-  const log = openProcessLog({ level: settings.logLevel, format: undefined });
+  const log = openProcessLog(settings.log);
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
   const events = new Wakes(source, log);
@@ -85,6 +85,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
           throw new UnusableFile("the data directory cannot change while the agent runs: restart the agent");
         }
         settings = next;
+        log.level = next.log.level;
         return wake;
       } catch (error) {
         log.error({}, `the settings cannot be used, the old ones stay: ${failureText(error)}`);

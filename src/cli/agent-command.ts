@@ -4,13 +4,14 @@ import type { AgentProgram } from "../agent/agent-program.ts";
 import type { AgentSettings, Hook } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
+import { environmentName } from "../machinery/command-line/environment-flags.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import { readAgentConfiguration } from "./agent-configuration.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
-import { logLevels } from "./agent-flags.ts";
+import { logFormats, logLevels } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { serverAccess } from "./agent-server-access.ts";
 import { parseTrustBundleFile } from "./agent-trust-bundle.ts";
@@ -21,7 +22,10 @@ interface CommandLine extends AgentFlags {
   readonly onChange?: string;
 }
 
-const collect = (value: string, previous: readonly string[]): readonly string[] => [...previous, value];
+const collect = (value: string, previous: readonly string[]): readonly string[] => [
+  ...previous,
+  ...value.split(",").filter((one) => one !== ""),
+];
 
 const hookTimeoutMilliseconds = 60_000;
 
@@ -73,6 +77,12 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
       "how long the node's certificates are requested for, 10m at least; default: the signer's",
     )
     .addOption(new Option("--log-level <level>", "what is logged").choices(logLevels).default("info"))
+    .addOption(
+      new Option(
+        "--log-format <format>",
+        "how lines of the log are written; default: text on a terminal, json elsewhere",
+      ).choices(logFormats),
+    )
     .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
   const subcommand = (name: string, description: string, example: Example): Command =>
@@ -122,16 +132,46 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
   );
 }
 
+/**
+ * What environment variables say, by the names of the values of flags: SIGNET_NODE_NAME. An empty variable says nothing. Throws
+ * UsageError for what a flag refuses.
+ */
+function environmentOf(command: Command): Partial<CommandLine> {
+  // The flags of a subcommand are its own and those of signet agent.
+  const options = [...command.options, ...(command.parent?.options ?? [])];
+  const given = options.flatMap((option) => {
+    const variable = environmentName(option.name());
+    const value = process.env[variable] ?? "";
+    // A hook's environment is the agent's: a token would be in it.
+    if (value === "" || option.name() === "bootstrap-token" || isOfKubernetes(value)) return [];
+    try {
+      return [[option.attributeName(), option.parseArg?.(value, []) ?? value]];
+    } catch (cause) {
+      throw new UsageError(`${variable}: ${JSON.stringify(value)}: ${(cause as Error).message}`, { cause });
+    }
+  });
+  return Object.fromEntries(given) as Partial<CommandLine>; // each is parsed as the flag is
+}
+
+/** What a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */
+const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(value);
+
 /** How the settings are read, at the start and after each change of the configuration file. */
 function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
   const commandLine: CommandLine = command.optsWithGlobals();
-  const { config: configurationFile } = commandLine;
+  const environment = environmentOf(command);
+  const configurationFile = commandLine.config ?? environment.config;
   const given = Object.fromEntries(
     Object.entries(commandLine).filter(([name]) => command.getOptionValueSourceWithGlobals(name) === "cli"),
   );
   const configuration = (): AgentConfiguration =>
     configurationFile === undefined ? emptyConfiguration : readAgentConfiguration(configurationFile);
-  const merged = ({ flags }: AgentConfiguration): CommandLine => ({ ...commandLine, ...flags, ...given });
+  const merged = ({ flags }: AgentConfiguration): CommandLine => ({
+    ...commandLine,
+    ...flags,
+    ...environment,
+    ...given,
+  });
   return {
     configurationFile,
     load() {
@@ -163,7 +203,7 @@ function settingsOf(flags: CommandLine, configuration: AgentConfiguration): Agen
     certificates: configuration.certificates,
     hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
-    logLevel: flags.logLevel,
+    log: { level: flags.logLevel, format: flags.logFormat },
   };
 }
 

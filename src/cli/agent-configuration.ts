@@ -7,7 +7,7 @@ import { Fields } from "../machinery/command-line/fields.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
-import { logLevels } from "./agent-flags.ts";
+import { logFormats, logLevels } from "./agent-flags.ts";
 import type { AgentFlags } from "./agent-flags.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
 
@@ -83,6 +83,9 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   if (logLevel !== undefined && !logLevels.includes(logLevel)) {
     root.fault("logLevel", `must be one of ${logLevels.join(", ")}`);
   }
+  const format = root.text("logFormat");
+  const logFormat = logFormats.find((one) => one === format);
+  if (format !== logFormat) root.fault("logFormat", `must be one of ${logFormats.join(", ")}`);
   const certificateLifetime = root.text("certificateLifetime");
   if (certificateLifetime !== undefined && (parseDuration(certificateLifetime) ?? 0) < 600_000) {
     root.fault("certificateLifetime", "must be a duration such as 24h, at least 10m");
@@ -104,6 +107,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     dnsName: root.texts("dnsNames", (text) => validateDnsSubdomainName(text.toLowerCase(), { isPrefix: false })[0]),
     certificateLifetime,
     logLevel,
+    logFormat,
   };
   listen.refuseOthers();
   // A field that is left out leaves the flag's default in place.

@@ -1,3 +1,4 @@
+import type { LogFormat } from "../machinery/files/process-log.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
 
 /** The settings that are both flags and fields of the configuration file, before they are checked. */
@@ -10,6 +11,9 @@ export interface AgentFlags extends ServerAccessFlags {
   readonly dnsName: readonly string[];
   readonly certificateLifetime?: string;
   readonly logLevel: string;
+  readonly logFormat?: LogFormat;
 }
+
+export const logFormats: readonly LogFormat[] = ["text", "json"];
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"];

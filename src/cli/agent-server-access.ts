@@ -1,12 +1,12 @@
-import { readFileSync, statSync } from "node:fs";
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
-import { unreadableFileReason } from "../machinery/files/unusable-file.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
+import { FollowedFiles } from "../machinery/files/followed-files.ts";
 
 /** How an agent reaches its server and introduces itself. */
 export interface ServerAccessFlags {
@@ -57,8 +57,8 @@ function bootstrapCredential(
     return {
       type: "certificate",
       source: clientCertificate,
-      certificate: readPem("--client-certificate", clientCertificate, (pem) => parseCertificatesPem(pem)),
-      key: readPem("--client-key", clientKey, parsePrivateKeyPem),
+      certificate: readPem("client-certificate", clientCertificate, (pem) => parseCertificatesPem(pem)),
+      key: readPem("client-key", clientKey, parsePrivateKeyPem),
     };
   }
   const source = flags.kubeconfig ?? "";
@@ -72,55 +72,37 @@ function bootstrapCredential(
 /** The file may appear, change and disappear while the agent runs. */
 function readToken(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8").trim() || undefined;
+    return readFollowedFile("bootstrap-token-file", file).trim() || undefined;
   } catch {
     return undefined;
   }
 }
 
 function readPem(flag: string, file: string, parse: (pem: string) => unknown): string {
-  const pem = readText(flag, file);
+  const pem = readSettingsFile(flag, file);
   try {
     parse(pem);
   } catch (error) {
-    if (error instanceof PkiError) throw new UsageError(`${flag}: ${file}: ${error.message}`, { cause: error });
+    if (error instanceof PkiError) throw new UsageError(`--${flag}: ${file}: ${error.message}`, { cause: error });
     throw error;
   }
   return pem;
 }
 
-function readText(flag: string, file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new UsageError(`${flag}: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
-  }
-}
-
 /** Reads a CA file, and again when it was written. Throws UsageError when it can't be read, or holds no certificate, at first. */
 function rereadCaFile(file: string): () => string {
-  const read = (): { readonly version: string; readonly pem: string } => ({
-    version: versionOf(file),
-    pem: readPem("--ca-file", file, (text) => {
-      if (parseCertificatesPem(text).length === 0) throw new PkiError("there is no certificate");
-    }),
+  // While it is being replaced, what was read last is used: nobody needs to hear of that.
+  const followed = new FollowedFiles({ log: { info: () => {}, error: () => {} } });
+  const current = followed.follow({
+    setting: "ca-file",
+    files: () => [file],
+    load: () =>
+      readPem("ca-file", file, (text) => {
+        if (parseCertificatesPem(text).length === 0) throw new PkiError("there is no certificate");
+      }),
   });
-  let current = read();
   return () => {
-    try {
-      if (versionOf(file) !== current.version) current = read();
-    } catch {
-      // It is being replaced: what was read last is used until it can be read again.
-    }
-    return current.pem;
+    followed.look({ isAskedFor: false });
+    return current();
   };
-}
-
-function versionOf(file: string): string {
-  try {
-    const { mtimeMs, size, ino } = statSync(file);
-    return `${mtimeMs}/${size}/${ino}`;
-  } catch (cause) {
-    throw new UsageError(`--ca-file: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
-  }
 }

@@ -30,7 +30,7 @@ export interface Programs extends StoragePrograms, DoctorPrograms {
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
   issue(program: IssueProgram): Promise<void>;
-  controllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void>;
+  controllers(config: RemoteControllerConfig, flags: ConnectionFlags, settings: ReadSettings): Promise<void>;
 }
 
 /** Every command with its flags, in the groups of the help. */
@@ -41,7 +41,7 @@ export const signetCommand = (programs: Programs): Command =>
     .commandsGroup("Servers:")
     .addCommand(serve((config, settings) => programs.serve(config, settings)))
     .addCommand(agent("signet agent", (program) => programs.agent(program)))
-    .addCommand(controllers((config, flags) => programs.controllers(config, flags)))
+    .addCommand(controllers((config, flags, settings) => programs.controllers(config, flags, settings)))
     .commandsGroup("Identity:")
     .addCommand(auth())
     .addCommand(whoami(), { hidden: true }) // as earlier versions called it

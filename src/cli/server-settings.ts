@@ -37,13 +37,23 @@ export const settingsReader =
     return resolveFlags(serveFlags, given);
   };
 
-function settingsOf(command: Command, flags: Flags): GivenFlags {
+const settingsOf = (command: Command, flags: Flags): GivenFlags =>
+  givenSettings(command, { onCommandLine: flags, known: serveFlags });
+
+/**
+ * What the command line, the environment and the file of `--config` say. `known` are the settings that the environment may
+ * give. Throws UsageError for a file that cannot be used.
+ */
+export function givenSettings(
+  command: Command,
+  { onCommandLine, known }: { readonly onCommandLine: Flags; readonly known: Flags },
+): GivenFlags {
   const { config: named, ...given } = givenFlags(command);
-  const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(flags, name)));
+  const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(onCommandLine, name)));
   const config = named ?? environmentFlags(["config"], process.env)["config"];
   return {
     commandLine,
-    environment: environmentFlags(Object.keys(serveFlags), process.env),
+    environment: environmentFlags(Object.keys(known), process.env),
     file: typeof config === "string" ? readConfig(config) : {},
   };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { isatty } from "node:tty";
 import { isDeepStrictEqual } from "node:util";
 import type { logFlags } from "../machinery/command-line/log-flags.ts";
 
@@ -45,4 +46,11 @@ function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): Set
   // Before the level changes, so that the line is not left out.
   log.info({ applied, needRestart }, "settings read again");
   return { ...before, [logLevel]: now[logLevel] };
+}
+
+/** SIGHUP reads the settings again. On a terminal, it means that the terminal is gone, and ends the process as usual. */
+export function reloadOnHangup(started: SettingValues, options: Omit<ReloadOptions, "before">): void {
+  if (isatty(2)) return;
+  let settings = started;
+  process.on("SIGHUP", () => (settings = reloadSettings({ ...options, before: settings })));
 }

@@ -4,6 +4,8 @@ import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
+import { reloadOnHangup } from "./reload-settings.ts";
+import type { SettingValues } from "./reload-settings.ts";
 import { storedResources } from "./stored-resources.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { controllerList } from "./controller-list.ts";
@@ -16,7 +18,11 @@ import { openSignerConfiguration } from "../features/certificates/signers/signer
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
 /** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
-export async function runRemoteControllers(config: RemoteControllerConfig, flags: ConnectionFlags): Promise<void> {
+export async function runRemoteControllers(
+  config: RemoteControllerConfig,
+  flags: ConnectionFlags,
+  readSettings: () => SettingValues,
+): Promise<void> {
   const log = openProcessLog(config.log);
   logTraces(log);
   const { certificates } = config;
@@ -59,6 +65,14 @@ export async function runRemoteControllers(config: RemoteControllerConfig, flags
   });
   console.log(`controllers follow ${transport.server}`);
 
+  reloadOnHangup(readSettings(), {
+    log,
+    read: readSettings,
+    apply(logLevel) {
+      log.level = logLevel;
+      followed.look({ isAskedFor: true });
+    },
+  });
   // Keep the process alive: the timers of a standby and a watch that reconnects do not.
   const alive = setInterval(() => {}, 2 ** 30);
   const { promise, resolve } = Promise.withResolvers<string>();

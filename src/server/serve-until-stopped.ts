@@ -1,6 +1,5 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
-import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
@@ -10,8 +9,8 @@ import { serviceManager } from "../machinery/service-manager/service-manager.ts"
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { reloadSettings } from "./reload-settings.ts";
-import type { ReloadOptions, SettingValues } from "./reload-settings.ts";
+import { reloadOnHangup } from "./reload-settings.ts";
+import type { SettingValues } from "./reload-settings.ts";
 import { startServer } from "./start-server.ts";
 import type { StartOptions } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
@@ -116,13 +115,6 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
     listener: { ...listener, maximumConnections: share(listener.maximumConnections) },
     limits: { ...limits, maximumReads: share(limits.maximumReads), maximumWrites: share(limits.maximumWrites) },
   };
-}
-
-/** SIGHUP reads the settings again. On a terminal, it means that the terminal is gone, and ends the process as usual. */
-function reloadOnHangup(started: SettingValues, options: Omit<ReloadOptions, "before">): void {
-  if (isatty(2)) return;
-  let settings = started;
-  process.on("SIGHUP", () => (settings = reloadSettings({ ...options, before: settings })));
 }
 
 /** Which names clients may use. */

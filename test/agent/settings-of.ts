@@ -13,6 +13,6 @@ export const settingsOf = (
   certificates: [],
   hook: undefined,
   certificateLifetimeSeconds: undefined,
-  logLevel: "silent",
+  log: { level: "silent", format: undefined },
   ...settings,
 });

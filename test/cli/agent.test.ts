@@ -62,8 +62,40 @@ describe("the flags of an agent", () => {
       certificates: [],
       hook: { command: "true", check: undefined, timeoutMilliseconds: 60_000 },
       certificateLifetimeSeconds: 5400,
-      logLevel: "info",
+      log: { level: "info", format: undefined },
     });
+  });
+
+  it("come from environment variables where the command line does not give them", async (context) => {
+    const variables = {
+      SIGNET_SERVER: "https://a.example,https://b.example",
+      SIGNET_NODE_NAME: "from-environment",
+      SIGNET_DATA_DIR: "d",
+      SIGNET_LOG_FORMAT: "json",
+      SIGNET_LISTEN_ADDRESS: "",
+      // What a cluster sets in its Pods for a Service named signet.
+      SIGNET_PORT: "tcp://10.0.0.1:6443",
+      // Hooks would see it.
+      SIGNET_BOOTSTRAP_TOKEN: "abcdef.0123456789abcdef",
+    };
+    Object.assign(process.env, variables);
+    context.after(() => {
+      for (const name of Object.keys(variables)) delete process.env[name];
+    });
+    const command = async (...words: readonly string[]): Promise<AgentSettings> => {
+      let settings: AgentSettings | undefined;
+      await agent("signet agent", async ({ load }) => void (settings = load()))
+        .exitOverride()
+        .parseAsync(words, { from: "user" });
+      return settings ?? assert.fail();
+    };
+    const settings = await command("--data-dir", "flag");
+    assert.deepEqual(settings.servers, ["https://a.example", "https://b.example"]);
+    assert.deepEqual(
+      [settings.nodeName, settings.dataDirectory, settings.listenAddress, settings.port, settings.bootstrap.type],
+      ["from-environment", "flag", "127.0.0.1", 10250, "none"],
+    );
+    assert.deepEqual(settings.log, { level: "info", format: "json" });
   });
 
   it("are refused in one line when they cannot be", async () => {

@@ -32,8 +32,30 @@ describe("a flag of the server that names a file", () => {
         const serve = ["serve", "--data-dir", join(folder, "data"), "--secure-port=0", ...words];
         const { status, stderr } = spawnSync(process.execPath, [main, ...serve], { encoding: "utf8", timeout: 20_000 });
         assert.equal(status, 2, stderr);
-        assert.match(stderr, /^signet: --[a-z-]+: \S+ is not a regular file\n$/);
+        assert.match(
+          stderr,
+          /^signet: --[a-z-]+: \S+ is not a regular file; it may be read again later, so write it to a file and name that\n$/,
+        );
       }
     });
   }
+});
+
+describe("a flag of the agent that names a file", () => {
+  it("refuses pipes, which it would wait for", () => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
+    const pipe = join(folder, "pipe");
+    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+    for (const words of [
+      ["--ca-file", pipe],
+      ["--client-certificate", pipe, "--client-key", pipe],
+      ["--config", pipe],
+    ]) {
+      const command = [main, "agent", "--server", "https://127.0.0.1:1", "--data-dir", join(folder, "data"), ...words];
+      const { status, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 20_000 });
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /^signet: --[a-z-]+: \S+ is not a regular file; /);
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
 });

@@ -28,7 +28,10 @@ function readRegularFile(flag: string, file: string, { largestBytes }: { readonl
     // Do not block: opening a pipe waits for its writer.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = fstatSync(descriptor);
-    if (!stats.isFile()) throw new UsageError(`--${flag}: ${file} is not a regular file`);
+    if (!stats.isFile())
+      throw new UsageError(
+        `--${flag}: ${file} is not a regular file; it may be read again later, so write it to a file and name that`,
+      );
     if (stats.size > largestBytes) {
       throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB`);
     }

@@ -11,6 +11,7 @@ import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
 import { agent } from "./agent-command.ts";
+import { audit } from "./audit-command.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { issueCertificate } from "./issue-command.ts";
@@ -64,6 +65,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(backup((config, options) => programs.backUp(config, options)))
     .addCommand(restore((config, options) => programs.restore(config, options)))
     .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
+    .addCommand(audit())
     .addCommand(doctor((config) => programs.doctor(config)))
     .addCommand(supportBundle((config, file) => programs.supportBundle(config, file)))
     .commandsGroup("Other commands:")

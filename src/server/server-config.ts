@@ -13,6 +13,8 @@ import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
 import type { LogSettings } from "../machinery/files/process-log.ts";
+import { auditFlags, auditSettings } from "./audit/audit-settings.ts";
+import type { AuditSettings } from "./audit/audit-settings.ts";
 import { controllerFlags, controllerSettings } from "./controller-settings.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
 import { listenerFlags, listenerSettings } from "./listener-settings.ts";
@@ -70,10 +72,7 @@ export const serveFlags = {
     help: "The number of processes that share the port, or auto for one for each core.",
   },
   ...controllerFlags,
-  "audit-log-path": {
-    type: "file",
-    help: "File for audit events: one JSON line for each answered request. - is standard output.",
-  },
+  ...auditFlags,
   ...logFlags,
 } as const satisfies Flags;
 
@@ -86,6 +85,7 @@ export const serveFlagGroups: Readonly<Record<string, Flags>> = {
   "Service accounts and tokens:": accountFlags,
   "Users of other issuers:": federationFlags,
   "Controllers and certificates:": controllerFlags,
+  "Audit:": auditFlags,
   "Log:": logFlags,
 };
 
@@ -102,8 +102,8 @@ export interface ServerConfig {
   readonly federation: FederationSettings;
   readonly limits: RequestLimits;
   readonly controllers: ControllerSettings;
-  /** `-` is standard output. Undefined: no audit events. */
-  readonly auditLogPath: string | undefined;
+  /** Undefined: nothing is recorded. */
+  readonly audit: AuditSettings | undefined;
   /** The number of processes that share the port. */
   readonly workers: number;
   readonly log: LogSettings;
@@ -156,7 +156,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
       maximumObjectBytes: values["max-request-bytes"],
     },
     controllers,
-    auditLogPath: values["audit-log-path"],
+    audit: auditSettings(values),
     workers: workerCount(values.workers),
     log: logSettings(values),
   };

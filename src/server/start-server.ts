@@ -19,7 +19,6 @@ import { openCertificateStatus } from "./certificate-status.ts";
 import { statusPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
-import { openAuditFile } from "./audit-file.ts";
 import { openAuthentication } from "./authentication.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
@@ -57,6 +56,7 @@ import { openAuthorizers } from "./authorizers.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectAccess, connectRbac, openConfiguredAuthorities } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
+import { issuedCredential } from "../features/accounts/issued-credential.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectFederation } from "../features/federation/feature.ts";
@@ -280,8 +280,21 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   });
   const reviewToken = observation.counted(authentication.reviewToken);
   const reviews = servedReviews(names, reviewDefinitions(access.reviews, accounts.tokenReviews(reviewToken)));
-  const audit = opening.adopt(openAuditFile(config.auditLogPath, { clock, log }), (opened) => opened?.close());
   const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
+  const audit = opening.adopt(
+    config.audit &&
+      (await import("./audit/open-audit.ts")).openAudit(config.audit, {
+        names,
+        clock,
+        log,
+        dataDirectory,
+        followed,
+        resources,
+        reviews,
+        annotate: issuedCredential,
+      }),
+    (opened) => opened?.close(),
+  );
   const health = { isStopping: false };
   let openStreams = (): number => 0;
   const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
@@ -310,7 +323,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     pathRoutes: new Map([...accounts.pathRoutes(() => url), ...(status?.routes ?? [])]),
     healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
     log,
-    ...(audit !== undefined && { audit }),
+    audit,
     signetVersion,
     serverAddress: () => url.replace("https://", ""),
     openStreams: () => openStreams(),

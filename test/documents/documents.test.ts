@@ -20,6 +20,8 @@ interface Page {
   readonly file: string;
   /** Settings of the page's server that name files of the page. */
   readonly serverFiles?: Readonly<Record<string, string>>;
+  /** Other settings of it. */
+  readonly serverSettings?: Readonly<Record<string, unknown>>;
   /** Default: in memory. */
   readonly storage?: "lmdb";
 }
@@ -33,9 +35,14 @@ const pages: readonly Page[] = [
   },
   { file: "docs/serves.md" },
   { file: "docs/operations.md", storage: "lmdb" },
+  {
+    file: "docs/audit.md",
+    serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
+    serverSettings: { "audit-log-chain": true },
+  },
 ];
 
-for (const { file, serverFiles = {}, storage = "memory" } of pages) {
+for (const { file, serverFiles = {}, serverSettings = {}, storage = "memory" } of pages) {
   test(
     `${file} shows what its commands print`,
     { skip: !hasKubectl && "kubectl is not installed" },
@@ -50,7 +57,7 @@ for (const { file, serverFiles = {}, storage = "memory" } of pages) {
       const server = await startTestServer({
         storage,
         dataDirectory: join(folder, "server"),
-        settings: Object.fromEntries(settings),
+        settings: { ...serverSettings, ...Object.fromEntries(settings) },
       });
       context.after(() => server.stop());
 

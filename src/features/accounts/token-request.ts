@@ -67,6 +67,7 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
   kind: "TokenRequest",
   otherVersions: names.other === undefined ? [] : [{ group: names.other.group("authentication"), version: "v1" }],
   schema: tokenRequestSchema,
+  confidentialFields: [["status", "token"]],
 });
 
 /** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */

@@ -75,6 +75,7 @@ export const tokenReviews = (
     singular: "tokenreview",
     scope: "Cluster",
     schema: tokenReviewSchema,
+    confidentialFields: [["spec", "token"]],
     create: async (review, { askedGroup }) => {
       const { token = "", audiences = [] } = review.spec;
       if (token === "") throw badRequest("token is required for TokenReview in authentication");

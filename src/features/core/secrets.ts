@@ -55,6 +55,7 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
   return defineResource({
     ...secretResource(names),
     singular: "secret",
+    isConfidential: true,
     schema: secretSchema,
     validateName: validateDnsSubdomainName,
     setDefaults: mergeStringData,

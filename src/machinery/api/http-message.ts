@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import type { ApiError } from "./api-error.ts";
 
 /** Header names in lower case. A repeated header is an array, in order of arrival. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -49,8 +50,8 @@ export interface HttpResponse {
 
 interface AuditedAnswer {
   /** Set for a failure. */
-  readonly reason?: string;
-  /** The object that was written. */
+  readonly error?: ApiError;
+  /** The object that was written; `resourceVersion` is the one that an update names. */
   readonly object?: { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string };
 }
 

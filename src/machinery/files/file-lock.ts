@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
-import type { DatabaseSync } from "node:sqlite";
+import { closeSync, openSync } from "node:fs";
+import { SqliteLock } from "./sqlite-lock.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /** A lock that the operating system holds on a file for this process. It is released however the process ends. */
@@ -71,43 +71,5 @@ class OpenFileLock implements FileLock {
     const isMissing = error !== undefined && "code" in error && error.code === "ENOENT";
     const reason = isMissing ? "the program flock is missing; install util-linux" : (error?.message ?? stderr.trim());
     throw new UnusableFile(`${this.#file} cannot be locked: ${reason}`, { cause: error });
-  }
-}
-
-const sqliteBusy = 5;
-
-/**
- * The file is an empty SQLite database, and nothing is ever written to it. Never open the file in another way: on POSIX,
- * closing it anywhere in the process releases the lock.
- */
-class SqliteLock implements FileLock {
-  readonly #database: DatabaseSync;
-
-  constructor(file: string) {
-    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
-    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-    this.#database = new DatabaseSync(file);
-  }
-
-  takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
-    return this.#take(`PRAGMA busy_timeout = ${waitMilliseconds}`, "BEGIN EXCLUSIVE");
-  }
-
-  takeTogether(): boolean {
-    return this.#take("BEGIN", "SELECT count(*) FROM sqlite_schema"); // the read takes the lock
-  }
-
-  release(): void {
-    if (this.#database.isOpen) this.#database.close();
-  }
-
-  #take(...statements: readonly string[]): boolean {
-    try {
-      for (const statement of statements) this.#database.exec(statement);
-      return true;
-    } catch (error) {
-      if (error instanceof Error && "errcode" in error && error.errcode === sqliteBusy) return false;
-      throw error;
-    }
   }
 }

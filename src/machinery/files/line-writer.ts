@@ -1,4 +1,4 @@
-import { closeSync, fstat, ftruncate, read, write, writeSync } from "node:fs";
+import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import type { LogOutput } from "./log-output.ts";
 
@@ -8,8 +8,6 @@ export interface LineWriterOptions {
   readonly maximumBytes: number;
   /** How long a line waits for more lines before it is written. */
   readonly flushMilliseconds: number;
-  /** Called for each failed write. The writer retries by itself. */
-  readonly onFailure?: (error: unknown) => void;
   /** Called when writing works again, with the number of lines that were lost. */
   readonly onRecovered?: (lostLines: number) => void;
 }
@@ -24,21 +22,16 @@ interface Chunk {
 const retryMilliseconds = 1000;
 /** A full pipe is not a failure: it soon has room, when its reader reads. */
 const fullPipeMilliseconds = 20;
-const newline = 0x0a;
 
 const writeBytes = promisify(write);
-const readBytes = promisify(read);
-const statOf = promisify(fstat);
-const truncate = promisify(ftruncate);
 
 /**
  * Appends lines without ever blocking the process. Lines that cannot be written wait in a bounded buffer and are
- * retried. When the buffer is full, lines are dropped and counted. Only whole lines are written: half a line on a full
- * disk is cut off again.
+ * retried. When the buffer is full, lines are dropped and counted.
  */
 export class LineWriter {
   readonly #options: LineWriterOptions;
-  #output: LogOutput;
+  readonly #output: LogOutput;
   #waiting: string[] = [];
   /** Lines before this index are in chunks already. */
   #firstWaiting = 0;
@@ -117,11 +110,9 @@ export class LineWriter {
 
   /** Never rejects. */
   async #writeAll(): Promise<void> {
-    let chunk: Chunk | undefined;
     try {
-      this.#output = this.#output.reopened?.() ?? this.#output;
       const { fd } = this.#output;
-      for (chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
+      for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
         const { bytesWritten } = await writeBytes(fd, chunk.bytes, chunk.offset, chunk.bytes.length - chunk.offset);
         chunk.offset += bytesWritten;
         if (chunk.offset < chunk.bytes.length) continue;
@@ -130,11 +121,7 @@ export class LineWriter {
       }
     } catch (error) {
       const isFull = error instanceof Error && "code" in error && error.code === "EAGAIN";
-      if (chunk !== undefined && this.#output.isFile) await this.#takeBackHalfLine(chunk);
-      if (!isFull || this.#lostSinceFailure > 0) {
-        this.#isFailing = true;
-        this.#options.onFailure?.(error);
-      }
+      if (!isFull || this.#lostSinceFailure > 0) this.#isFailing = true;
       if (!this.#isClosed) this.#timer = this.#flushIn(isFull ? fullPipeMilliseconds : retryMilliseconds);
     }
   }
@@ -166,28 +153,4 @@ export class LineWriter {
     this.#waitingBytes -= bytes.length;
     return this.#chunk;
   }
-
-  /**
-   * Removes the first part of a line, for which the disk just had room, from the end of the file. Other processes
-   * append to the file too, and the rest of the line would land after their lines. When it cannot be removed, it gets a
-   * line break. The whole line is written later.
-   */
-  async #takeBackHalfLine(chunk: Chunk): Promise<void> {
-    const lineStart = chunk.offset === 0 ? 0 : chunk.bytes.lastIndexOf(newline, chunk.offset - 1) + 1;
-    const half = chunk.bytes.subarray(lineStart, chunk.offset);
-    if (half.length === 0) return;
-    const isCut = await cutOff(this.#output.fd, half).catch(() => false);
-    const rest = chunk.bytes.subarray(lineStart);
-    chunk.bytes = isCut ? rest : Buffer.concat([Buffer.of(newline), rest]);
-    chunk.offset = 0;
-  }
-}
-
-/** Removes bytes from the end of a file if the file ends with them. */
-async function cutOff(fd: number, bytes: Buffer): Promise<boolean> {
-  const { size } = await statOf(fd);
-  const { buffer } = await readBytes(fd, Buffer.alloc(bytes.length), 0, bytes.length, size - bytes.length);
-  if (!bytes.equals(buffer)) return false;
-  await truncate(fd, size - bytes.length);
-  return true;
 }

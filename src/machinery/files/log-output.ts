@@ -1,39 +1,47 @@
-import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import type { Stats } from "node:fs";
 
 /** Where log lines are appended. */
 export interface LogOutput {
   /** Writing never blocks on a reader: everything except a regular file is opened so that it answers EAGAIN. */
   readonly fd: number;
-  readonly isFile: boolean;
   /** A write of up to this size stays in one piece even when other processes write to the same output. */
   readonly atomicBytes: number;
-  /** Returns a new output when the file was moved or removed. */
-  reopened?(): LogOutput | undefined;
 }
 
 const fileChunkBytes = 256 * 1024;
 /** PIPE_BUF on Linux. */
 const pipeChunkBytes = 4096;
-/** How often to check that the file is still at its path. */
-const lookMilliseconds = 1000;
+const newline = 0x0a;
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_WRONLY } = constants;
 
 /**
  * Opens a file for appending, readable only by its owner (0600, even when it existed with other permissions), or a
- * device, or a pipe with a reader. A last line without a line break, from a crash, gets one. When the file is moved or
- * removed, as logrotate does, `reopened` notices within a second and creates it again. Throws the system's error, and
- * an error for links and for files of other users.
+ * device, or a pipe with a reader. A last line without a line break, from a crash, gets one, or is taken away. Throws the
+ * system's error, and an error for links and for files of other users.
  */
-export function openLogFile(path: string): LogOutput {
+export function openLogFile(
+  path: string,
+  { tornLine }: { readonly tornLine: "end" | "remove" },
+): LogOutput & { readonly isFile: boolean } {
   const fd = openFile(path);
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) return { fd, isFile: false, atomicBytes: pipeChunkBytes };
     keepPrivate(fd, stats);
-    endLastLine(fd, stats.size);
-    return { fd, isFile: true, atomicBytes: fileChunkBytes, reopened: reopener(path, { fd, stats }) };
+    if (isTorn(fd, stats.size)) mend(fd, stats.size, tornLine);
+    return { fd, isFile: true, atomicBytes: fileChunkBytes };
   } catch (error) {
     closeSync(fd);
     throw error;
@@ -54,37 +62,28 @@ function keepPrivate(fd: number, { uid, mode, nlink }: Stats): void {
   if ((mode & 0o777) !== 0o600) fchmodSync(fd, 0o600);
 }
 
-function endLastLine(fd: number, size: number): void {
+function isTorn(fd: number, size: number): boolean {
   const last = Buffer.alloc(1);
-  if (size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a) {
-    try {
-      writeSync(fd, "\n");
-    } catch {
-      // The disk is full: the writer reports it at the next write.
-    }
+  return size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== newline;
+}
+
+function mend(fd: number, size: number, tornLine: "end" | "remove"): void {
+  try {
+    if (tornLine === "end") writeSync(fd, "\n");
+    else ftruncateSync(fd, endOfLastWholeLine(fd, size));
+  } catch {
+    // The disk is full: the writer reports it at the next write.
   }
 }
 
-function reopener(
-  path: string,
-  { fd, stats }: { readonly fd: number; readonly stats: Stats },
-): () => LogOutput | undefined {
-  let lookedAt = performance.now();
-  return () => {
-    const now = performance.now();
-    if (now - lookedAt < lookMilliseconds) return undefined;
-    lookedAt = now;
-    try {
-      const there = statSync(path, { throwIfNoEntry: false });
-      if (there?.ino === stats.ino && there.dev === stats.dev) return undefined;
-      const next = openLogFile(path);
-      closeSync(fd);
-      return next;
-    } catch {
-      // The new file cannot be used: continue to write to the moved file.
-      return undefined;
-    }
-  };
+function endOfLastWholeLine(fd: number, size: number): number {
+  const block = Buffer.alloc(fileChunkBytes);
+  for (let end = size; end > 0; end -= block.length) {
+    const begin = Math.max(0, end - block.length);
+    const found = block.subarray(0, readSync(fd, block, 0, end - begin, begin)).lastIndexOf(newline);
+    if (found >= 0) return begin + found + 1;
+  }
+  return 0;
 }
 
 /**
@@ -93,14 +92,14 @@ function reopener(
  */
 export function standardOutput(fd: 1 | 2): LogOutput {
   const isFile = isRegular(fd);
-  if (isFile) return { fd, isFile: false, atomicBytes: fileChunkBytes };
+  if (isFile) return { fd, atomicBytes: fileChunkBytes };
   try {
     const own = openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK);
-    return { fd: own, isFile: false, atomicBytes: pipeChunkBytes };
+    return { fd: own, atomicBytes: pipeChunkBytes };
   } catch {
     // When Node.js creates its own stream for a socket, it makes the socket non-blocking.
     void (fd === 1 ? process.stdout : process.stderr);
-    return { fd, isFile: false, atomicBytes: pipeChunkBytes };
+    return { fd, atomicBytes: pipeChunkBytes };
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Handler } from "../api/http-message.ts";
-import type { AuditLog } from "./audit.ts";
 import { createRequestChain } from "./request-chain.ts";
 import type { AnsweredRequest, ChainLog, ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
@@ -10,6 +9,7 @@ import { Metrics } from "./metrics.ts";
 import type { AuditCounts, MetricsOptions } from "./metrics.ts";
 import { openApiRoutes } from "./openapi-routes.ts";
 import type { OpenApiSource } from "./openapi-routes.ts";
+import type { RequestAudit } from "./request-audit.ts";
 import { withIndex } from "./path-routes.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
@@ -33,7 +33,7 @@ export interface ApiServerOptions extends Pick<
   readonly pathRoutes?: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
   readonly log: ChainLog;
-  readonly audit?: AuditLog & { counts(): AuditCounts };
+  readonly audit?: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
   readonly signetVersion: string;
   /** Host and port. Known once the server listens. */
   serverAddress(): string;
@@ -57,7 +57,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
     longRunning: options.openStreams,
     others: options.otherMetrics,
-    ...(options.audit !== undefined && { audit: options.audit.counts }),
+    audit: options.audit?.counts,
   });
   const metricsRoute: PathRoute = { methods: "get", handle: () => metrics.scrape() };
   const pathRoutes = withIndex(
@@ -88,10 +88,9 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     onAnswered: (answered) => {
       metrics.observe(answered);
       options.onAnswered?.(answered);
-      options.audit?.answered(answered);
     },
     ...(options.onStreamStarted !== undefined && { onStreamStarted: options.onStreamStarted }),
-    ...(options.audit !== undefined && { onStreamEnded: options.audit.streamEnded }),
+    audit: options.audit?.requests,
   });
   return { handler, metrics };
 }

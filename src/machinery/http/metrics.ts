@@ -33,9 +33,12 @@ interface Inflight {
 }
 
 export interface AuditCounts {
-  readonly events: number;
-  /** The number of lost events. */
-  readonly errors: number;
+  /** Events by level, lost ones included. */
+  readonly levels: ReadonlyMap<string, number>;
+  /** Lost events, by where they were to go. */
+  readonly lost: readonly { readonly plugin: string; readonly events: number }[];
+  /** Requests that were refused because they could not be recorded. */
+  readonly rejected: number;
 }
 
 export interface MetricsOptions {
@@ -43,7 +46,7 @@ export interface MetricsOptions {
   readonly others?: (() => Promise<readonly string[]>) | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   readonly longRunning: () => number;
-  readonly audit?: () => AuditCounts;
+  readonly audit?: (() => AuditCounts) | undefined;
 }
 
 /** The server's own metrics in Prometheus' text format, with upstream's names. */
@@ -111,7 +114,17 @@ export class Metrics {
       registers,
       collect: () => {
         events.reset();
-        events.inc(audit().events);
+        for (const count of audit().levels.values()) events.inc(count);
+      },
+    });
+    const levels = new Counter({
+      name: "apiserver_audit_level_total",
+      help: "Audit events by level.",
+      labelNames: ["level"],
+      registers,
+      collect: () => {
+        levels.reset();
+        for (const [level, count] of audit().levels) levels.inc({ level }, count);
       },
     });
     const errors = new Counter({
@@ -121,7 +134,16 @@ export class Metrics {
       registers,
       collect: () => {
         errors.reset();
-        errors.inc({ plugin: "log" }, audit().errors);
+        for (const { plugin, events: lost } of audit().lost) errors.inc({ plugin }, lost);
+      },
+    });
+    const rejected = new Counter({
+      name: "apiserver_audit_requests_rejected_total",
+      help: "Requests that were refused because they could not be recorded.",
+      registers,
+      collect: () => {
+        rejected.reset();
+        rejected.inc(audit().rejected);
       },
     });
   }

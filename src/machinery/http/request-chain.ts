@@ -16,6 +16,7 @@ import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestInfo } from "./parse-request-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import type { AuditedRequest, RecordedAnswer, RecordObject, RequestAudit } from "./request-audit.ts";
 import { requestUri } from "./request-uri.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
@@ -37,7 +38,12 @@ export interface ChainOptions {
   /** Warnings for the caller about its credentials. */
   identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
-  handleResource(request: HttpRequest, info: ResourceRequestInfo, user: UserInfo): MaybePromise<HttpResponse>;
+  handleResource(
+    request: HttpRequest,
+    info: ResourceRequestInfo,
+    user: UserInfo,
+    recordObject?: RecordObject,
+  ): MaybePromise<HttpResponse>;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
   readonly log: ChainLog;
@@ -45,8 +51,7 @@ export interface ChainOptions {
   readonly onAnswered?: (answered: AnsweredRequest) => void;
   /** Called when the body of a watch starts. Returns what to call when it has ended. */
   readonly onStreamStarted?: (user: UserInfo, end: () => void) => () => void;
-  /** Called a second time for a watch, when it has ended. */
-  readonly onStreamEnded?: (answered: AnsweredRequest) => void;
+  readonly audit?: RequestAudit | undefined;
 }
 
 /** The part of pino's interface that is used here. */
@@ -81,6 +86,9 @@ export function createRequestChain(options: ChainOptions): Handler {
   const answer = async (request: HttpRequest, trace?: RequestTrace): Promise<HttpResponse> => {
     const lifecycle = new Lifecycle(request);
     let response: HttpResponse;
+    /** Before compression. */
+    let plain: HttpResponse;
+    let isPanic = false;
     let queue: FairQueue | undefined;
     try {
       trace?.begin("parse");
@@ -93,6 +101,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
       lifecycle.authenticatedUser = authenticatedUser;
       trace?.note(authenticatedUser.username);
+      if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
       const nextQueue = queueFor(options, info, authenticatedUser);
       const turn = nextQueue?.enter(authenticatedUser.username);
@@ -120,15 +129,18 @@ export function createRequestChain(options: ChainOptions): Handler {
 
       trace?.begin("handle");
       const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
-      response = answering instanceof Promise ? await answering : answering;
+      response = plain = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response)) {
         trace?.begin("compress");
         response = await compressed(request, response);
       }
     } catch (error) {
+      isPanic = !(error instanceof ApiError);
       response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
+      plain = response;
     }
     queue?.leave();
+    if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
     const caller = lifecycle.authenticatedUser;
     const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
     addWarnings(response, warnings);
@@ -170,10 +182,27 @@ class Lifecycle {
   user: UserInfo | undefined;
   decision: Decision | undefined;
   isServed = false;
+  /** Undefined: the request is not recorded. */
+  audited: AuditedRequest | undefined;
+  #isAuditBegun = false;
 
   constructor(request: HttpRequest) {
     this.request = request;
     this.auditId = auditIdOf(request);
+  }
+
+  /** Rejects when the request must not be served, because it cannot be recorded. */
+  async beginAudit(audit: RequestAudit): Promise<void> {
+    this.#isAuditBegun = true;
+    const { auditId, request, info, authenticatedUser } = this;
+    this.audited = await audit.begin({ auditId, request, info, user: authenticatedUser });
+  }
+
+  async recordAnswer(audit: RequestAudit, answer: Pick<RecordedAnswer, "response" | "isPanic">): Promise<void> {
+    // It could not be parsed, or authentication failed.
+    if (!this.#isAuditBegun) await this.beginAudit(audit);
+    const { user, decision } = this;
+    await this.audited?.answered({ user, decision, ...answer });
   }
 
   answered(response: HttpResponse): AnsweredRequest {
@@ -183,11 +212,11 @@ class Lifecycle {
   }
 }
 
-/** Returns the same response. If it is a stream, its start and its end are told. */
+/** Returns the same response. If it is a stream, its start and its end are told, the end to the audit log too. */
 function withStreamHooks(
   response: HttpResponse,
   lifecycle: Lifecycle,
-  { onStreamStarted, onStreamEnded }: Pick<ChainOptions, "onStreamStarted" | "onStreamEnded">,
+  { onStreamStarted }: Pick<ChainOptions, "onStreamStarted">,
 ): HttpResponse {
   const { body } = response;
   if (typeof body === "string" || Buffer.isBuffer(body)) return response;
@@ -198,7 +227,7 @@ function withStreamHooks(
     return () => {
       left?.();
       stop();
-      onStreamEnded?.(lifecycle.answered(response));
+      lifecycle.audited?.streamEnded();
     };
   };
   return { ...response, body: { ...body, start } };
@@ -218,7 +247,7 @@ function route(
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource(request, info, user);
+  return options.handleResource(request, info, user, lifecycle.audited?.recordObject);
 }
 
 /** Watches, health checks and administrators do not wait in a queue. */

@@ -64,7 +64,7 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
         }
       : textResponse(statusOf(error), { request, status: error.code, mediaType });
   if (error.retryAfterSeconds !== undefined) response.headers["retry-after"] = String(error.retryAfterSeconds);
-  return error.reason === undefined ? response : { ...response, audited: { reason: error.reason } };
+  return { ...response, audited: { error } };
 }
 
 export const plainText = (status: number, text: string): HttpResponse => ({

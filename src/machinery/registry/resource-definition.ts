@@ -73,6 +73,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly storedAs?: GroupVersion;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
+  /** Its objects hold secrets: the audit log never has their bodies, whatever its policy says. */
+  readonly isConfidential?: true;
   /** Field selectors in addition to metadata.name and metadata.namespace. */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
   /** The value of a selectable field as selectors compare it: both spellings of a name are equal. Default: as it is. */
@@ -163,6 +165,8 @@ export interface CreateSubresource {
   readonly otherVersions?: readonly GroupVersion[];
   readonly kind: string;
   readonly schema: ObjectSchema<ApiObject>;
+  /** Paths of fields that the audit log never has, such as `["status", "token"]`. */
+  readonly confidentialFields?: readonly (readonly string[])[];
 }
 
 /** Answers the creation of what is never stored. */
@@ -179,6 +183,8 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
   readonly singular: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly schema: ObjectSchema<T>;
+  /** As of a create subresource. */
+  readonly confidentialFields?: readonly (readonly string[])[];
   /** The answer contains none of the request's metadata, so managedFields need not be computed. */
   readonly dropsMetadata?: true;
   create(object: T, context: ReviewContext): Promise<ReviewAnswer>;

@@ -5,7 +5,7 @@ import type { Finding } from "./finding.ts";
 const loopback = /^(?:127\.|::1$|localhost$)/;
 
 /** Settings that are meant for development, or that open more than is usual. */
-export function examineSettings({ access, authorization, listener, storage, auditLogPath }: ServerConfig): Finding[] {
+export function examineSettings({ access, authorization, listener, storage, audit }: ServerConfig): Finding[] {
   const subject = "settings";
   const findings: Finding[] = [];
   const isPublic = !loopback.test(listener.host);
@@ -18,7 +18,7 @@ export function examineSettings({ access, authorization, listener, storage, audi
     const advice = "use certificates or service accounts; such tokens never end";
     findings.push(warning(subject, "--token-auth-file: static tokens are in use", advice));
   }
-  if (isPublic && auditLogPath === undefined) {
+  if (isPublic && audit === undefined) {
     findings.push(warning(subject, "the server is on a network and has no audit log", "give --audit-log-path"));
   }
   if (storage.type === "etcd" && storage.servers.some((server) => server.startsWith("http:"))) {

@@ -19,7 +19,7 @@ const maximumReviewBytes = 256 * 1024;
 
 /** Answers kinds that are never stored: reviews and token requests. */
 export async function answerReview(review: AnsweredReview, resourceRequest: ResourceRequest): Promise<HttpResponse> {
-  const { request, info, warnings, admission, clock } = resourceRequest;
+  const { request, info, warnings, admission, clock, recordObject } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
   const body = await readBody(request, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
@@ -32,6 +32,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     warnings,
     decode: (sent) => decodeValue(schema, sent),
   });
+  recordObject?.(object);
   const answer = await createReview({
     review,
     asked: askedVersion(review, object.apiVersion),

@@ -1,5 +1,5 @@
 import { badRequest, tooLarge } from "../../api/api-error.ts";
-import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
@@ -32,7 +32,7 @@ export async function deleteRequest(
 ): Promise<HttpResponse> {
   const { request, info } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
-  const options = await readDeleteOptions(request);
+  const options = await readDeleteOptions(resourceRequest);
   const { namespace, name } = info;
   const deletion = await deleteObject(registry, {
     namespace,
@@ -59,7 +59,7 @@ export async function deleteCollectionRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
-  const options = await readDeleteOptions(request);
+  const options = await readDeleteOptions(resourceRequest);
   const deleted = await deleteCollection(registry, { list, options, caller: requestCaller(resourceRequest, options) });
   const representation = { request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
@@ -75,13 +75,14 @@ export async function deleteCollectionRequest(
 }
 
 /** A body takes precedence. The query counts only without a body. */
-async function readDeleteOptions(request: HttpRequest): Promise<DeleteOptions> {
+async function readDeleteOptions({ request, recordObject }: ResourceRequest): Promise<DeleteOptions> {
   const bytes = await request.readBody();
   if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: compiledDeleteOptions, refuse: badRequest });
   typeOf(value, badRequest);
+  recordObject?.(value);
   return deleteOptionsOfBody(value ?? {});
 }
 

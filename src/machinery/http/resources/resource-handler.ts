@@ -12,6 +12,7 @@ import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { RecordObject } from "../request-audit.ts";
 import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
@@ -35,6 +36,7 @@ export type HandleResource = (
   request: HttpRequest,
   info: ResourceRequestInfo,
   user: UserInfo,
+  recordObject?: RecordObject,
 ) => HttpResponse | Promise<HttpResponse>;
 
 /**
@@ -58,13 +60,14 @@ export function createResourceHandler({
       { ...compileReview(review), create: (object, context) => review.create(object, context) },
     ]),
   );
-  return (request, info, user) => {
+  return (request, info, user, recordObject) => {
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
       return getRequest(registry, { request, info });
     }
-    const resourceRequest = { request, info, user, warnings: new Warnings(), admission, authorize, clock, schedule };
+    const warnings = new Warnings();
+    const resourceRequest = { request, info, user, warnings, admission, authorize, clock, schedule, recordObject };
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);

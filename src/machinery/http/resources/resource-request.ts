@@ -4,6 +4,7 @@ import type { HttpRequest } from "../../api/http-message.ts";
 import type { ResourceRequestInfo } from "../../api/request-info.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import type { Schedule } from "../../api/schedule.ts";
+import type { RecordObject } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
 
 /** An authorized request with what its answer is made of. */
@@ -16,4 +17,6 @@ export interface ResourceRequest {
   readonly authorize: Authorize;
   readonly clock: Clock;
   readonly schedule: Schedule;
+  /** Takes the object of the body for the audit log. Undefined: it is not wanted. */
+  readonly recordObject: RecordObject | undefined;
 }

@@ -13,6 +13,7 @@ import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { patchType } from "../content-type.ts";
+import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
@@ -29,7 +30,7 @@ export async function createRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info } = resourceRequest;
+  const { request, info, recordObject } = resourceRequest;
   const review = registry.compiled.created.get(info.subresource);
   if (review !== undefined) {
     return answerReview({ ...review, create: registry.answerOf(info.subresource) }, resourceRequest);
@@ -37,8 +38,10 @@ export async function createRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(request);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
+  const object = decodedObject(registry, { body, options, resourceRequest });
+  recordObject?.(registry.served(object));
   const created = await createObject(registry, {
-    object: decodedObject(registry, { body, options, resourceRequest }),
+    object,
     namespace: info.namespace,
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
@@ -51,13 +54,47 @@ export async function updateRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info } = resourceRequest;
+  const { request, info, recordObject } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
   const body = await readBody(request);
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const { namespace, name, subresource } = info;
+  const object = decodedObject(registry, { body, options, resourceRequest });
+  const { resourceVersion } = object.metadata;
+  recordObject?.(registry.served(object));
   const changed = await updateObject(registry, {
-    object: decodedObject(registry, { body, options, resourceRequest }),
+    object,
+    namespace,
+    name,
+    subresource,
+    manager: requestManager(request, options),
+    caller: requestCaller(resourceRequest, options),
+    authorizeCreate: () => authorizeCreate(resourceRequest),
+  });
+  return representChanged(registry, { changed, request, mediaType, resourceVersion });
+}
+
+/** PATCH, of any type. */
+export async function patchRequest(
+  registry: ResourceRegistry,
+  resourceRequest: ResourceRequest,
+): Promise<HttpResponse> {
+  const { request, info, recordObject } = resourceRequest;
+  const type = patchType(request.headers);
+  const mediaType = negotiateObject(registry, resourceRequest);
+  const trace = currentTrace();
+  trace?.begin("read body");
+  const bytes = await request.readBody();
+  trace?.begin("decode");
+  const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
+  const sent = textOf(bytes);
+  const text = type === "apply" ? appliedJson(sent) : sent;
+  const { namespace, name, subresource } = info;
+  if (recordObject !== undefined) recordPatch(recordObject, text);
+  const changed = await patchObject(registry, {
+    type,
+    text,
+    options,
     namespace,
     name,
     subresource,
@@ -68,33 +105,13 @@ export async function updateRequest(
   return representChanged(registry, { changed, request, mediaType });
 }
 
-/** PATCH, of any type. */
-export async function patchRequest(
-  registry: ResourceRegistry,
-  resourceRequest: ResourceRequest,
-): Promise<HttpResponse> {
-  const { request, info } = resourceRequest;
-  const type = patchType(request.headers);
-  const mediaType = negotiateObject(registry, resourceRequest);
-  const trace = currentTrace();
-  trace?.begin("read body");
-  const bytes = await request.readBody();
-  trace?.begin("decode");
-  const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
-  const text = textOf(bytes);
-  const { namespace, name, subresource } = info;
-  const changed = await patchObject(registry, {
-    type,
-    text: type === "apply" ? appliedJson(text) : text,
-    options,
-    namespace,
-    name,
-    subresource,
-    manager: requestManager(request, options),
-    caller: requestCaller(resourceRequest, options),
-    authorizeCreate: () => authorizeCreate(resourceRequest),
-  });
-  return representChanged(registry, { changed, request, mediaType });
+/** What is no JSON is refused later, and not recorded. */
+function recordPatch(recordObject: RecordObject, text: string): void {
+  try {
+    recordObject(JSON.parse(text));
+  } catch {
+    // See above.
+  }
 }
 
 /** Converts an applied configuration to JSON. JSON is valid YAML, but is much faster to parse as JSON. */
@@ -141,17 +158,26 @@ const representChanged = (
     changed,
     request,
     mediaType,
-  }: { readonly changed: Changed<ApiObject>; readonly request: HttpRequest; readonly mediaType: MediaType },
+    resourceVersion,
+  }: {
+    readonly changed: Changed<ApiObject>;
+    readonly request: HttpRequest;
+    readonly mediaType: MediaType;
+    /** The one that an update names. */
+    readonly resourceVersion?: string | undefined;
+  },
 ): HttpResponse =>
   withAuditDetails(
     representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType }),
     changed.object.object,
+    resourceVersion,
   );
 
-/** Returns the answer, with the written object's details for the audit log. */
+/** Returns the answer, with the written object's details for the audit log, and the version that an update names. */
 export const withAuditDetails = (
   response: HttpResponse,
-  { metadata: { name, uid, resourceVersion } }: ApiObject,
+  { metadata: { name, uid } }: ApiObject,
+  resourceVersion?: string,
 ): HttpResponse => ({
   ...response,
   audited: {

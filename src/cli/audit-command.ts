@@ -1,0 +1,80 @@
+import { Command } from "commander";
+import type { ChainReport } from "../machinery/audit/chain/verify-chain.ts";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { withExamples } from "../machinery/command-line/examples.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { unreadableFileReason } from "../machinery/files/unusable-file.ts";
+
+/** `signet audit`: what the audit log is worth as evidence. */
+export const audit = (): Command =>
+  new Command("audit").description("check the audit log of a server").addCommand(verify());
+
+interface VerifyFlags {
+  readonly publicKey?: string;
+  readonly checkpoint?: string;
+}
+
+const verify = (): Command =>
+  withExamples(
+    new Command("verify")
+      .description("check that nobody changed, moved or took away a line of an audit log with --audit-log-chain")
+      .argument("<file...>", "the files of the log, in any order, compressed or not")
+      .option("--public-key <file>", "the key that checkpoints must be signed by: audit-log.pub in the data directory")
+      .option(
+        "--checkpoint <file>",
+        "the newest checkpoint, which the log must reach: audit-log.checkpoint in the data directory",
+      )
+      .action(async (files: readonly string[], flags: VerifyFlags) => {
+        const report = await reportOn(files, flags);
+        for (const line of reportLines(report, flags)) console.log(printable(line));
+        if (report.faults.length === 0) return;
+        const count = report.faults.length === 1 ? "1 fault" : `${report.faults.length} faults`;
+        throw new CommandFailure(
+          `the log is not as it was written: ${count}; keep a copy of it, and compare with a backup`,
+          {
+            exit: "refused",
+          },
+        );
+      }),
+    [
+      "A log, with the key and the newest checkpoint of the server",
+      "signet audit verify /var/log/signet/audit*.log* --public-key audit-log.pub --checkpoint audit-log.checkpoint",
+    ],
+  );
+
+/** Loads what it needs only now: other commands do without. */
+async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<ChainReport> {
+  const { parsePublicKey } = await import("../machinery/audit/chain/chain-key.ts");
+  const { verifyChain } = await import("../machinery/audit/chain/verify-chain.ts");
+  const publicKey =
+    flags.publicKey === undefined ? undefined : parseSettingsFile("public-key", flags.publicKey, parsePublicKey);
+  const checkpoint =
+    flags.checkpoint === undefined ? undefined : readFollowedFile("checkpoint", flags.checkpoint).trimEnd();
+  try {
+    return await verifyChain({ files, publicKey, checkpoint });
+  } catch (cause) {
+    throw new UsageError(`cannot read the log: ${unreadableFileReason(cause)}`, { cause });
+  }
+}
+
+function* reportLines(report: ChainReport, { publicKey, checkpoint }: VerifyFlags): Generator<string> {
+  const { files, faults, signedUntil, signedLate, checkpoints } = report;
+  for (const { file, lines, first, last } of files) yield `${file}: ${lines} lines, numbers ${first} to ${last}`;
+  for (const fault of faults) yield `fault: ${fault}`;
+  const first = files[0]?.first ?? 0;
+  const last = files.at(-1)?.last ?? 0;
+  if (first > 1) yield `note: the lines before number ${first} are not here`;
+  for (const range of signedLate) yield `note: lines ${range} were signed only when the server continued after a crash`;
+  if (signedUntil < last) {
+    yield `note: no checkpoint covers the lines after number ${signedUntil} yet: they could be changed unseen`;
+  }
+  if (publicKey === undefined) {
+    yield "note: signatures were not checked: whoever can write the log could have made all of it; give --public-key";
+  }
+  if (checkpoint === undefined) {
+    yield "note: the end could be missing from a checkpoint on; give --checkpoint";
+  }
+  if (faults.length === 0) yield `the log is whole: the last of ${checkpoints} checkpoints is at number ${signedUntil}`;
+}

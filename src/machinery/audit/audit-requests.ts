@@ -1,0 +1,254 @@
+import { ApiError } from "../api/api-error.ts";
+import type { Clock } from "../api/clock.ts";
+import type { HttpRequest } from "../api/http-message.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
+import type { Names } from "../api/names.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import type {
+  RecordedAnswer,
+  AuditedRequest,
+  ReceivedRequest,
+  RecordObject,
+  RequestAudit,
+} from "../http/request-audit.ts";
+import { requestUri, shortenedTo } from "../http/request-uri.ts";
+import { auditApiVersion, microTimestamp, truncatedAnnotation } from "./audit-event.ts";
+import type { AuditEvent, AuditLevel, AuditStage } from "./audit-event.ts";
+import { decideAudit } from "./audit-policy.ts";
+import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
+import { recordedObject } from "./audited-bodies.ts";
+import type { AuditedBodies, BodyRule } from "./audited-bodies.ts";
+import { sourceAddresses } from "./source-addresses.ts";
+
+/** Where events go. */
+export interface AuditSink {
+  /** Undefined: it was taken. A promise ends when it is written, and rejects when the request must not go on without. */
+  record(event: AuditEvent): Promise<void> | undefined;
+}
+
+export interface AuditOptions {
+  readonly names: Names;
+  readonly clock: Clock;
+  /** As the file is now. */
+  readonly policy: () => AuditPolicy;
+  readonly bodies: AuditedBodies;
+  readonly sinks: readonly AuditSink[];
+  /** Annotations that follow from the object of a good answer, which is read when it is called. */
+  readonly annotate?: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
+  /** Hears of each event, before it goes to the sinks. */
+  readonly onEvent: (level: AuditLevel) => void;
+  /** Hears of each request that was refused because it could not be recorded. */
+  readonly onRejected: () => void;
+}
+
+/**
+ * Records who did what to which object and who allowed it, as events of `audit.k8s.io/v1` by upstream's rules. Only the
+ * API's own query parameters are recorded, because others may hold a token by mistake; secrets in bodies never are.
+ */
+export const auditRequests = (options: AuditOptions): RequestAudit => ({
+  begin(received) {
+    const decision = decideAudit(options.policy(), received, options.names);
+    if (decision.level === "None") return undefined;
+    const recorded = new RecordedRequest(options, decision, received);
+    // Upstream records a refused login once, when it is answered.
+    if (received.user === undefined) return recorded;
+    const recording = recorded.emit("RequestReceived");
+    if (recording === undefined) return recorded;
+    return recording.then(
+      () => recorded,
+      () => {
+        options.onRejected();
+        throw new ApiError({ code: 500, reason: "InternalError", message: "failed to store audit event" });
+      },
+    );
+  },
+});
+
+/** What is parsed and recorded of one body. Larger ones are left out, and an annotation says so. */
+const maximumBodyBytes = 4 * 1024 * 1024;
+/** Upstream's limit. */
+const longestUserAgent = 1024;
+
+type Failure = NonNullable<AuditEvent["responseStatus"]>;
+
+class RecordedRequest implements AuditedRequest {
+  readonly recordObject: RecordObject | undefined;
+  readonly #options: AuditOptions;
+  readonly #decision: AuditDecision;
+  readonly #received: ReceivedRequest;
+  readonly #level: AuditLevel;
+  readonly #bodyRule: BodyRule;
+  readonly #receivedAt: number;
+  #requestObject: unknown;
+  #responseObject: unknown;
+  #impersonatedUser: UserInfo | undefined;
+  #object: NonNullable<RecordedAnswer["response"]["audited"]>["object"];
+  #status: Failure | undefined;
+  #annotations: Record<string, string> | undefined;
+
+  constructor(options: AuditOptions, decision: AuditDecision, received: ReceivedRequest) {
+    this.#options = options;
+    this.#decision = decision;
+    this.#received = received;
+    this.#receivedAt = options.clock.now();
+    this.#bodyRule = options.bodies.ruleFor(received.info);
+    this.#level = this.#bodyRule.type === "never" ? "Metadata" : decision.level;
+    this.recordObject = this.#level === "Metadata" ? undefined : (object) => this.#takeRequest(object);
+  }
+
+  answered(answer: RecordedAnswer): MaybePromise<void> {
+    this.#take(answer);
+    const { user, info } = this.#received;
+    const recording = answer.isPanic
+      ? this.emit("Panic")
+      : info?.verb === "watch" || (user === undefined && answer.response.status === 401)
+        ? this.emit("ResponseStarted")
+        : this.emit("ResponseComplete");
+    const isStream = typeof answer.response.body === "object" && "start" in answer.response.body;
+    const isAnsweredWatch = info?.verb === "watch" && !isStream && user !== undefined && !answer.isPanic;
+    const ending = isAnsweredWatch ? this.emit("ResponseComplete") : undefined;
+    if (recording === undefined && ending === undefined) return undefined;
+    // It happened: nothing can be undone by failing now.
+    return Promise.allSettled([recording, ending]).then(() => undefined);
+  }
+
+  streamEnded(): void {
+    void this.emit("ResponseComplete")?.catch(() => {});
+  }
+
+  emit(stage: AuditStage): Promise<void> | undefined {
+    const { sinks, onEvent } = this.#options;
+    if (this.#decision.omitStages.includes(stage)) return undefined;
+    onEvent(this.#level);
+    const event = this.#event(stage);
+    let pending: Promise<void>[] | undefined;
+    for (const sink of sinks) {
+      const recording = sink.record(event);
+      if (recording !== undefined) (pending ??= []).push(recording);
+    }
+    return pending && Promise.all(pending).then(() => undefined);
+  }
+
+  #takeRequest(object: unknown): void {
+    const { omitManagedFields } = this.#decision;
+    this.#requestObject = recordedObject(object, { rule: this.#bodyRule, omitManagedFields });
+  }
+
+  #take({ user, decision, response, isPanic }: RecordedAnswer): void {
+    const { info } = this.#received;
+    if (user !== undefined && user !== this.#received.user) this.#impersonatedUser = user;
+    this.#object = response.audited?.object;
+    this.#status = this.#statusOf(response, isPanic);
+    if (decision !== undefined) {
+      this.#annotate({
+        "authorization.k8s.io/decision": decision.decision === "allow" ? "allow" : "forbid",
+        "authorization.k8s.io/reason": decision.reason,
+      });
+    }
+    if (info === undefined || info.kind === "path" || info.verb === "watch") return;
+    const { annotate, bodies } = this.#options;
+    const isWanted = this.#level === "RequestResponse" && !this.#mayQuote(response.status);
+    if (!isWanted && annotate === undefined) return;
+    const { body } = response;
+    if ((typeof body === "string" || Buffer.isBuffer(body)) && body.length > maximumBodyBytes) {
+      if (isWanted) this.#annotate(truncatedAnnotation);
+      return;
+    }
+    let object: unknown;
+    const read = (): unknown => (object ??= bodies.objectOf(response));
+    this.#annotate(response.status < 400 ? annotate?.(info, read) : undefined);
+    if (!isWanted) return;
+    const { omitManagedFields } = this.#decision;
+    if (read() !== undefined)
+      this.#responseObject = recordedObject(read(), { rule: this.#bodyRule, omitManagedFields });
+  }
+
+  #annotate(annotations: Readonly<Record<string, string>> | undefined): void {
+    if (annotations !== undefined) this.#annotations = { ...this.#annotations, ...annotations };
+  }
+
+  /** A failure quotes a body that cannot be read, and may quote one that holds a secret: only its reason is recorded. */
+  #mayQuote(status: number): boolean {
+    return status === 400 || (status > 400 && this.#bodyRule.type !== "whole" && status !== 403 && status !== 404);
+  }
+
+  #statusOf({ status, audited }: RecordedAnswer["response"], isPanic: boolean): Failure {
+    if (status < 400) return { metadata: {}, code: status };
+    const { request, user } = this.#received;
+    const { error } = audited ?? {};
+    const isQuoting = this.#mayQuote(status);
+    const message = isPanic
+      ? "APIServer panic'd"
+      : user === undefined && status === 401
+        ? `Authentication failed, attempted: ${attemptedCredentials(request)}`
+        : isQuoting
+          ? undefined
+          : error?.message;
+    return {
+      metadata: {},
+      status: "Failure",
+      message,
+      reason: error?.reason,
+      details: isQuoting ? undefined : error?.details,
+      code: status,
+    };
+  }
+
+  #event(stage: AuditStage): AuditEvent {
+    const { auditId, request, info, user } = this.#received;
+    const userAgent = request.headers["user-agent"];
+    const isLast = stage === "ResponseComplete";
+    return {
+      kind: "Event",
+      apiVersion: auditApiVersion,
+      level: this.#level,
+      auditID: auditId,
+      stage,
+      requestURI: requestUri(request),
+      verb: info?.verb ?? "",
+      user: user === undefined ? {} : auditUser(user),
+      impersonatedUser: this.#impersonatedUser && auditUser(this.#impersonatedUser),
+      sourceIPs: sourceAddresses(request),
+      userAgent: userAgent === undefined ? undefined : shortenedTo(String(userAgent), longestUserAgent),
+      objectRef: info && info.kind !== "path" ? this.#objectReference(info) : undefined,
+      responseStatus: stage === "RequestReceived" ? undefined : this.#status,
+      requestObject: this.#requestObject,
+      responseObject: isLast ? this.#responseObject : undefined,
+      requestReceivedTimestamp: microTimestamp(this.#receivedAt),
+      stageTimestamp: microTimestamp(this.#options.clock.now()),
+      annotations: this.#annotations,
+    };
+  }
+
+  /** The path of a create has no name, and no path has the uid: they come from the objects of the bodies. */
+  #objectReference(info: Exclude<ParsedRequestInfo, { readonly kind: "path" }>): AuditEvent["objectRef"] {
+    const { resource, namespace, name, group, version, subresource } = info;
+    const object = this.#object;
+    return {
+      resource,
+      namespace: namespace || undefined,
+      name: name || object?.name,
+      uid: object?.uid,
+      apiGroup: group || undefined,
+      apiVersion: version,
+      resourceVersion: object?.resourceVersion,
+      subresource: subresource || undefined,
+    };
+  }
+}
+
+/** Empty fields are left out, as in upstream. */
+const auditUser = ({ username, uid, groups, extra }: UserInfo): Partial<UserInfo> => ({
+  username,
+  ...(uid !== undefined && { uid }),
+  ...(groups.length > 0 && { groups }),
+  ...(Object.keys(extra).length > 0 && { extra }),
+});
+
+/** The kinds of credentials in a request (upstream: `getAuthMethods`). */
+function attemptedCredentials({ headers, connection }: HttpRequest): string {
+  const scheme = /^(basic|bearer) /i.exec(String(headers["authorization"] ?? ""))?.[1]?.toLowerCase();
+  const kinds = [scheme, connection.peerCertificates.length > 0 ? "x509" : undefined];
+  return kinds.filter((kind) => kind !== undefined).join(", ");
+}

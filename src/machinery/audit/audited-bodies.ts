@@ -1,0 +1,126 @@
+import type { HttpResponse } from "../api/http-message.ts";
+import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import { contentTypes } from "../http/negotiation.ts";
+import { compiledStatus } from "../http/response.ts";
+import { yamlToJson } from "../http/yaml.ts";
+import { CompiledSchema } from "../registry/compiled-schema.ts";
+import { compiledPartialMetadata, compiledPartialMetadataList } from "../registry/partial-object-metadata.ts";
+import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
+import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
+
+/** What of the bodies of a request may be recorded, whatever the policy says. */
+export type BodyRule =
+  | { readonly type: "whole" }
+  | { readonly type: "never" }
+  /** The values of these fields are replaced. */
+  | { readonly type: "redacted"; readonly fields: readonly FieldPath[] };
+
+type FieldPath = readonly string[];
+type Kind = Pick<ResourceDefinition, "group" | "version" | "kind"> & {
+  readonly schema: CompiledSchema["schema"];
+  readonly plural?: string;
+  readonly isConfidential?: boolean;
+  readonly confidentialFields?: readonly FieldPath[];
+};
+
+const whole: BodyRule = { type: "whole" };
+
+/** Knows every kind that is served: which of them hold secrets, and how to read their bodies. */
+export class AuditedBodies {
+  readonly #rules = new Map<string, BodyRule>();
+  readonly #kinds = new Map<string, Kind>();
+  readonly #schemas = new Map<string, CompiledSchema>();
+
+  constructor(resources: readonly ResourceDefinition[], reviews: readonly ReviewDefinition[]) {
+    for (const kind of [...resources, ...reviews]) this.#add(kind, kind.plural, kind.group);
+    for (const { group, plural, subresources = {} } of resources) {
+      for (const [name, subresource] of Object.entries(subresources)) {
+        if (subresource.type === "create") this.#addSubresource(subresource, `${plural}/${name}`, group);
+      }
+    }
+  }
+
+  ruleFor(info: ParsedRequestInfo | undefined): BodyRule {
+    if (info === undefined || info.kind === "path") return whole;
+    const { group, resource, subresource } = info;
+    return this.#rules.get(`${group}/${resource}/${subresource}`) ?? this.#rules.get(`${group}/${resource}`) ?? whole;
+  }
+
+  /** The object of an answer. Undefined for an answer that is no object of the API. */
+  objectOf({ headers, body }: HttpResponse): unknown {
+    const type = String(headers["content-type"] ?? "");
+    if (typeof body !== "string" && !Buffer.isBuffer(body)) return undefined;
+    if (type.startsWith(contentTypes.json)) return JSON.parse(String(body));
+    if (type.startsWith(contentTypes.yaml)) return JSON.parse(yamlToJson(String(body)));
+    if (!type.startsWith(contentTypes.protobuf) || !Buffer.isBuffer(body)) return undefined;
+    const { apiVersion, kind, raw } = decodeEnvelope(body);
+    const schema = this.#schemaOf(apiVersion, kind);
+    return schema && { kind, apiVersion, ...(schema.protobuf.decode(raw) as object) }; // a message is an object
+  }
+
+  #add(kind: Kind, resource: string, group: string): void {
+    const rule: BodyRule | undefined =
+      kind.isConfidential === true
+        ? { type: "never" }
+        : kind.confidentialFields && { type: "redacted", fields: kind.confidentialFields };
+    if (rule !== undefined) this.#rules.set(`${group}/${resource}`, rule);
+    this.#kinds.set(`${kind.group}/${kind.version}/${kind.kind}`, kind);
+  }
+
+  #addSubresource(subresource: CreateSubresource, resource: string, group: string): void {
+    const { otherVersions = [] } = subresource;
+    for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, resource, group);
+  }
+
+  /** Made at the first answer of a kind in protobuf, and kept. */
+  #schemaOf(apiVersion: string, kind: string): CompiledSchema | undefined {
+    const key = `${apiVersion}/${kind}`;
+    const known = this.#schemas.get(key) ?? this.#newSchema(apiVersion, kind);
+    if (known !== undefined) this.#schemas.set(key, known);
+    return known;
+  }
+
+  #newSchema(apiVersion: string, kind: string): CompiledSchema | undefined {
+    if (apiVersion === "v1" && kind === "Status") return compiledStatus;
+    if (kind === "PartialObjectMetadata") return compiledPartialMetadata;
+    if (kind === "PartialObjectMetadataList") return compiledPartialMetadataList;
+    const prefix = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    const found = this.#kinds.get(`${prefix}/${kind}`);
+    if (found !== undefined) return new CompiledSchema(found.schema);
+    const item = this.#kinds.get(`${prefix}/${kind.replace(/List$/, "")}`);
+    return item && new CompiledSchema(item.schema).list;
+  }
+}
+
+/** Stands for a secret. In base64 too, where a field has bytes. */
+const redacted = "REDACTED";
+
+/** A copy of an object as it may be recorded. `rule` is never "never". */
+export function recordedObject(
+  object: unknown,
+  { rule, omitManagedFields }: { readonly rule: BodyRule; readonly omitManagedFields: boolean },
+): unknown {
+  const copy: unknown = JSON.parse(JSON.stringify(object ?? null));
+  if (rule.type === "redacted") for (const field of rule.fields) redact(copy, field);
+  if (omitManagedFields) dropManagedFields(copy);
+  return copy;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function redact(value: unknown, [name, ...rest]: FieldPath): void {
+  if (!isRecord(value) || name === undefined || value[name] === undefined) return;
+  if (rest.length > 0) redact(value[name], rest);
+  else value[name] = redacted;
+}
+
+/** Of an object, of the items of a list, and of the objects in the rows of a table. */
+function dropManagedFields(value: unknown): void {
+  if (!isRecord(value)) return;
+  if (isRecord(value["metadata"])) delete value["metadata"]["managedFields"];
+  for (const list of [value["items"], value["rows"]]) {
+    if (Array.isArray(list))
+      for (const one of list) dropManagedFields(isRecord(one) && "object" in one ? one["object"] : one);
+  }
+}

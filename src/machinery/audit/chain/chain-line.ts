@@ -1,0 +1,119 @@
+import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { auditApiVersion, microTimestamp } from "../audit-event.ts";
+import { encodeEvent } from "../encode-event.ts";
+
+/** Annotations that make a chain of the lines of an audit log. Signet's own: upstream has no such chain. */
+const keys = {
+  sequence: "chain.signet.platform.io/sequence",
+  previous: "chain.signet.platform.io/previous",
+  checkpoint: "chain.signet.platform.io/checkpoint",
+  key: "chain.signet.platform.io/key",
+  signature: "chain.signet.platform.io/signature",
+} as const;
+
+/**
+ * begin: the first line of a file. resume: a process continues after lines that it did not write. regular: now and then.
+ * end: the last line of a file, or of a process that stops.
+ */
+const checkpointTypes = ["begin", "resume", "regular", "end"] as const;
+export type CheckpointType = (typeof checkpointTypes)[number];
+
+/** The place of a line in the chain. */
+export interface ChainPosition {
+  /** From 1, across files and restarts. */
+  readonly sequence: number;
+  /** SHA-256 of the line, in hexadecimal digits. */
+  readonly hash: string;
+}
+
+export interface ParsedLine {
+  readonly sequence: number;
+  /** The hash of the line before. */
+  readonly previous: string;
+  readonly checkpoint:
+    | { readonly type: CheckpointType; readonly key: string; readonly signature: string; readonly signed: string }
+    | undefined;
+}
+
+/** Before the first line. */
+export const beforeFirst: ChainPosition = { sequence: 0, hash: "0".repeat(64) };
+
+export const hashOf = (line: string | Buffer): string => createHash("sha256").update(line).digest("hex");
+
+/** The SHA-256 of a public key (SPKI), in hexadecimal digits: which key signed a checkpoint. */
+export const keyId = (key: KeyObject): string =>
+  createHash("sha256")
+    .update((key.type === "private" ? createPublicKey(key) : key).export({ type: "spki", format: "der" }))
+    .digest("hex");
+
+/** Adds the place in the chain to an encoded event, whose last member is its annotations. */
+export function linkedLine(line: string, before: ChainPosition): string {
+  return withAnnotations(line, { [keys.sequence]: String(before.sequence + 1), [keys.previous]: before.hash });
+}
+
+function withAnnotations(line: string, annotations: Readonly<Record<string, string>>): string {
+  const separator = line.endsWith("{}}") ? "" : ",";
+  return `${line.slice(0, -2)}${separator}${JSON.stringify(annotations).slice(1, -1)}}}`;
+}
+
+/** A signed line that is an event of its own. The signature covers the whole line, with nothing in its own place. */
+export function checkpointLine(
+  type: CheckpointType,
+  { before, privateKey, now }: { readonly before: ChainPosition; readonly privateKey: KeyObject; readonly now: number },
+): string {
+  const time = microTimestamp(now);
+  const event = encodeEvent(
+    {
+      kind: "Event",
+      apiVersion: auditApiVersion,
+      level: "Metadata",
+      auditID: randomUUID(),
+      stage: "ResponseComplete",
+      requestURI: "",
+      verb: "",
+      user: {},
+      requestReceivedTimestamp: time,
+      stageTimestamp: time,
+    },
+    { format: "json", hasAnnotations: true },
+  );
+  const linked = withAnnotations(linkedLine(event, before), { [keys.checkpoint]: type, [keys.key]: keyId(privateKey) });
+  const signature = sign(null, signedBytes(withAnnotations(linked, { [keys.signature]: "" })), privateKey);
+  return withAnnotations(linked, { [keys.signature]: signature.toString("hex") });
+}
+
+/** The context keeps a signature of something else from being one of a checkpoint. */
+const signedBytes = (unsigned: string): Buffer => Buffer.from(`signet audit checkpoint\n${unsigned}`);
+
+export const isSignedBy = (
+  publicKey: KeyObject,
+  { signature, signed }: NonNullable<ParsedLine["checkpoint"]>,
+): boolean => verify(null, signedBytes(signed), publicKey, Buffer.from(signature, "hex"));
+
+const signatureAtEnd = new RegExp(`"${keys.signature.replaceAll(".", "\\.")}":"([0-9a-f]{128})"\\}\\}$`);
+
+/** Undefined for what is no line of a chain. */
+export function parseLine(line: string): ParsedLine | undefined {
+  const annotations = annotationsOf(line);
+  const { [keys.sequence]: sequence, [keys.previous]: previous, [keys.checkpoint]: checkpoint } = annotations;
+  if (!/^[1-9]\d{0,14}$/.test(String(sequence)) || !/^[0-9a-f]{64}$/.test(String(previous))) return undefined;
+  const position = { sequence: Number(sequence), previous: String(previous) };
+  if (checkpoint === undefined) return { ...position, checkpoint: undefined };
+  const type = checkpointTypes.find((one) => one === checkpoint);
+  const signature = signatureAtEnd.exec(line)?.[1];
+  if (type === undefined || signature === undefined) return undefined;
+  const signed = line.slice(0, -(signature.length + 3)) + line.slice(-3);
+  return { ...position, checkpoint: { type, key: String(annotations[keys.key]), signature, signed } };
+}
+
+function annotationsOf(line: string): Readonly<Record<string, unknown>> {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch {
+    return {};
+  }
+  const annotations = typeof event === "object" && event !== null && "annotations" in event ? event.annotations : {};
+  return typeof annotations === "object" && annotations !== null ? { ...annotations } : {};
+}

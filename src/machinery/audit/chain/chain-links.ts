@@ -1,0 +1,134 @@
+import type { KeyObject } from "node:crypto";
+import { renameSync, writeFileSync } from "node:fs";
+import type { LineLinks } from "../../files/appended-file.ts";
+import { readPrivateFile } from "../../files/private-file.ts";
+import { beforeFirst, checkpointLine, hashOf, linkedLine, parseLine } from "./chain-line.ts";
+import type { ChainPosition, CheckpointType } from "./chain-line.ts";
+
+export interface ChainLinksOptions {
+  /** An Ed25519 key. */
+  readonly privateKey: KeyObject;
+  /** Where the newest checkpoint is kept, apart from the log: whoever cuts the log does not cut this too. */
+  readonly checkpointFile: string;
+  readonly checkpointMilliseconds: number;
+  readonly now: () => number;
+  /** The log does not reach, or does not have, the newest checkpoint. */
+  readonly onCut: (cut: { readonly expected: number; readonly found: number }) => void;
+}
+
+/** A batch is signed at its end when so many lines came since the last checkpoint. */
+const linesBetweenCheckpoints = 1000;
+
+interface State extends ChainPosition {
+  /** The last checkpoint that this process wrote. */
+  readonly checkpoint: string | undefined;
+  readonly signedSequence: number;
+}
+
+/**
+ * Chains lines: each has the hash of the line before, and checkpoints are signed. It continues after whatever line is the
+ * last in the file, so that several processes can write one chain.
+ */
+export class ChainLinks implements LineLinks {
+  readonly #options: ChainLinksOptions;
+  #state: State | undefined;
+  #next: State | undefined;
+  #signedAt: number;
+  #isResumed = false;
+
+  constructor(options: ChainLinksOptions) {
+    this.#options = options;
+    this.#signedAt = options.now();
+  }
+
+  /** Whether lines of this process wait for a checkpoint. */
+  get isUnsigned(): boolean {
+    return this.#state !== undefined && this.#state.signedSequence < this.#state.sequence;
+  }
+
+  begin(): readonly string[] {
+    return [this.#checkpoint("begin")];
+  }
+
+  end(): readonly string[] {
+    return [this.#checkpoint("end")];
+  }
+
+  continueAfter(lastLine: string): boolean {
+    const line = parseLine(lastLine);
+    if (line === undefined) return false;
+    const { sequence } = line;
+    const hash = hashOf(lastLine);
+    if (this.#state === undefined) {
+      const kept = this.#keptCheckpoint();
+      if (kept !== undefined && (sequence < kept.sequence || (sequence === kept.sequence && hash !== kept.hash))) {
+        this.#options.onCut({ expected: kept.sequence, found: sequence });
+        return false;
+      }
+    }
+    const signedSequence = line.checkpoint === undefined ? (this.#state?.signedSequence ?? 0) : sequence;
+    this.#state = { sequence, hash, checkpoint: undefined, signedSequence };
+    return true;
+  }
+
+  link(lines: readonly string[]): readonly string[] {
+    const { now, checkpointMilliseconds } = this.#options;
+    const linked: string[] = [];
+    // After `begin`, there is nothing to resume.
+    if (!this.#isResumed && this.#next === undefined) linked.push(this.#checkpoint("resume"));
+    for (const line of lines) {
+      const next = linkedLine(line, this.#current());
+      this.#advance(next);
+      linked.push(next);
+    }
+    const { sequence, signedSequence } = this.#current();
+    const isDue =
+      sequence - signedSequence >= linesBetweenCheckpoints || now() - this.#signedAt >= checkpointMilliseconds;
+    if (isDue && sequence > signedSequence) linked.push(this.#checkpoint("regular"));
+    return linked;
+  }
+
+  settle(outcome: "written" | "lost"): void {
+    const next = this.#next;
+    this.#next = undefined;
+    if (outcome === "lost" || next === undefined) return;
+    this.#isResumed = true;
+    this.#state = { ...next, checkpoint: undefined };
+    if (next.checkpoint === undefined) return;
+    this.#signedAt = this.#options.now();
+    const { checkpointFile } = this.#options;
+    // Not flushed: it is written often, and an older one detects almost as much.
+    writeFileSync(`${checkpointFile}.new`, `${next.checkpoint}\n`, { mode: 0o600 });
+    renameSync(`${checkpointFile}.new`, checkpointFile);
+  }
+
+  #checkpoint(type: CheckpointType): string {
+    const { privateKey, now } = this.#options;
+    const line = checkpointLine(type, { before: this.#current(), privateKey, now: now() });
+    this.#advance(line);
+    const { sequence, hash } = this.#current();
+    this.#next = { sequence, hash, checkpoint: line, signedSequence: sequence };
+    return line;
+  }
+
+  #advance(line: string): void {
+    const { sequence, checkpoint, signedSequence } = this.#current();
+    this.#next = { sequence: sequence + 1, hash: hashOf(line), checkpoint, signedSequence };
+  }
+
+  /** What is linked next comes after this. */
+  #current(): State {
+    return (
+      this.#next ??
+      this.#state ??
+      this.#keptCheckpoint() ?? { ...beforeFirst, checkpoint: undefined, signedSequence: 0 }
+    );
+  }
+
+  #keptCheckpoint(): State | undefined {
+    const line = readPrivateFile(this.#options.checkpointFile)?.trimEnd();
+    const parsed = line === undefined ? undefined : parseLine(line);
+    if (line === undefined || parsed === undefined) return undefined;
+    return { sequence: parsed.sequence, hash: hashOf(line), checkpoint: undefined, signedSequence: parsed.sequence };
+  }
+}

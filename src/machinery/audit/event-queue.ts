@@ -1,0 +1,210 @@
+import type { Schedule } from "../api/schedule.ts";
+
+/** Where lines go: a file, or a server. */
+export interface LineTarget {
+  /** Rejects when none of these lines is there. It never has two calls at a time. */
+  deliver(lines: readonly string[]): Promise<void>;
+  /** Tries once, without waiting: the process is about to exit. */
+  deliverAtExit?(lines: readonly string[]): void;
+  close(): Promise<void> | void;
+}
+
+export interface EventQueueOptions {
+  readonly target: LineTarget;
+  readonly schedule: Schedule;
+  readonly now: () => number;
+  /** Events that may wait. More are lost. */
+  readonly maximumEvents: number;
+  /** The events of one delivery. */
+  readonly batchEvents: number;
+  /** The bytes of one delivery of more than one event. */
+  readonly batchBytes: number;
+  /** How long the first event of a batch waits for others. */
+  readonly waitMilliseconds: number;
+  /** Limits deliveries. Undefined: there is no limit. */
+  readonly throttle?: { readonly perSecond: number; readonly burst: number } | undefined;
+  /** Whether a batch that could not be delivered is tried again until it can, or is lost. */
+  readonly afterFailure: "retry" | "drop";
+  /** Called for each failed delivery. */
+  readonly onFailure: (error: unknown) => void;
+  /** Called when a delivery succeeds after failures or losses, with the number of events that were lost meanwhile. */
+  readonly onRecovered: (lost: number) => void;
+}
+
+interface Waiting {
+  readonly line: string;
+  readonly written: PromiseWithResolvers<void> | undefined;
+}
+
+/** What waits in memory in all. */
+const maximumBytes = 16 * 1024 * 1024;
+const retryMilliseconds = 1000;
+
+/**
+ * Gathers lines and delivers them in batches, in order, one delivery at a time. It never holds up who adds a line: when too
+ * many wait, lines are lost and counted.
+ */
+export class EventQueue {
+  readonly #options: EventQueueOptions;
+  #waiting: Waiting[] = [];
+  #bytes = 0;
+  #running: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #isClosed = false;
+  #isDropping = false;
+  #isFailing = false;
+  #lostSinceFailure = 0;
+  #tokens: number;
+  #tokensAt: number;
+  /** Events that will never be delivered. */
+  lost = 0;
+
+  constructor(options: EventQueueOptions) {
+    this.#options = options;
+    this.#tokens = options.throttle?.burst ?? 0;
+    this.#tokensAt = options.now();
+  }
+
+  /** Takes a line, which has no line break. It is lost when too many wait. */
+  add(line: string): void {
+    this.#push({ line, written: undefined });
+  }
+
+  /** Takes a line. Resolves when it is delivered, and rejects when it is lost. */
+  async deliver(line: string): Promise<void> {
+    const written = Promise.withResolvers<void>();
+    if (!this.#push({ line, written })) throw new Error("too many audit events wait");
+    await written.promise;
+  }
+
+  /** Delivers what waits, at most for the given time. Resolves with the number of events that are lost by it. */
+  async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    // It keeps the process alive meanwhile.
+    const timer = setTimeout(resolve, withinMilliseconds);
+    await Promise.race([late, this.#run()]);
+    clearTimeout(timer);
+    this.#isDropping = true;
+    const left = this.#waiting.length;
+    this.#lose(this.#waiting.splice(0), new Error("the server stops"));
+    // A delivery that hangs goes on in the system, and what it uses must stay open.
+    if (this.#running === undefined) await this.#closeTarget();
+    return left;
+  }
+
+  deliverAtExit(): void {
+    if (this.#isClosed || this.#running !== undefined) return;
+    try {
+      this.#options.target.deliverAtExit?.(this.#waiting.map(({ line }) => line));
+    } catch {
+      // The process is ending: there is no place to report this.
+    }
+  }
+
+  /** Its file may be gone: that must not keep the server from stopping. */
+  async #closeTarget(): Promise<void> {
+    try {
+      await this.#options.target.close();
+    } catch (error) {
+      this.#options.onFailure(error);
+    }
+  }
+
+  #push(one: Waiting): boolean {
+    const { maximumEvents, waitMilliseconds, schedule, batchEvents } = this.#options;
+    const bytes = Buffer.byteLength(one.line);
+    if (this.#isClosed || this.#waiting.length >= maximumEvents || this.#bytes + bytes > maximumBytes) {
+      this.lost++;
+      this.#lostSinceFailure++;
+      this.#options.onFailure(new Error("too many audit events wait"));
+      return false;
+    }
+    this.#waiting.push(one);
+    this.#bytes += bytes;
+    if (this.#running !== undefined) return true;
+    if (this.#waiting.length >= batchEvents || one.written !== undefined) void this.#run();
+    else this.#cancelTimer ??= schedule(() => void this.#run(), waitMilliseconds);
+    return true;
+  }
+
+  #run(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#running ??= this.#deliverAll().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  /** Never rejects. */
+  async #deliverAll(): Promise<void> {
+    const { target, afterFailure, onFailure, onRecovered } = this.#options;
+    // What others add in this turn goes with it.
+    await Promise.resolve();
+    while (this.#waiting.length > 0 && !this.#isDropping) {
+      await this.#turn();
+      const batch = this.#nextBatch();
+      try {
+        await target.deliver(batch.map(({ line }) => line));
+        this.#remove(batch);
+        for (const { written } of batch) written?.resolve();
+        if (!this.#isFailing && this.#lostSinceFailure === 0) continue;
+        this.#isFailing = false;
+        onRecovered(this.#lostSinceFailure);
+        this.#lostSinceFailure = 0;
+      } catch (error) {
+        this.#isFailing = true;
+        if (afterFailure === "drop" || batch[0]?.written !== undefined) {
+          this.#remove(batch);
+          this.#lose(batch, error);
+          onFailure(error);
+        } else {
+          onFailure(error);
+          if (this.#isClosed) return;
+          await this.#pause(retryMilliseconds);
+        }
+      }
+    }
+  }
+
+  #nextBatch(): Waiting[] {
+    const { batchEvents, batchBytes } = this.#options;
+    let end = 0;
+    for (let bytes = 0; end < Math.min(this.#waiting.length, batchEvents); end++) {
+      bytes += Buffer.byteLength(this.#waiting[end]?.line ?? "");
+      if (end > 0 && bytes > batchBytes) break;
+    }
+    return this.#waiting.slice(0, end);
+  }
+
+  /** A delivery in flight keeps its place, so that nothing is lost while it is tried again. */
+  #remove(batch: readonly Waiting[]): void {
+    if (this.#isDropping) return;
+    this.#waiting.splice(0, batch.length);
+    for (const { line } of batch) this.#bytes -= Buffer.byteLength(line);
+  }
+
+  #lose(batch: readonly Waiting[], error: unknown): void {
+    this.lost += batch.length;
+    this.#lostSinceFailure += batch.length;
+    for (const { written } of batch) written?.reject(error);
+  }
+
+  /** Waits until the limit allows a delivery (a token bucket, as in upstream). */
+  async #turn(): Promise<void> {
+    const { throttle, now } = this.#options;
+    if (throttle === undefined) return;
+    for (;;) {
+      const at = now();
+      this.#tokens = Math.min(throttle.burst, this.#tokens + ((at - this.#tokensAt) / 1000) * throttle.perSecond);
+      this.#tokensAt = at;
+      if (this.#tokens >= 1 || this.#isClosed) break;
+      await this.#pause(Math.ceil(((1 - this.#tokens) / throttle.perSecond) * 1000));
+    }
+    this.#tokens -= 1;
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => this.#options.schedule(resolve, milliseconds));
+  }
+}

@@ -1,0 +1,86 @@
+import { statSync } from "node:fs";
+import { periodically } from "../api/periodically.ts";
+import type { LineLinks } from "../files/appended-file.ts";
+import { AppendedFile } from "../files/appended-file.ts";
+import { SqliteLock } from "../files/sqlite-lock.ts";
+import { tidyBackups } from "../files/log-backups.ts";
+import { openLogFile, standardOutput } from "../files/log-output.ts";
+import { StreamOutput } from "../files/stream-output.ts";
+import type { LineTarget } from "./event-queue.ts";
+
+export interface FileTargetOptions {
+  /** `-` is standard output. */
+  readonly path: string;
+  /** What several processes of a server lock while they write, and while they tidy up. */
+  readonly lockFile: string;
+  readonly tidyLockFile: string;
+  /** 0: the file is never moved away. */
+  readonly maximumBytes: number;
+  readonly maximumAgeMilliseconds: number;
+  readonly maximumBackups: number;
+  readonly isCompressed: boolean;
+  readonly chain?: FileChain | undefined;
+  readonly now: () => number;
+  /** Backups could not be compressed or removed. */
+  readonly onTidyFailure: (error: unknown) => void;
+}
+
+export interface FileChain {
+  readonly links: LineLinks & { readonly isUnsigned: boolean };
+  readonly checkpointMilliseconds: number;
+}
+
+/** Events in a file that is rotated, or on standard output, a pipe or a device. Throws the system's error. */
+export function fileTarget(options: FileTargetOptions): LineTarget {
+  const { path, now, onTidyFailure } = options;
+  const isFile = path !== "-" && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true);
+  if (!isFile) {
+    const stream = new StreamOutput(path === "-" ? standardOutput(1) : openLogFile(path, { tornLine: "end" }));
+    return {
+      deliver: (lines) => stream.write(lines),
+      deliverAtExit: (lines) => stream.writeNow(lines),
+      close: () => stream.close(),
+    };
+  }
+  const lock = new SqliteLock(options.lockFile);
+  const tidyLock = new SqliteLock(options.tidyLockFile);
+  let tidying: Promise<void> | undefined;
+  const tidy = (): void => {
+    tidying ??= tidyBackups({ ...options, maximumCount: options.maximumBackups, lock: tidyLock })
+      .catch(onTidyFailure)
+      .finally(() => (tidying = undefined));
+  };
+  const { chain } = options;
+  const file = new AppendedFile({ ...options, links: chain?.links, lock, now, onMoved: tidy });
+  // One write at a time.
+  let writing: Promise<void> = Promise.resolve();
+  const append = (lines: readonly string[]): Promise<void> => {
+    const appending = writing.then(() => file.append(lines));
+    writing = appending.catch(() => {});
+    return appending;
+  };
+  const checkpoints =
+    chain &&
+    periodically({
+      milliseconds: chain.checkpointMilliseconds,
+      task: () => (chain.links.isUnsigned ? append([]) : undefined),
+      onFailure: () => {}, // the next events fail too, and that is reported
+    });
+  // What an earlier process did not finish, and what became too old while none ran.
+  if (options.maximumBytes > 0) tidy();
+  return {
+    deliver: append,
+    deliverAtExit: (lines) => file.appendNow(lines),
+    async close() {
+      checkpoints?.stop();
+      await writing;
+      try {
+        file.close();
+      } finally {
+        await tidying;
+        lock.release();
+        tidyLock.release();
+      }
+    },
+  };
+}

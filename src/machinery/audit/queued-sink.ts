@@ -1,0 +1,49 @@
+import type { AuditEvent } from "./audit-event.ts";
+import type { AuditSink } from "./audit-requests.ts";
+import { encodeEvent, withoutBodies } from "./encode-event.ts";
+import type { AuditFormat } from "./encode-event.ts";
+import type { EventQueue } from "./event-queue.ts";
+
+/**
+ * batch: requests never wait. blocking: each waits until its events are written, or could not be. blocking-strict: it is
+ * also refused when its first event cannot be written.
+ */
+export type AuditMode = "batch" | "blocking" | "blocking-strict";
+
+export interface QueuedSinkOptions {
+  readonly queue: EventQueue;
+  readonly mode: AuditMode;
+  readonly format: AuditFormat;
+  readonly hasAnnotations?: boolean;
+  /** Larger events lose their bodies; those that are still larger are lost. Undefined: events have any size. */
+  readonly maximumEventBytes?: number | undefined;
+  readonly onTooLarge: () => void;
+}
+
+/** Encodes events and gives them to a queue, as the mode says. */
+export function queuedSink(options: QueuedSinkOptions): AuditSink {
+  const { queue, mode } = options;
+  return {
+    record(event) {
+      const line = fittingLine(event, options);
+      if (line === undefined) return undefined;
+      if (mode === "batch") {
+        queue.add(line);
+        return undefined;
+      }
+      const written = queue.deliver(line);
+      return mode === "blocking" ? written.catch(() => {}) : written;
+    },
+  };
+}
+
+/** Undefined for an event that is too large without its bodies too. */
+function fittingLine(event: AuditEvent, options: QueuedSinkOptions): string | undefined {
+  const { maximumEventBytes = Infinity, onTooLarge } = options;
+  const line = encodeEvent(event, options);
+  if (Buffer.byteLength(line) <= maximumEventBytes) return line;
+  const shorter = encodeEvent(withoutBodies(event), options);
+  if (Buffer.byteLength(shorter) <= maximumEventBytes) return shorter;
+  onTooLarge();
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import type { Schedule } from "../api/schedule.ts";
+import type { Transport } from "../client/transport.ts";
+import { auditApiVersion } from "./audit-event.ts";
+import type { LineTarget } from "./event-queue.ts";
+
+export interface WebhookTargetOptions {
+  readonly transport: Transport;
+  readonly initialBackoffMilliseconds: number;
+  readonly schedule: Schedule;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Upstream's: five attempts, each pause half as long again as the one before. */
+const attempts = 5;
+const backoffFactor = 1.5;
+const backoffJitter = 0.2;
+const timeoutMilliseconds = 30_000;
+
+/** A fault that may pass: the connection, or a status that says so. */
+class PassingFault extends Error {}
+
+/**
+ * Posts batches of events to the URL of a kubeconfig, as an `EventList` of `audit.k8s.io/v1`. Tries again after a failed
+ * connection, 429 and 5xx. Rejects with an Error without the events.
+ */
+export function webhookTarget({ transport, ...options }: WebhookTargetOptions): LineTarget {
+  const closing = new AbortController();
+  return {
+    async deliver(lines) {
+      const body = `{"kind":"EventList","apiVersion":"${auditApiVersion}","metadata":{},"items":[${lines.join(",")}]}`;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await post(transport, body, closing.signal);
+        } catch (error) {
+          if (!(error instanceof PassingFault) || attempt === attempts || closing.signal.aborted) throw error;
+          await pause(pauseAfter(attempt, options), options.schedule, closing.signal);
+        }
+      }
+    },
+    close() {
+      closing.abort();
+      transport.close();
+    },
+  };
+}
+
+const pauseAfter = (
+  attempt: number,
+  { initialBackoffMilliseconds, random }: Pick<WebhookTargetOptions, "initialBackoffMilliseconds" | "random">,
+): number => initialBackoffMilliseconds * backoffFactor ** (attempt - 1) * (1 + backoffJitter * random());
+
+const pause = (milliseconds: number, schedule: Schedule, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const cancel = schedule(resolve, milliseconds);
+    signal.addEventListener("abort", () => (cancel(), resolve()), { once: true });
+  });
+
+async function post(transport: Transport, body: string, closing: AbortSignal): Promise<void> {
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]);
+  let status: number;
+  try {
+    const headers = { "content-type": "application/json", accept: "application/json" };
+    const response = await transport.send({ method: "POST", path: "", headers, body, signal });
+    ({ status } = response);
+    // The connection is free again when the answer was read. What it says is not used.
+    for await (const _ of response.body);
+  } catch (cause) {
+    throw new PassingFault(cause instanceof Error ? cause.message : "no answer", { cause });
+  }
+  if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
+  if (status < 200 || status > 299) throw new Error(`it answered ${status}`);
+}

@@ -1,0 +1,219 @@
+import { closeSync, fstatSync, ftruncateSync, readSync, renameSync, statSync, write, writeSync } from "node:fs";
+import { extname } from "node:path";
+import { promisify } from "node:util";
+import type { SqliteLock } from "./sqlite-lock.ts";
+import { openLogFile } from "./log-output.ts";
+
+/** Adds to lines what depends on the lines before them, whichever process wrote these. */
+export interface LineLinks {
+  /** The lines that begin a file. */
+  begin(): readonly string[];
+  /** The lines that end a file. */
+  end(): readonly string[];
+  /** Continues after a line that another process, or an earlier one, has written. False: such a line is not ours. */
+  continueAfter(lastLine: string): boolean;
+  /** The lines as they are written. */
+  link(lines: readonly string[]): readonly string[];
+  /** What was linked is on disk, or is not: then it is linked again. */
+  settle(outcome: "written" | "lost"): void;
+}
+
+export interface AppendedFileOptions {
+  readonly path: string;
+  /** Held while something is written, so that several processes can append to the file and move it away. */
+  readonly lock: SqliteLock;
+  /** A file that would be larger is moved away first. 0: never. */
+  readonly maximumBytes: number;
+  readonly links?: LineLinks | undefined;
+  readonly now: () => number;
+  /** Called when the file was moved away. It still belongs to this process: the lock is held. */
+  readonly onMoved?: (backup: string) => void;
+}
+
+const writeBytes = promisify(write);
+const lockPauseMilliseconds = 5;
+/** A start waits for other processes of the server. */
+const startMilliseconds = 10_000;
+const exitMilliseconds = 100;
+const tailBytes = 64 * 1024;
+/** No line is longer. */
+const longestLineBytes = 32 * 1024 * 1024;
+const newline = 0x0a;
+
+/**
+ * A file of lines (0600) that several processes append to. A write is whole or not there: what a full disk cut off is taken
+ * back. When the file is moved or removed, as logrotate does, it is made again at the next write.
+ */
+export class AppendedFile {
+  readonly #options: AppendedFileOptions;
+  #fd: number;
+  #inode = 0n;
+  /** Where our last write ended. Others have written when the file is larger. */
+  #endedAt = -1;
+
+  /** Throws the system's error, and an error for links and for files of other users: see `openLogFile`. */
+  constructor(options: AppendedFileOptions) {
+    this.#options = options;
+    if (!options.lock.takeAlone({ waitMilliseconds: startMilliseconds }))
+      throw new Error("another process holds its lock");
+    try {
+      this.#fd = this.#open();
+    } finally {
+      options.lock.giveBack();
+    }
+  }
+
+  /** Appends lines, which have no line breaks. Rejects with the system's error when none of them was written. */
+  async append(lines: readonly string[]): Promise<void> {
+    const { lock } = this.#options;
+    while (!lock.takeAlone({ waitMilliseconds: 0 }))
+      await new Promise((resolve) => setTimeout(resolve, lockPauseMilliseconds));
+    try {
+      const { bytes, size } = this.#prepare(lines);
+      try {
+        for (let offset = 0; offset < bytes.length;) {
+          offset += (await writeBytes(this.#fd, bytes, offset, bytes.length - offset)).bytesWritten;
+        }
+      } catch (error) {
+        this.#takeBack(size);
+        throw error;
+      }
+      this.#written(size + bytes.length);
+    } finally {
+      lock.giveBack();
+    }
+  }
+
+  /** The same without waiting, for a process that is about to exit. */
+  appendNow(lines: readonly string[]): void {
+    const { lock } = this.#options;
+    if (!lock.takeAlone({ waitMilliseconds: exitMilliseconds })) return;
+    try {
+      const { bytes, size } = this.#prepare(lines);
+      this.#writeNow(bytes, size);
+    } finally {
+      lock.giveBack();
+    }
+  }
+
+  /** Ends the chain of the lines, where there is one. */
+  close(): void {
+    const { lock, links } = this.#options;
+    try {
+      if (links === undefined || !lock.takeAlone({ waitMilliseconds: exitMilliseconds })) return;
+      try {
+        const { bytes, size } = this.#prepare([]);
+        this.#writeNow(Buffer.concat([bytes, Buffer.from(textOf(links.end()))]), size);
+      } finally {
+        lock.giveBack();
+      }
+    } finally {
+      closeSync(this.#fd);
+    }
+  }
+
+  /** Reopens and moves the file as needed, and returns what to write, and where it begins. */
+  #prepare(lines: readonly string[]): { readonly bytes: Buffer; readonly size: number } {
+    const { path, links, maximumBytes } = this.#options;
+    const there = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (there?.ino !== this.#inode) this.#reopen();
+    let size = fstatSync(this.#fd).size;
+    const addedBytes = lines.reduce((total, line) => total + Buffer.byteLength(line) + 1, 0);
+    if (maximumBytes > 0 && size > 0 && size + addedBytes > maximumBytes) {
+      if (links !== undefined && this.#continues(size)) {
+        this.#writeNow(Buffer.from(textOf(links.end())), size);
+      }
+      this.#move();
+      size = 0;
+    }
+    const isContinued = size > 0 && (links === undefined || this.#continues(size));
+    if (size > 0 && !isContinued) {
+      // It has lines of another kind, and a chain must begin with its own.
+      this.#move();
+      size = 0;
+    }
+    const begun = isContinued ? [] : (links?.begin() ?? []);
+    return { bytes: Buffer.from(textOf([...begun, ...(links?.link(lines) ?? lines)])), size };
+  }
+
+  #continues(size: number): boolean {
+    const { links } = this.#options;
+    if (links === undefined || size === this.#endedAt) return true;
+    return links.continueAfter(lastLineOf(this.#fd, size));
+  }
+
+  #writeNow(bytes: Buffer, size: number): void {
+    try {
+      for (let offset = 0; offset < bytes.length;) offset += writeSync(this.#fd, bytes, offset);
+    } catch (error) {
+      this.#takeBack(size);
+      throw error;
+    }
+    this.#written(size + bytes.length);
+  }
+
+  #written(size: number): void {
+    this.#endedAt = size;
+    this.#options.links?.settle("written");
+  }
+
+  #takeBack(size: number): void {
+    this.#options.links?.settle("lost");
+    try {
+      ftruncateSync(this.#fd, size);
+    } catch {
+      // It is no file, or the system refuses: the next write begins a line of its own.
+      try {
+        writeSync(this.#fd, "\n");
+      } catch {
+        // Nothing can be written now.
+      }
+    }
+  }
+
+  #move(): void {
+    const { path, onMoved } = this.#options;
+    const backup = backupPath(path, this.#options.now());
+    renameSync(path, backup);
+    this.#reopen();
+    onMoved?.(backup);
+  }
+
+  /** The file at the path may be another one now, or there may be none. */
+  #reopen(): void {
+    const before = this.#fd;
+    this.#fd = this.#open();
+    closeSync(before);
+  }
+
+  #open(): number {
+    const { fd } = openLogFile(this.#options.path, { tornLine: this.#options.links === undefined ? "end" : "remove" });
+    this.#inode = fstatSync(fd, { bigint: true }).ino;
+    this.#endedAt = -1;
+    return fd;
+  }
+}
+
+const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
+
+/** As the library that upstream uses names them: `audit-2026-11-22T06-30-59.123.log`. */
+function backupPath(path: string, now: number): string {
+  const extension = extname(path);
+  for (let at = now; ; at++) {
+    const time = new Date(at).toISOString().slice(0, -1).replaceAll(":", "-");
+    const backup = `${path.slice(0, path.length - extension.length)}-${time}${extension}`;
+    const isTaken = [backup, `${backup}.gz`].some((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
+    if (!isTaken) return backup;
+  }
+}
+
+/** The last line of a file that is not empty and ends with a line break. */
+function lastLineOf(fd: number, size: number): string {
+  for (let bytes = Math.min(size, tailBytes); ; bytes = Math.min(size, bytes * 2)) {
+    const tail = Buffer.alloc(bytes);
+    readSync(fd, tail, 0, bytes, size - bytes);
+    const begin = tail.lastIndexOf(newline, bytes - 2);
+    if (begin >= 0 || bytes === size) return tail.toString("utf8", begin + 1, bytes - 1);
+    if (bytes >= longestLineBytes) return "";
+  }
+}

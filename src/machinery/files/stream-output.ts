@@ -1,0 +1,63 @@
+import { closeSync, write, writeSync } from "node:fs";
+import { promisify } from "node:util";
+import type { LogOutput } from "./log-output.ts";
+
+const writeBytes = promisify(write);
+/** A full pipe soon has room, when its reader reads. */
+const fullPipeMilliseconds = 20;
+
+const sizeOf = (line = ""): number => Buffer.byteLength(line) + 1;
+
+/** Lines to standard output, a pipe or a device. */
+export class StreamOutput {
+  readonly #output: LogOutput;
+  /** A failed write may have ended in the middle of a line. */
+  #isTorn = false;
+
+  constructor(output: LogOutput) {
+    this.#output = output;
+  }
+
+  /** Waits while the reader does not read. Rejects with the system's error. */
+  async write(lines: readonly string[]): Promise<void> {
+    for (let begin = 0; begin < lines.length;) {
+      // Whole lines that stay together when other processes write to the same output.
+      let end = begin + 1;
+      for (let bytes = sizeOf(lines[begin]); end < lines.length; end++) {
+        bytes += sizeOf(lines[end]);
+        if (bytes > this.#output.atomicBytes) break;
+      }
+      await this.#writeWhole(this.#bytesOf(lines.slice(begin, end)));
+      begin = end;
+    }
+  }
+
+  /** Tries once, without waiting. */
+  writeNow(lines: readonly string[]): void {
+    writeSync(this.#output.fd, this.#bytesOf(lines));
+  }
+
+  close(): void {
+    if (this.#output.fd > 2) closeSync(this.#output.fd);
+  }
+
+  async #writeWhole(bytes: Buffer): Promise<void> {
+    for (let offset = 0; offset < bytes.length;) {
+      try {
+        offset += (await writeBytes(this.#output.fd, bytes, offset, bytes.length - offset)).bytesWritten;
+      } catch (error) {
+        if (error instanceof Error && "code" in error && error.code === "EAGAIN") {
+          await new Promise((resolve) => setTimeout(resolve, fullPipeMilliseconds).unref());
+          continue;
+        }
+        this.#isTorn = offset > 0;
+        throw error;
+      }
+    }
+    this.#isTorn = false;
+  }
+
+  #bytesOf(lines: readonly string[]): Buffer {
+    return Buffer.from(`${this.#isTorn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
+  }
+}

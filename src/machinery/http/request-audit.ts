@@ -1,0 +1,46 @@
+import type { Decision } from "../api/attributes.ts";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import type { MaybePromise } from "../api/maybe-promise.ts";
+import type { UserInfo } from "../api/user-info.ts";
+import type { ParsedRequestInfo } from "./parse-request-info.ts";
+
+/** Hears of every request, to record it. What it returns is awaited only where it is a promise. */
+export interface RequestAudit {
+  /**
+   * A request has been authenticated, or refused before. Undefined: this one is not recorded. Rejects with an ApiError when
+   * it must not be served, because it cannot be recorded.
+   */
+  begin(received: ReceivedRequest): MaybePromise<AuditedRequest | undefined>;
+}
+
+export interface ReceivedRequest {
+  readonly auditId: string;
+  readonly request: HttpRequest;
+  /** Undefined when the request could not be parsed. */
+  readonly info: ParsedRequestInfo | undefined;
+  /** Undefined when authentication failed. */
+  readonly user: UserInfo | undefined;
+}
+
+/** One request that is recorded. */
+export interface AuditedRequest {
+  /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
+  readonly recordObject: RecordObject | undefined;
+  /** The answer is ready. Never rejects. */
+  answered(answer: RecordedAnswer): MaybePromise<void>;
+  /** The stream of a watch has ended. */
+  streamEnded(): void;
+}
+
+/** What is recorded is a copy: the object may change afterwards. */
+export type RecordObject = (object: unknown) => void;
+
+export interface RecordedAnswer {
+  /** After impersonation. Undefined when the request did not get that far. */
+  readonly user: UserInfo | undefined;
+  readonly decision: Decision | undefined;
+  /** Before its body is compressed. */
+  readonly response: HttpResponse;
+  /** The answer is that of a bug. */
+  readonly isPanic: boolean;
+}

@@ -1,0 +1,252 @@
+import type { AuditFormat } from "../../machinery/audit/encode-event.ts";
+import type { AuditMode } from "../../machinery/audit/queued-sink.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+
+const modes = ["batch", "blocking", "blocking-strict"] as const;
+const modeHelp =
+  "batch: requests never wait. blocking: each waits until its events are there. blocking-strict: it is also refused when " +
+  "its first event cannot be recorded.";
+const versions = ["audit.k8s.io/v1"] as const;
+const count = { type: "integer", minimum: 1, maximum: 1_000_000 } as const;
+const bytes = { type: "integer", minimum: 1024, maximum: 16 * 1024 * 1024 } as const;
+const days = { type: "integer", minimum: 0, maximum: 36_500 } as const;
+
+export const auditFlags = {
+  "audit-policy-file": {
+    type: "file",
+    help:
+      "Policy (audit.k8s.io/v1): which requests are recorded, and how much of them. Read again when it changes. Default: all, " +
+      "at level Metadata.",
+  },
+  "audit-log-path": {
+    type: "file",
+    help: "File for audit events, one JSON line each. - is standard output.",
+  },
+  "audit-log-format": {
+    type: "string",
+    default: "json",
+    choices: ["json", "legacy"],
+    help: "The format of the file's lines: events in JSON, or a text of a few words.",
+  },
+  "audit-log-version": {
+    type: "string",
+    default: "audit.k8s.io/v1",
+    choices: versions,
+    help: "The version of the file's events.",
+  },
+  "audit-log-mode": { type: "string", default: "batch", choices: modes, help: modeHelp },
+  "audit-log-maxsize": {
+    type: "integer",
+    default: 0,
+    minimum: 0,
+    maximum: 1_000_000,
+    help: "Megabytes after which the file is moved away and a new one begins. 0: never, as where logrotate does it.",
+  },
+  "audit-log-maxage": { ...days, default: 0, help: "Days after which a moved file is removed. 0: never." },
+  "audit-log-maxbackup": {
+    type: "integer",
+    default: 0,
+    minimum: 0,
+    maximum: 100_000,
+    help: "How many moved files are kept. 0: all.",
+  },
+  "audit-log-compress": { type: "boolean", default: false, help: "Compress moved files with gzip." },
+  "audit-log-batch-buffer-size": {
+    ...count,
+    default: 10_000,
+    help: "Events that may wait. More are lost and counted.",
+  },
+  "audit-log-batch-max-size": { ...count, default: 400, help: "Events of one write." },
+  "audit-log-batch-max-wait": { type: "duration", default: "100ms", help: "How long an event waits for others." },
+  "audit-log-batch-throttle-enable": { type: "boolean", default: false, help: "Limit writes of batches." },
+  "audit-log-batch-throttle-qps": { ...count, default: 10, help: "Writes in a second, on average." },
+  "audit-log-batch-throttle-burst": { ...count, default: 15, help: "Writes at once, after a pause." },
+  "audit-log-truncate-enabled": {
+    type: "boolean",
+    default: false,
+    help: "Leave the bodies out of events that are too large. Without them, an event that is still too large is lost.",
+  },
+  "audit-log-truncate-max-event-size": { ...bytes, default: 102_400, help: "The largest event in bytes." },
+  "audit-log-truncate-max-batch-size": { ...bytes, default: 10_485_760, help: "The largest batch in bytes." },
+  "audit-log-chain": {
+    type: "boolean",
+    default: false,
+    help: "Chain the file's lines by hashes and sign checkpoints, so that signet audit verify finds every change.",
+  },
+  "audit-log-chain-key-file": {
+    type: "file",
+    help: "PEM file with the Ed25519 key that signs checkpoints. Default: audit-log.key in the data directory, made when missing.",
+  },
+  "audit-log-checkpoint-interval": {
+    type: "duration",
+    default: "10s",
+    help: "How long events may wait for the signed checkpoint that covers them.",
+  },
+  "audit-webhook-config-file": {
+    type: "file",
+    help: "Kubeconfig whose server (a whole URL) gets audit events, as an EventList.",
+  },
+  "audit-webhook-version": {
+    type: "string",
+    default: "audit.k8s.io/v1",
+    choices: versions,
+    help: "The version of the webhook's events.",
+  },
+  "audit-webhook-mode": { type: "string", default: "batch", choices: modes, help: modeHelp },
+  "audit-webhook-initial-backoff": {
+    type: "duration",
+    default: "10s",
+    help: "The pause before the second of five attempts. Each next one is half as long again.",
+  },
+  "audit-webhook-batch-buffer-size": {
+    ...count,
+    default: 10_000,
+    help: "Events that may wait. More are lost and counted.",
+  },
+  "audit-webhook-batch-max-size": { ...count, default: 400, help: "Events of one request." },
+  "audit-webhook-batch-max-wait": { type: "duration", default: "30s", help: "How long an event waits for others." },
+  "audit-webhook-batch-throttle-enable": { type: "boolean", default: true, help: "Limit requests to the webhook." },
+  "audit-webhook-batch-throttle-qps": { ...count, default: 10, help: "Requests in a second, on average." },
+  "audit-webhook-batch-throttle-burst": { ...count, default: 15, help: "Requests at once, after a pause." },
+  "audit-webhook-truncate-enabled": {
+    type: "boolean",
+    default: false,
+    help: "Leave the bodies out of events that are too large. Without them, an event that is still too large is lost.",
+  },
+  "audit-webhook-truncate-max-event-size": { ...bytes, default: 102_400, help: "The largest event in bytes." },
+  "audit-webhook-truncate-max-batch-size": { ...bytes, default: 10_485_760, help: "The largest batch in bytes." },
+} as const satisfies Flags;
+
+type Values = FlagValues<typeof auditFlags>;
+
+/** Undefined: nothing is recorded, and nothing of it is loaded. */
+export interface AuditSettings {
+  readonly policyFile: string | undefined;
+  readonly log: AuditLogSettings | undefined;
+  readonly webhook: AuditWebhookSettings | undefined;
+}
+
+/** How events wait for a backend. */
+export interface BackendSettings {
+  readonly mode: AuditMode;
+  readonly maximumEvents: number;
+  readonly batchEvents: number;
+  readonly batchBytes: number;
+  readonly waitMilliseconds: number;
+  readonly throttle: { readonly perSecond: number; readonly burst: number } | undefined;
+  readonly maximumEventBytes: number | undefined;
+}
+
+export interface AuditLogSettings {
+  /** `-` is standard output. */
+  readonly path: string;
+  readonly format: AuditFormat;
+  /** 0: the file is never moved away. */
+  readonly maximumBytes: number;
+  readonly maximumAgeMilliseconds: number;
+  readonly maximumBackups: number;
+  readonly isCompressed: boolean;
+  readonly backend: BackendSettings;
+  readonly chain: ChainSettings | undefined;
+}
+
+interface ChainSettings {
+  /** Undefined: a key in the data directory. */
+  readonly keyFile: string | undefined;
+  readonly checkpointMilliseconds: number;
+}
+
+export interface AuditWebhookSettings {
+  /** A kubeconfig. */
+  readonly file: string;
+  readonly initialBackoffMilliseconds: number;
+  readonly backend: BackendSettings;
+}
+
+const largestBatchBytes = 4 * 1024 * 1024;
+const dayMilliseconds = 86_400_000;
+
+/** Throws UsageError for flags that do not go together. */
+export function auditSettings(values: Values): AuditSettings | undefined {
+  const policyFile = values["audit-policy-file"];
+  const log = logSettings(values);
+  const webhook = webhookSettings(values);
+  if (log !== undefined || webhook !== undefined) return { policyFile, log, webhook };
+  if (policyFile !== undefined) {
+    throw new UsageError(
+      "--audit-policy-file: say where events go: give --audit-log-path or --audit-webhook-config-file",
+    );
+  }
+  return undefined;
+}
+
+function logSettings(values: Values): AuditLogSettings | undefined {
+  const path = values["audit-log-path"];
+  const isChained = values["audit-log-chain"];
+  if (path === undefined) {
+    if (isChained) throw new UsageError("--audit-log-chain: give --audit-log-path, the file whose lines are chained");
+    return undefined;
+  }
+  if (isChained && (path === "-" || values["audit-log-format"] !== "json")) {
+    throw new UsageError("--audit-log-chain: it is for a file with --audit-log-format json");
+  }
+  if (!isChained && values["audit-log-chain-key-file"] !== undefined) {
+    throw new UsageError("--audit-log-chain-key-file: give --audit-log-chain too");
+  }
+  return {
+    path,
+    format: values["audit-log-format"],
+    maximumBytes: values["audit-log-maxsize"] * 1024 * 1024,
+    maximumAgeMilliseconds: values["audit-log-maxage"] * dayMilliseconds,
+    maximumBackups: values["audit-log-maxbackup"],
+    isCompressed: values["audit-log-compress"],
+    backend: {
+      mode: values["audit-log-mode"],
+      maximumEvents: values["audit-log-batch-buffer-size"],
+      batchEvents: values["audit-log-batch-max-size"],
+      waitMilliseconds: values["audit-log-batch-max-wait"],
+      throttle: values["audit-log-batch-throttle-enable"]
+        ? { perSecond: values["audit-log-batch-throttle-qps"], burst: values["audit-log-batch-throttle-burst"] }
+        : undefined,
+      ...truncation(values["audit-log-truncate-enabled"], {
+        batchBytes: values["audit-log-truncate-max-batch-size"],
+        maximumEventBytes: values["audit-log-truncate-max-event-size"],
+      }),
+    },
+    chain: isChained
+      ? {
+          keyFile: values["audit-log-chain-key-file"],
+          checkpointMilliseconds: Math.max(1000, values["audit-log-checkpoint-interval"]),
+        }
+      : undefined,
+  };
+}
+
+function webhookSettings(values: Values): AuditWebhookSettings | undefined {
+  const file = values["audit-webhook-config-file"];
+  if (file === undefined) return undefined;
+  return {
+    file,
+    initialBackoffMilliseconds: values["audit-webhook-initial-backoff"],
+    backend: {
+      mode: values["audit-webhook-mode"],
+      maximumEvents: values["audit-webhook-batch-buffer-size"],
+      batchEvents: values["audit-webhook-batch-max-size"],
+      waitMilliseconds: values["audit-webhook-batch-max-wait"],
+      throttle: values["audit-webhook-batch-throttle-enable"]
+        ? { perSecond: values["audit-webhook-batch-throttle-qps"], burst: values["audit-webhook-batch-throttle-burst"] }
+        : undefined,
+      ...truncation(values["audit-webhook-truncate-enabled"], {
+        batchBytes: values["audit-webhook-truncate-max-batch-size"],
+        maximumEventBytes: values["audit-webhook-truncate-max-event-size"],
+      }),
+    },
+  };
+}
+
+const truncation = (
+  isEnabled: boolean,
+  limits: { readonly batchBytes: number; readonly maximumEventBytes: number },
+): Pick<BackendSettings, "batchBytes" | "maximumEventBytes"> =>
+  isEnabled ? limits : { batchBytes: largestBatchBytes, maximumEventBytes: undefined };

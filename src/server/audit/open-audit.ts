@@ -1,0 +1,238 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import { rateLimitedReport } from "../../machinery/api/rate-limited-report.ts";
+import { systemSchedule } from "../../machinery/api/schedule.ts";
+import { defaultAuditPolicy } from "../../machinery/audit/audit-policy.ts";
+import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
+import { auditRequests } from "../../machinery/audit/audit-requests.ts";
+import type { AuditOptions, AuditSink } from "../../machinery/audit/audit-requests.ts";
+import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
+import { ownChainKey, readChainKey, writePublicKey } from "../../machinery/audit/chain/chain-key.ts";
+import { ChainLinks } from "../../machinery/audit/chain/chain-links.ts";
+import { EventQueue } from "../../machinery/audit/event-queue.ts";
+import type { LineTarget } from "../../machinery/audit/event-queue.ts";
+import { fileTarget } from "../../machinery/audit/file-target.ts";
+import type { FileChain } from "../../machinery/audit/file-target.ts";
+import { parseAuditPolicy } from "../../machinery/audit/parse-audit-policy.ts";
+import { queuedSink } from "../../machinery/audit/queued-sink.ts";
+import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
+import { webhookTarget } from "../../machinery/audit/webhook-target.ts";
+import { httpsTransport } from "../../machinery/client/https-transport.ts";
+import { KubeconfigError, readKubeconfig } from "../../machinery/client/kubeconfig.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import type { AuditCounts } from "../../machinery/http/metrics.ts";
+import type { RequestAudit } from "../../machinery/http/request-audit.ts";
+import type { ResourceDefinition, ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
+import type { AuditLogSettings, AuditSettings, AuditWebhookSettings, BackendSettings } from "./audit-settings.ts";
+
+/** How long the stopping server waits for a blocked disk or a silent webhook. */
+const closingMilliseconds = 2000;
+
+export interface OpenAuditOptions {
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly dataDirectory: string;
+  readonly followed: FollowedFiles;
+  readonly resources: readonly ResourceDefinition[];
+  readonly reviews: readonly ReviewDefinition[];
+  readonly annotate: NonNullable<AuditOptions["annotate"]>;
+}
+
+export interface OpenedAudit {
+  readonly requests: RequestAudit;
+  counts(): AuditCounts;
+  close(): Promise<void>;
+}
+
+/** A backend that is open: where events go, and what was lost on the way. */
+interface Backend {
+  /** As metrics call it. */
+  readonly name: "log" | "webhook";
+  readonly sink: AuditSink;
+  lost(): number;
+  close(): Promise<void>;
+}
+
+/** Opens the backends of the audit log. Throws UsageError for a file that cannot be used. */
+export function openAudit(settings: AuditSettings, options: OpenAuditOptions): OpenedAudit {
+  const backends = [
+    settings.log && openLog(settings.log, options),
+    settings.webhook && openWebhook(settings.webhook, options),
+  ].filter((one) => one !== undefined);
+  const { names, clock, resources, reviews, annotate } = options;
+  const levels = new Map<string, number>();
+  let rejected = 0;
+  return {
+    requests: auditRequests({
+      names,
+      clock,
+      annotate,
+      policy: policyOf(settings.policyFile, options),
+      bodies: new AuditedBodies(resources, reviews),
+      sinks: backends.map(({ sink }) => sink),
+      onEvent: (level) => levels.set(level, (levels.get(level) ?? 0) + 1),
+      onRejected: () => rejected++,
+    }),
+    counts: () => ({ levels, rejected, lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })) }),
+    async close() {
+      await Promise.all(backends.map((backend) => backend.close()));
+    },
+  };
+}
+
+function policyOf(file: string | undefined, { names, followed }: OpenAuditOptions): () => AuditPolicy {
+  if (file === undefined) return () => defaultAuditPolicy;
+  const setting = "audit-policy-file";
+  return followed.follow({
+    setting,
+    files: () => [file],
+    load: () => parseSettingsFile(setting, file, (text) => parseAuditPolicy(text, names), readFollowedFile),
+    describe: ({ rules }) => ({ rules: rules.length }),
+  });
+}
+
+function openLog(settings: AuditLogSettings, options: OpenAuditOptions): Backend {
+  const { path, chain, format, backend } = settings;
+  const { dataDirectory, clock, log } = options;
+  const now = (): number => clock.now();
+  const onTidyFailure = rateLimitedReport<unknown>((error) =>
+    log.error({ path, err: error }, "could not compress or remove old audit logs"),
+  );
+  let target: LineTarget;
+  try {
+    target = fileTarget({
+      ...settings,
+      lockFile: join(dataDirectory, "audit-log.lock"),
+      tidyLockFile: join(dataDirectory, "audit-log-backups.lock"),
+      chain: chain && openChain(chain, options),
+      now,
+      onTidyFailure,
+    });
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--audit-log-path: cannot write ${path}: ${reason}`, { cause });
+  }
+  return openBackend({
+    name: "log",
+    target,
+    backend,
+    sink: { format, hasAnnotations: chain !== undefined },
+    afterFailure: "retry",
+    where: { path },
+    options,
+  });
+}
+
+function openChain(
+  { keyFile, checkpointMilliseconds }: NonNullable<AuditLogSettings["chain"]>,
+  { dataDirectory, clock, log }: OpenAuditOptions,
+): FileChain {
+  try {
+    const privateKey =
+      keyFile === undefined ? ownChainKey(join(dataDirectory, "audit-log.key")) : readChainKey(keyFile);
+    writePublicKey(join(dataDirectory, "audit-log.pub"), privateKey);
+    return {
+      checkpointMilliseconds,
+      links: new ChainLinks({
+        privateKey,
+        checkpointFile: join(dataDirectory, "audit-log.checkpoint"),
+        checkpointMilliseconds,
+        now: () => clock.now(),
+        onCut: (cut) =>
+          log.error(
+            cut,
+            "the audit log lacks lines that were written: it was changed; it is moved away, and a new file begins",
+          ),
+      }),
+    };
+  } catch (cause) {
+    if (!(cause instanceof UnusableFile)) throw cause;
+    throw new UsageError(`--audit-log-chain-key-file: ${cause.message}`, { cause });
+  }
+}
+
+function openWebhook(settings: AuditWebhookSettings, options: OpenAuditOptions): Backend {
+  const { file, initialBackoffMilliseconds, backend } = settings;
+  const connection = webhookConnection(file);
+  return openBackend({
+    name: "webhook",
+    target: webhookTarget({
+      transport: httpsTransport(connection),
+      initialBackoffMilliseconds,
+      schedule: systemSchedule,
+      random: Math.random,
+    }),
+    backend,
+    sink: { format: "json" },
+    afterFailure: "drop",
+    where: { webhook: connection.server },
+    options,
+  });
+}
+
+function webhookConnection(file: string): ReturnType<typeof readKubeconfig>["transport"] {
+  try {
+    return readKubeconfig({ file }).transport;
+  } catch (cause) {
+    if (!(cause instanceof KubeconfigError)) throw cause;
+    throw new UsageError(`--audit-webhook-config-file: ${cause.message}`, { cause });
+  }
+}
+
+interface OpenBackend {
+  readonly name: Backend["name"];
+  readonly target: LineTarget;
+  readonly backend: BackendSettings;
+  readonly sink: Pick<QueuedSinkOptions, "format" | "hasAnnotations">;
+  readonly afterFailure: "retry" | "drop";
+  /** For the log. */
+  readonly where: object;
+  readonly options: Pick<OpenAuditOptions, "clock" | "log">;
+}
+
+function openBackend({ name, target, backend, sink, afterFailure, where, options }: OpenBackend): Backend {
+  const { log } = options;
+  let tooLarge = 0;
+  const lost = (): number => queue.lost + tooLarge;
+  const failed = rateLimitedReport<unknown>((error) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({ ...where, reason, lostEvents: lost() }, "cannot write audit events: those that cannot wait are lost");
+  });
+  const queue: EventQueue = new EventQueue({
+    ...backend,
+    target,
+    schedule: systemSchedule,
+    now: () => performance.now(),
+    afterFailure,
+    onFailure: failed,
+    onRecovered: (lostEvents) => log.warn({ ...where, lostEvents }, "audit events are being written again"),
+  });
+  const flushAtExit = (): void => queue.deliverAtExit();
+  process.once("exit", flushAtExit);
+  return {
+    name,
+    sink: queuedSink({
+      ...sink,
+      queue,
+      mode: backend.mode,
+      maximumEventBytes: backend.maximumEventBytes,
+      onTooLarge() {
+        tooLarge++;
+        failed(new Error("an event is larger than allowed without its bodies too"));
+      },
+    }),
+    lost,
+    async close() {
+      const lostEvents = await queue.close({ withinMilliseconds: closingMilliseconds });
+      process.off("exit", flushAtExit);
+      if (lostEvents > 0) log.error({ ...where, lostEvents }, "the last audit events could not be written");
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { startServerProcess } from "../../bench/server-process.ts";
+import { clientOf } from "../reliability/client-of.ts";
+import { runSignet } from "./run-signet.ts";
+
+describe("signet audit verify", { timeout: 60_000 }, () => {
+  const scratch = mkdtempSync(join(tmpdir(), "signet-verify-"));
+  const data = join(scratch, "data");
+  const log = join(scratch, "audit.log");
+  const key = `--public-key=${join(data, "audit-log.pub")}`;
+  const checkpoint = `--checkpoint=${join(data, "audit-log.checkpoint")}`;
+
+  before(async () => {
+    // Two starts, and two workers that write one file.
+    for (const workers of [2, 1]) {
+      const flags = [`--workers=${workers}`, `--audit-log-path=${log}`, "--audit-log-chain"];
+      const server = await startServerProcess(data, { flags });
+      const clients = [clientOf(server), clientOf(server), clientOf(server)];
+      for (const client of clients) for (let index = 0; index < 20; index++) await client.text("/readyz");
+      for (const client of clients) client.close();
+      assert.equal(await server.stop(), 0);
+    }
+  });
+
+  after(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it("finds a log whole that workers wrote across a restart, with keys that only the server can read", async () => {
+    const { code, stdout } = await runSignet(["audit", "verify", log, key, checkpoint]);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^the log is whole: the last of \d+ checkpoints is at number \d+$/m);
+    assert.ok(!stdout.includes("note: signatures"));
+    const uris = readFileSync(log, "utf8")
+      .split("\n")
+      .filter((line) => line.includes('"/readyz"'));
+    assert.equal(uris.length, 120);
+    for (const file of ["audit-log.key", "audit-log.checkpoint", "audit-log.lock"]) {
+      assert.equal(statSync(join(data, file)).mode & 0o777, 0o600, file);
+    }
+  });
+
+  it("names each fault, and ends with code 1", async () => {
+    const lines = readFileSync(log, "utf8").split("\n");
+    const changed = join(scratch, "changed.log");
+    writeFileSync(changed, lines.toSpliced(40, 1).join("\n"));
+    const { code, stdout, stderr } = await runSignet(["audit", "verify", changed, key]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^fault: .*changed\.log: line 41 comes after lines that are missing: 41 to 41$/m);
+    assert.match(stderr, /^signet: the log is not as it was written: 1 fault; /);
+  });
+
+  it("says what it could not check, and what is wrong with its arguments", async () => {
+    const { code, stdout } = await runSignet(["audit", "verify", log]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^note: signatures were not checked: .*\nnote: the end could be missing /m);
+    const missing = await runSignet(["audit", "verify", join(scratch, "none.log")]);
+    assert.deepEqual([missing.code, missing.stderr.split(":").length > 1], [2, true]);
+    const wrongKey = await runSignet(["audit", "verify", log, `--public-key=${log}`]);
+    assert.equal(wrongKey.code, 2);
+    assert.match(wrongKey.stderr, /--public-key: .* it holds no public key in PEM\n$/);
+  });
+});

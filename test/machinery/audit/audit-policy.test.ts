@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { decideAudit } from "../../../src/machinery/audit/audit-policy.ts";
+import type { AuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
+import { parseAuditPolicy } from "../../../src/machinery/audit/parse-audit-policy.ts";
+import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+
+const names = namesFor("platform", { hasUpstreamNames: true });
+const jane: UserInfo = { username: "jane", groups: ["devs", "system:authenticated"], extra: {} };
+const policyOf = (rules: string): AuditPolicy =>
+  parseAuditPolicy(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${rules}`, names);
+
+/** The level of a request: `GET /path`. */
+const levelOf = (policy: AuditPolicy, request: string, user: UserInfo | undefined = jane): string => {
+  const [method = "", target = ""] = request.split(" ");
+  const [path = "", query = ""] = target.split("?");
+  return decideAudit(policy, { info: requestInfo(method, path, query), user }, names).level;
+};
+
+const wellKnown = policyOf(`
+omitStages: [RequestReceived]
+rules:
+  - { level: None, users: [system:proxy], verbs: [watch], resources: [{ group: "", resources: [endpoints, services] }] }
+  - { level: None, userGroups: [system:nodes], verbs: [get], resources: [{ group: "", resources: [nodes, nodes/status] }] }
+  - level: None
+    users: [system:controller-manager]
+    verbs: [get, update]
+    namespaces: [kube-system]
+    resources: [{ group: "", resources: [endpoints] }]
+  - { level: None, nonResourceURLs: ["/healthz*", /version, "/openapi*"] }
+  - { level: None, resources: [{ group: "", resources: [events] }] }
+  - level: Request
+    verbs: [deletecollection]
+    omitStages: [ResponseStarted]
+  - level: Metadata
+    resources:
+      - { group: "", resources: [secrets, configmaps, serviceaccounts/token] }
+      - { group: authentication.k8s.io, resources: [tokenreviews] }
+  - { level: Request, verbs: [get, list, watch], resources: [{ group: "" }, { group: certificates.platform.io }] }
+  - { level: RequestResponse, resources: [{ group: "" }, { group: certificates.k8s.io }], omitManagedFields: true }
+  - { level: Metadata }
+`);
+
+describe("an audit policy", () => {
+  it("decides by the first rule that matches", () => {
+    assert.equal(levelOf(wellKnown, "GET /healthz/ping"), "None");
+    assert.equal(levelOf(wellKnown, "GET /version"), "None");
+    assert.equal(levelOf(wellKnown, "GET /version/"), "Metadata");
+    assert.equal(levelOf(wellKnown, "POST /api/v1/namespaces/a/events"), "None");
+    assert.equal(levelOf(wellKnown, "GET /api/v1/namespaces/a/secrets/b"), "Metadata");
+    assert.equal(levelOf(wellKnown, "POST /api/v1/namespaces/a/serviceaccounts/b/token"), "Metadata");
+    assert.equal(levelOf(wellKnown, "POST /api/v1/namespaces/a/serviceaccounts"), "RequestResponse");
+    assert.equal(levelOf(wellKnown, "GET /api/v1/pods?watch=1"), "Request");
+    const node: UserInfo = { username: "system:node:a", groups: ["system:nodes"], extra: {} };
+    assert.equal(levelOf(wellKnown, "GET /api/v1/nodes/a", node), "None");
+    assert.equal(levelOf(wellKnown, "PUT /api/v1/nodes/a/status", node), "RequestResponse");
+    assert.equal(levelOf(wellKnown, "GET /apis", undefined), "Metadata");
+  });
+
+  it("takes a group in either spelling for the same, in rules and in requests", () => {
+    for (const group of ["authentication.k8s.io", "authentication.platform.io"]) {
+      assert.equal(levelOf(wellKnown, `POST /apis/${group}/v1/tokenreviews`), "Metadata");
+    }
+    for (const group of ["certificates.k8s.io", "certificates.platform.io"]) {
+      const path = `/apis/${group}/v1/certificatesigningrequests`;
+      assert.deepEqual(
+        [levelOf(wellKnown, `GET ${path}`), levelOf(wellKnown, `POST ${path}`)],
+        ["Request", "RequestResponse"],
+      );
+    }
+  });
+
+  it("joins the stages of policy and rule, and lets a rule decide about managed fields", () => {
+    assert.deepEqual(wellKnown.rules[5]?.omitStages, ["RequestReceived", "ResponseStarted"]);
+    assert.deepEqual(wellKnown.rules[6]?.omitStages, ["RequestReceived"]);
+    const inherited = policyOf(
+      "omitManagedFields: true\nrules: [{ level: Request }, { level: Request, omitManagedFields: false }]",
+    );
+    assert.deepEqual(
+      inherited.rules.map((rule) => rule.omitManagedFields),
+      [true, false],
+    );
+  });
+
+  it("matches resources as upstream does", () => {
+    const level = (resources: string, request: string): string =>
+      levelOf(policyOf(`rules: [{ level: Metadata, resources: [{ group: "", resources: [${resources}] }] }]`), request);
+    const pod = "/api/v1/namespaces/a/pods/b";
+    for (const [resources, path, expected] of [
+      ["pods", pod, "Metadata"],
+      ["pods", `${pod}/status`, "None"],
+      ["pods/status", `${pod}/status`, "Metadata"],
+      ["'pods/*'", `${pod}/status`, "Metadata"],
+      ["'pods/*'", pod, "Metadata"],
+      ["'*/status'", `${pod}/status`, "Metadata"],
+      ["'*/status'", pod, "None"],
+      ["'*'", `${pod}/status`, "Metadata"],
+      ["'*'", "/apis/apps/v1/deployments", "None"],
+    ] as const) {
+      assert.equal(level(resources, `GET ${path}`), expected, `${resources} ${path}`);
+    }
+    const named = policyOf(
+      'rules: [{ level: Metadata, resources: [{ group: "", resources: [pods], resourceNames: [b] }] }]',
+    );
+    assert.deepEqual([levelOf(named, `GET ${pod}`), levelOf(named, `GET ${pod}x`)], ["Metadata", "None"]);
+    const clusterScoped = policyOf('rules: [{ level: Metadata, namespaces: [""] }]');
+    assert.equal(levelOf(clusterScoped, "GET /api/v1/namespaces"), "Metadata");
+    assert.equal(levelOf(clusterScoped, `GET ${pod}`), "None");
+    assert.equal(levelOf(clusterScoped, "GET /version"), "None");
+  });
+
+  it("names the field of each fault", () => {
+    const faults = (text: string): string => {
+      try {
+        parseAuditPolicy(text, platformNames);
+      } catch (error) {
+        return error instanceof Error ? error.message : "";
+      }
+      return "";
+    };
+    const head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
+    assert.equal(faults("{}"), "apiVersion: must be audit.k8s.io/v1; kind: must be Policy");
+    assert.equal(faults(head), "rules: at least one rule is required");
+    assert.match(faults(`${head}rules: [{ level: All }]`), /^rules\[0\]\.level: "All" is not one of None, Metadata, /);
+    assert.match(faults(`${head}rules: [{}]`), /^rules\[0\]\.level: /);
+    assert.match(faults(`${head}rules: [{ level: None, verb: [get] }]`), /^rules\[0\]\.verb: unknown field$/);
+    assert.match(
+      faults(`${head}omitStages: [Begin]\nrules: [{ level: None }]`),
+      /^omitStages\[0\]: "Begin" is not one of/,
+    );
+    for (const [rule, path] of [
+      ["nonResourceURLs: [healthz]", "nonResourceURLs[0]"],
+      ["nonResourceURLs: ['/a*b']", "nonResourceURLs[0]"],
+      ["nonResourceURLs: [/a], namespaces: [b]", "nonResourceURLs"],
+      ["resources: [{ group: A_ }]", "resources[0].group"],
+      ["resources: [{ resourceNames: [a] }]", "resources[0].resourceNames"],
+      ["omitStages: [x]", "omitStages[0]"],
+    ] as const) {
+      const found = faults(`${head}rules: [{ level: None, ${rule} }]`);
+      assert.ok(found.startsWith(`rules[0].${path}: `), `${rule}: ${found}`);
+    }
+  });
+});

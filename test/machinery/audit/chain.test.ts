@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { ChainLinks } from "../../../src/machinery/audit/chain/chain-links.ts";
+import { verifyChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
+import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
+import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
+import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
+
+const root = mkdtempSync(join(tmpdir(), "signet-chain-"));
+const event = (index: number): string =>
+  JSON.stringify({ kind: "Event", auditID: `é ${index}`, annotations: { a: "b" } });
+const unannotated = '{"kind":"Event","annotations":{}}';
+
+after(() => rmSync(root, { recursive: true, force: true }));
+
+/** A log in a folder of its own, and the processes that write it. */
+class Log {
+  readonly folder = mkdtempSync(join(root, "log-"));
+  readonly path = join(this.folder, "audit.log");
+  readonly checkpointFile = join(this.folder, "checkpoint");
+  readonly privateKey: KeyObject = generateKeyPairSync("ed25519").privateKey;
+  readonly publicKey: KeyObject = createPublicKey(this.privateKey);
+  readonly cuts: object[] = [];
+  now = Date.parse("2026-11-22T12:00:00Z");
+
+  /** A process that writes. */
+  open(maximumBytes = 0): AppendedFile {
+    return new AppendedFile({
+      path: this.path,
+      lock: new SqliteLock(join(this.folder, "lock")),
+      maximumBytes,
+      now: () => this.now++,
+      links: new ChainLinks({
+        privateKey: this.privateKey,
+        checkpointFile: this.checkpointFile,
+        checkpointMilliseconds: 50,
+        now: () => this.now,
+        onCut: (cut) => this.cuts.push(cut),
+      }),
+    });
+  }
+
+  get files(): string[] {
+    return readdirSync(this.folder)
+      .filter((name) => /\.log(\.gz)?$/.test(name))
+      .map((name) => join(this.folder, name));
+  }
+
+  verify(files: readonly string[] = this.files, checkpoint?: string): Promise<ChainReport> {
+    return verifyChain({ files, publicKey: this.publicKey, checkpoint });
+  }
+
+  get checkpoint(): string {
+    return readFileSync(this.checkpointFile, "utf8").trimEnd();
+  }
+}
+
+/** Several processes, rotation, a crash, and a clean end. */
+async function writtenLog(): Promise<Log> {
+  const log = new Log();
+  const processes = [log.open(4000), log.open(4000)];
+  for (let index = 0; index < 12; index++) {
+    await processes[index % 2]?.append(index % 3 === 0 ? [event(index), unannotated] : [event(index)]);
+    log.now += 20;
+  }
+  // Two of them crash: nothing is closed. The next one ends well.
+  const next = log.open(4000);
+  await next.append([event(100)]);
+  next.close();
+  return log;
+}
+
+describe("a chained log", () => {
+  let log: Log;
+  let files: string[];
+  before(async () => {
+    log = await writtenLog();
+    ({ files } = log);
+  });
+
+  it("is whole across rotation, processes and restarts, in any order of its files, compressed or not", async () => {
+    assert.ok(files.length > 2, "it was rotated");
+    const report = await log.verify(files.toReversed(), log.checkpoint);
+    assert.deepEqual(report.faults, []);
+    assert.equal(report.files[0]?.first, 1);
+    assert.equal(report.signedUntil, report.files.at(-1)?.last);
+    assert.ok(report.checkpoints >= files.length * 2);
+    const packed = join(log.folder, "packed.gz");
+    writeFileSync(packed, gzipSync(readFileSync(files[0] ?? "")));
+    assert.deepEqual(await log.verify([packed, ...files.slice(1)]).then(({ faults }) => faults), []);
+    rmSync(packed);
+  });
+
+  it("keeps its events as they are, besides their annotations", () => {
+    const lines = files.flatMap((file) => readFileSync(file, "utf8").trimEnd().split("\n"));
+    const events = lines.map((line) => JSON.parse(line) as { auditID: string; annotations: Record<string, string> });
+    const found = events.find(({ auditID }) => auditID === "é 4");
+    assert.equal(found?.annotations["a"], "b");
+    assert.match(found?.annotations["chain.signet.platform.io/sequence"] ?? "", /^\d+$/);
+  });
+
+  it("is found out when one line is deleted, doubled, moved or changed, or anything is cut off", async () => {
+    const originals = new Map(files.map((file) => [file, readFileSync(file)]));
+    const mutated = join(log.folder, "mutated");
+    const position = fc.nat();
+    const mutation = fc.record({
+      file: fc.nat(files.length - 1),
+      how: fc.constantFrom("delete", "double", "move", "change", "cut", "insert"),
+      position,
+      byte: fc.nat(255),
+    });
+    await fc.assert(
+      fc.asyncProperty(mutation, async ({ file: at, how, position: place, byte }) => {
+        const file = files[at] ?? "";
+        const original = originals.get(file) ?? Buffer.alloc(0);
+        const changed = mutate(original, { how, place, byte });
+        fc.pre(!changed.equals(original));
+        writeFileSync(mutated, changed);
+        const { faults } = await log.verify([...files.filter((one) => one !== file), mutated], log.checkpoint);
+        assert.notEqual(faults.length, 0, `${how} at ${place} in ${file}`);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it("is found out when a file is missing, is doubled, or another one is put in its place", async () => {
+    for (const file of files.slice(1)) {
+      const { faults } = await log.verify(
+        files.filter((one) => one !== file),
+        log.checkpoint,
+      );
+      assert.notEqual(faults.length, 0, file);
+    }
+    // Old files may be gone: the report says where the log begins.
+    const younger = await log.verify(files.toSorted().slice(1), log.checkpoint);
+    assert.ok((younger.files[0]?.first ?? 0) > 1);
+    const other = await writtenLog();
+    const forged = await log.verify(other.files);
+    assert.match(forged.faults[0] ?? "", /line 1 is a checkpoint that is not signed by the key$/);
+  });
+
+  it("shows which lines no checkpoint covers, and which got theirs only after a crash", async () => {
+    const own = new Log();
+    const crashing = own.open();
+    await crashing.append([event(1), event(2)]);
+    const unsigned = await own.verify();
+    assert.deepEqual([unsigned.faults, unsigned.signedUntil, unsigned.files[0]?.last], [[], 1, 3]);
+    const next = own.open();
+    await next.append([event(3)]);
+    next.close();
+    const report = await own.verify();
+    assert.deepEqual([report.faults, report.signedLate], [[], ["2 to 3"]]);
+    assert.equal(report.signedUntil, report.files[0]?.last);
+  });
+
+  it("without the kept checkpoint does not show that its end is missing from a checkpoint on", async () => {
+    const own = new Log();
+    const file = own.open();
+    for (let index = 0; index < 3; index++) {
+      own.now += 100;
+      await file.append([event(index)]);
+    }
+    file.close();
+    const lines = readFileSync(own.path, "utf8").trimEnd().split("\n");
+    const cut = join(own.folder, "cut");
+    writeFileSync(cut, `${lines.slice(0, 3).join("\n")}\n`);
+    assert.deepEqual((await own.verify([cut])).faults, []);
+    assert.deepEqual((await own.verify([cut], own.checkpoint)).faults, [
+      `the end is missing: lines 4 to ${lines.length} were written too`,
+    ]);
+  });
+
+  it("that lost its end does not go on as if nothing had happened", async () => {
+    const own = new Log();
+    const file = own.open();
+    await file.append([event(1), event(2)]);
+    file.close();
+    const whole = readFileSync(own.path, "utf8");
+    writeFileSync(own.path, `${whole.split("\n").slice(0, 2).join("\n")}\n`);
+    const next = own.open();
+    await next.append([event(3)]);
+    next.close();
+    assert.deepEqual(own.cuts, [{ expected: 4, found: 2 }]);
+    const { faults } = await own.verify(own.files, own.checkpoint);
+    assert.equal(faults.length, 1);
+    assert.match(faults[0] ?? "", /comes after lines that are missing: 3 to 4$/);
+  });
+
+  it("begins after lines of another kind, and after a line that a crash has cut", async () => {
+    const own = new Log();
+    appendFileSync(own.path, "an older log without a chain\n", { mode: 0o600 });
+    const file = own.open();
+    await file.append([event(1)]);
+    appendFileSync(own.path, '{"torn');
+    const next = own.open();
+    await next.append([event(2)]);
+    next.close();
+    assert.deepEqual((await own.verify([own.path])).faults, []);
+    assert.equal(own.files.length, 2);
+    assert.equal(statSync(own.checkpointFile).mode & 0o777, 0o600);
+  });
+});
+
+interface Mutation {
+  readonly how: string;
+  readonly place: number;
+  readonly byte: number;
+}
+
+function mutate(original: Buffer, { how, place, byte }: Mutation): Buffer {
+  const at = place % original.length;
+  if (how === "change") return Buffer.concat([original.subarray(0, at), Buffer.of(byte), original.subarray(at + 1)]);
+  if (how === "insert") return Buffer.concat([original.subarray(0, at), Buffer.of(byte), original.subarray(at)]);
+  if (how === "cut") return original.subarray(0, at);
+  const lines = original.toString("utf8").split(/(?<=\n)/);
+  const index = place % lines.length;
+  if (how === "delete") lines.splice(index, 1);
+  else if (how === "double") lines.splice(index, 0, lines[index] ?? "");
+  else lines.push(...lines.splice(index, 1));
+  return Buffer.from(lines.join(""));
+}

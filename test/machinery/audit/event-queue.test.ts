@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, it } from "node:test";
+import { EventQueue } from "../../../src/machinery/audit/event-queue.ts";
+import type { EventQueueOptions } from "../../../src/machinery/audit/event-queue.ts";
+import { ManualTime } from "../../manual-time.ts";
+
+describe("a queue of audit events", () => {
+  let time: ManualTime;
+  let delivered: string[][];
+  let fail: boolean;
+  let failures: number;
+  let recovered: number[];
+  beforeEach(() => {
+    time = new ManualTime();
+    delivered = [];
+    fail = false;
+    failures = 0;
+    recovered = [];
+  });
+
+  const queueOf = (options: Partial<EventQueueOptions> = {}): EventQueue =>
+    new EventQueue({
+      target: {
+        async deliver(lines) {
+          if (fail) throw new Error("full");
+          delivered.push([...lines]);
+        },
+        close: () => {},
+      },
+      schedule: time.schedule,
+      now: () => time.clock.now(),
+      maximumEvents: 10,
+      batchEvents: 3,
+      batchBytes: 1000,
+      waitMilliseconds: 100,
+      afterFailure: "drop",
+      onFailure: () => failures++,
+      onRecovered: (lost) => recovered.push(lost),
+      ...options,
+    });
+  const add = (queue: EventQueue, ...lines: readonly string[]): void => {
+    for (const line of lines) queue.add(line);
+  };
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+  };
+
+  it("delivers when an event has waited long enough, and whole batches at once", async () => {
+    const queue = queueOf();
+    add(queue, "a");
+    await settle();
+    assert.deepEqual(delivered, []);
+    time.pass(100);
+    await settle();
+    add(queue, "b", "c", "d", "e");
+    await settle();
+    assert.deepEqual(delivered, [["a"], ["b", "c", "d"], ["e"]]);
+  });
+
+  it("keeps the batch's size in bytes", async () => {
+    const queue = queueOf({ batchBytes: 5 });
+    add(queue, "aa", "bb", "cccccccccc", "d");
+    await settle();
+    assert.deepEqual(delivered, [["aa", "bb"], ["cccccccccc"], ["d"]]);
+  });
+
+  it("loses and counts what is too much, and says how much when it works again", async () => {
+    const queue = queueOf({ afterFailure: "retry" });
+    fail = true;
+    const lines = Array.from({ length: 14 }, (_, index) => String(index));
+    add(queue, ...lines);
+    await settle();
+    assert.deepEqual([queue.lost, delivered], [4, []]);
+    fail = false;
+    time.pass(1000);
+    await settle();
+    assert.deepEqual(delivered.flat(), lines.slice(0, 10));
+    assert.deepEqual(recovered, [4]);
+  });
+
+  it("drops a batch that cannot be delivered, and goes on with the next", async () => {
+    const queue = queueOf();
+    fail = true;
+    add(queue, "a", "b", "c");
+    await settle();
+    fail = false;
+    add(queue, "d", "e", "f");
+    await settle();
+    assert.deepEqual([queue.lost, failures, delivered, recovered], [3, 1, [["d", "e", "f"]], [3]]);
+  });
+
+  it("tells who waits for a delivery how it ended, and delivers those of one moment together", async () => {
+    const queue = queueOf({ afterFailure: "retry" });
+    await Promise.all([queue.deliver("a"), queue.deliver("b")]);
+    assert.deepEqual(delivered, [["a", "b"]]);
+    fail = true;
+    await assert.rejects(queue.deliver("c"), /full/);
+    assert.equal(queue.lost, 1);
+  });
+
+  it("limits how often it delivers", async () => {
+    const queue = queueOf({ batchEvents: 1, throttle: { perSecond: 10, burst: 2 } });
+    add(queue, "a", "b", "c", "d");
+    await settle();
+    assert.equal(delivered.length, 2);
+    time.pass(100);
+    await settle();
+    assert.equal(delivered.length, 3);
+    time.pass(100);
+    await settle();
+    assert.equal(delivered.length, 4);
+  });
+
+  it("delivers what waits when it closes, and does not wait longer than it may", async () => {
+    const queue = queueOf();
+    add(queue, "a", "b");
+    assert.equal(await queue.close({ withinMilliseconds: 1000 }), 0);
+    assert.deepEqual(delivered, [["a", "b"]]);
+    const stuck = queueOf({ target: { deliver: () => new Promise(() => {}), close: () => {} } });
+    const waiting = assert.rejects(stuck.deliver("c"), /stops/);
+    assert.equal(await stuck.close({ withinMilliseconds: 1 }), 1);
+    await waiting;
+    assert.equal(stuck.lost, 1);
+  });
+});

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
+import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
+import { tidyBackups } from "../../../src/machinery/files/log-backups.ts";
+import { openLogFile } from "../../../src/machinery/files/log-output.ts";
+
+const root = mkdtempSync(join(tmpdir(), "signet-appended-"));
+let files = 0;
+const newPath = (): string => join(mkdtempSync(join(root, `${++files}-`)), "audit.log");
+const noon = Date.parse("2026-11-22T12:00:00Z");
+
+const openFile = (path: string, { maximumBytes = 0, onMoved = () => {} } = {}): AppendedFile =>
+  new AppendedFile({ path, lock: new SqliteLock(`${path}.lock`), maximumBytes, now: () => noon, onMoved });
+const text = (path: string): string => readFileSync(path, "utf8");
+
+after(() => rmSync(root, { recursive: true, force: true }));
+
+describe("an appended file", () => {
+  it("has whole lines, and only its owner can read it", async () => {
+    const path = newPath();
+    const file = openFile(path);
+    await file.append(["one", "two"]);
+    file.appendNow(["three"]);
+    file.close();
+    assert.equal(text(path), "one\ntwo\nthree\n");
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  });
+
+  it("takes away other users' permissions, and ends a line that a crash has cut", async () => {
+    const path = newPath();
+    writeFileSync(path, "whole\nhalf");
+    chmodSync(path, 0o644);
+    const file = openFile(path);
+    await file.append(["next"]);
+    assert.equal(text(path), "whole\nhalf\nnext\n");
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  });
+
+  it("refuses links, folders, and pipes without a reader", () => {
+    const path = newPath();
+    writeFileSync(path, "", { mode: 0o600 });
+    const symbolic = newPath();
+    symlinkSync(path, symbolic);
+    const hard = newPath();
+    linkSync(path, hard);
+    const pipe = newPath();
+    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+    for (const refused of [symbolic, hard, path, root, pipe]) {
+      assert.throws(() => openLogFile(refused, { tornLine: "end" }), refused);
+    }
+  });
+
+  it("is made again when it was moved or removed", async () => {
+    const path = newPath();
+    const file = openFile(path);
+    await file.append(["old"]);
+    renameSync(path, `${path}.1`);
+    await file.append(["new"]);
+    rmSync(path);
+    await file.append(["newest"]);
+    assert.deepEqual([text(`${path}.1`), text(path)], ["old\n", "newest\n"]);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  });
+
+  it("is moved away once before it becomes too large, whoever else writes to it", async () => {
+    const path = newPath();
+    const moved: string[] = [];
+    const writers = [1, 2, 3].map(() => openFile(path, { maximumBytes: 100, onMoved: () => void moved.push("moved") }));
+    const line = (writer: number, index: number): string => `${writer}-${index} `.padEnd(29, "x");
+    for (let index = 0; index < 4; index++) {
+      await Promise.all(writers.map((writer, at) => writer.append([line(at, index)])));
+    }
+    const names = readdirSync(join(path, ".."))
+      .filter((name) => name.endsWith(".log"))
+      .toSorted();
+    assert.equal(moved.length, 3);
+    // Of one moment: each has a name of its own.
+    assert.deepEqual(names.slice(0, 2), ["audit-2026-11-22T12-00-00.000.log", "audit-2026-11-22T12-00-00.001.log"]);
+    const lines = names.flatMap((name) =>
+      text(join(path, "..", name))
+        .trimEnd()
+        .split("\n"),
+    );
+    assert.equal(lines.length, 12);
+    assert.equal(new Set(lines).size, 12);
+    for (const name of names) assert.ok(statSync(join(path, "..", name)).size <= 100);
+  });
+});
+
+describe("backups of a log", () => {
+  const backups = (path: string): string[] =>
+    readdirSync(join(path, ".."))
+      .filter((name) => !name.endsWith(".lock"))
+      .toSorted();
+  const tidy = (
+    path: string,
+    options: { maximumCount?: number; maximumAgeMilliseconds?: number; isCompressed?: boolean },
+  ): Promise<void> =>
+    tidyBackups({
+      path,
+      maximumCount: 0,
+      maximumAgeMilliseconds: 0,
+      isCompressed: false,
+      lock: new SqliteLock(`${path}.tidy.lock`),
+      now: () => noon,
+      ...options,
+    });
+  const write = (path: string, ...names: readonly string[]): void => {
+    for (const name of names) {
+      writeFileSync(join(path, "..", name), `${name}\n`, { mode: 0o600 });
+      utimesSync(join(path, "..", name), 0, 0);
+    }
+  };
+  const dated = (day: number): string => `audit-2026-11-${day}T00-00-00.000.log`;
+
+  it("are removed when they are too many or too old, and nothing else is", async () => {
+    const path = newPath();
+    const others = ["audit.log", "audit-notes.log", "other-2026-11-01T00-00-00.000.log"];
+    write(path, ...others, dated(17), dated(18), `${dated(19)}.gz`, dated(20), dated(21));
+    await tidy(path, { maximumCount: 4 });
+    assert.deepEqual(backups(path), [dated(18), `${dated(19)}.gz`, dated(20), dated(21), ...others].toSorted());
+    await tidy(path, { maximumAgeMilliseconds: 3 * 86_400_000 });
+    assert.deepEqual(backups(path), [dated(20), dated(21), ...others].toSorted());
+  });
+
+  it("are compressed whole and private, also after a crash in the middle", async () => {
+    const path = newPath();
+    write(path, dated(20), dated(21), `${dated(20)}.gz.new`);
+    await tidy(path, { isCompressed: true });
+    assert.deepEqual(backups(path), [`${dated(20)}.gz`, `${dated(21)}.gz`]);
+    const file = join(path, "..", `${dated(20)}.gz`);
+    assert.equal(gunzipSync(readFileSync(file)).toString("utf8"), `${dated(20)}\n`);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+  });
+
+  it("are left to the process that already tidies", async () => {
+    const path = newPath();
+    write(path, dated(20));
+    const busy = new SqliteLock(`${path}.tidy.lock`);
+    busy.takeAlone({ waitMilliseconds: 0 });
+    await tidy(path, { isCompressed: true });
+    assert.deepEqual(backups(path), [dated(20)]);
+    busy.release();
+  });
+});

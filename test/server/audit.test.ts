@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { badRequest } from "../../src/machinery/api/api-error.ts";
+import { auditEvents, kindsOf } from "./audit-events.ts";
+import type { AuditEvent } from "./audit-events.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const policy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+  - { level: None, nonResourceURLs: [/healthz*, /metrics] }
+  - { level: Request, omitStages: [RequestReceived], resources: [{ group: coordination.k8s.io }] }
+  - { level: RequestResponse, resources: [{ group: "", resources: [configmaps], resourceNames: [plain] }], omitManagedFields: true }
+  - { level: RequestResponse }
+`;
+const protobuf = "application/vnd.kubernetes.protobuf";
+
+describe("the audit log with a policy", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-audit-"));
+  const path = join(folder, "audit.log");
+  const policyFile = join(folder, "policy.yaml");
+  let server: TestServer;
+  let api: InProcess;
+  let requests = 0;
+  const configMaps = "/api/v1/namespaces/default/configmaps";
+
+  /** Sends a request, and returns its events, once there are so many. */
+  const eventsOf = async (
+    target: string,
+    sent: Parameters<InProcess["send"]>[1] = {},
+    count = 2,
+  ): Promise<AuditEvent[]> => {
+    const id = `request-${++requests}`;
+    await api.send(target, { ...sent, headers: { ...sent.headers, "audit-id": id } });
+    return auditEvents(path, ({ auditID }) => auditID === id, count);
+  };
+  const lastOf = async (target: string, sent: Parameters<InProcess["send"]>[1] = {}): Promise<AuditEvent> => {
+    const last = (await eventsOf(target, sent)).at(-1);
+    assert.ok(last);
+    return last;
+  };
+  const configMap = (name: string): object => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name },
+    data: { a: "b" },
+  });
+
+  before(async () => {
+    writeFileSync(policyFile, policy);
+    server = await startTestServer({
+      settings: { "audit-log-path": path, "audit-policy-file": policyFile },
+      admission: [
+        {
+          name: "Trouble",
+          validate({ name }) {
+            if (name === "bug") throw new TypeError("a secret detail");
+            if (name === "quoting") throw badRequest("the body was: hunter2");
+          },
+        },
+      ],
+    });
+    api = new InProcess(server);
+  });
+
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("has an event when a request is received and one when it is answered, with its objects", async () => {
+    const [received, complete] = await eventsOf(configMaps, { method: "POST", body: configMap("one") });
+    assert.deepEqual(
+      [received?.stage, received?.level, received?.responseStatus, received?.annotations],
+      ["RequestReceived", "RequestResponse", undefined, undefined],
+    );
+    assert.deepEqual(received?.objectRef, { resource: "configmaps", namespace: "default", apiVersion: "v1" });
+    assert.equal(complete?.stage, "ResponseComplete");
+    assert.equal(complete.requestReceivedTimestamp, received?.requestReceivedTimestamp);
+    assert.deepEqual(complete.responseStatus, { metadata: {}, code: 201 });
+    assert.deepEqual(complete.requestObject?.["data"], { a: "b" });
+    assert.equal(complete.objectRef?.name, "one");
+    assert.equal(complete.objectRef.uid, complete.responseObject?.metadata?.uid);
+    assert.ok(complete.responseObject?.metadata?.managedFields);
+    assert.deepEqual(complete.annotations, {
+      "authorization.k8s.io/decision": "allow",
+      "authorization.k8s.io/reason": "",
+    });
+  });
+
+  it("records every verb", async () => {
+    const seen = async (method: string, target: string, sent: object = {}): Promise<string> => {
+      const { verb, level, stage, requestObject, responseObject } = await lastOf(target, { method, ...sent });
+      return [verb, level, stage, ...kindsOf(requestObject, responseObject)].join(" ");
+    };
+    const whole = "RequestResponse ResponseComplete";
+    assert.equal(await seen("POST", configMaps, { body: configMap("two") }), `create ${whole} ConfigMap ConfigMap`);
+    assert.equal(await seen("GET", `${configMaps}/two`), `get ${whole} - ConfigMap`);
+    assert.equal(await seen("GET", configMaps), `list ${whole} - ConfigMapList`);
+    assert.equal(
+      await seen("PUT", `${configMaps}/two`, { body: configMap("two") }),
+      `update ${whole} ConfigMap ConfigMap`,
+    );
+    const headers = { "content-type": "application/merge-patch+json" };
+    assert.equal(
+      await seen("PATCH", `${configMaps}/two`, { headers, body: { data: {} } }),
+      `patch ${whole} object ConfigMap`,
+    );
+    const applied = {
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n",
+    };
+    const apply = `${configMaps}/two?fieldManager=me&force=true`;
+    assert.equal(await seen("PATCH", apply, applied), `patch ${whole} ConfigMap ConfigMap`);
+    const options = { body: { kind: "DeleteOptions", apiVersion: "v1", gracePeriodSeconds: 0 } };
+    assert.equal(await seen("DELETE", `${configMaps}/two`, options), `delete ${whole} DeleteOptions Status`);
+    const one = `${configMaps}?labelSelector=a%3Dnone`;
+    assert.equal(await seen("DELETE", one), `deletecollection ${whole} - ConfigMapList`);
+    assert.equal(await seen("GET", "/version"), `get ${whole} - -`);
+    assert.equal(await seen("GET", "/api/v1/nothing"), `list ${whole} - Status`);
+    const review = {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { nonResourceAttributes: {} },
+    };
+    const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    const kind = "SelfSubjectAccessReview";
+    assert.equal(await seen("POST", reviews, { body: review }), `create ${whole} ${kind} ${kind}`);
+    const csrs = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    const [approved] = await eventsOf(`${csrs}/none/approval`, { method: "PUT", body: {} });
+    assert.equal(approved?.objectRef?.subresource, "approval");
+  });
+
+  it("names in an update the version that it was for", async () => {
+    await api.send(configMaps, { method: "POST", body: configMap("versioned") });
+    const { metadata } = await api.json(`${configMaps}/versioned`);
+    const body = {
+      ...configMap("versioned"),
+      metadata: { name: "versioned", resourceVersion: metadata.resourceVersion },
+    };
+    const { objectRef } = await lastOf(`${configMaps}/versioned`, { method: "PUT", body });
+    assert.deepEqual([objectRef?.resourceVersion, objectRef?.uid], [metadata.resourceVersion, metadata.uid]);
+  });
+
+  it("keeps the rule's level, stages and managed fields", async () => {
+    const [lease] = await eventsOf("/apis/coordination.platform.io/v1/namespaces/default/leases", {}, 1);
+    assert.deepEqual([lease?.level, lease?.stage, lease?.responseObject], ["Request", "ResponseComplete", undefined]);
+    await api.send(configMaps, { method: "POST", body: configMap("plain") });
+    const { responseObject } = await lastOf(`${configMaps}/plain`);
+    assert.equal(responseObject?.metadata?.managedFields, undefined);
+    await api.send("/healthz", { headers: { "audit-id": "silent" } });
+    await eventsOf("/version");
+    assert.ok(!readFileSync(path, "utf8").includes('"silent"'));
+  });
+
+  it("reads objects in protobuf and YAML", async () => {
+    for (const accept of [protobuf, "application/yaml"]) {
+      const one = await lastOf(`${configMaps}/one`, { headers: { accept } });
+      assert.equal(one.responseObject?.metadata?.name, "one", accept);
+      const list = await lastOf(configMaps, { headers: { accept } });
+      assert.equal(list.responseObject?.["kind"], "ConfigMapList", accept);
+      const status = await lastOf(`${configMaps}/none`, { headers: { accept } });
+      assert.equal(status.responseObject?.["reason"], "NotFound", accept);
+    }
+  });
+
+  it("never has what is secret, whatever the policy says", async () => {
+    const hidden = ["aHVudGVyMg==", "hunter2", "hunter3"];
+    const secrets = "/api/v1/namespaces/default/secrets";
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "s" },
+      data: { a: hidden[0] },
+      stringData: { b: "hunter2" },
+    };
+    const written = await lastOf(secrets, { method: "POST", body: secret });
+    assert.deepEqual(
+      [written.level, written.requestObject, written.responseObject],
+      ["Metadata", undefined, undefined],
+    );
+    for (const accept of ["application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", protobuf]) {
+      await lastOf(`${secrets}?includeObject=Object`, { headers: { accept } });
+    }
+    const headers = { "content-type": "application/json-patch+json" };
+    const patch = [{ op: "replace", path: "/data/a", value: "aHVudGVyMg==" }];
+    await lastOf(`${secrets}/s`, { method: "PATCH", headers, body: patch });
+    await lastOf(secrets, { method: "POST", body: { ...secret, data: { a: "hunter2" } } });
+    await lastOf(secrets, { method: "POST", body: '{"kind":"hunter2' });
+    await lastOf(configMaps, { method: "POST", body: configMap("quoting") });
+
+    for (const group of ["authentication.k8s.io", "authentication.platform.io"]) {
+      const review = { apiVersion: `${group}/v1`, kind: "TokenReview", spec: { token: "hunter3" } };
+      const reviewed = await lastOf(`/apis/${group}/v1/tokenreviews`, { method: "POST", body: review });
+      assert.equal(reviewed.requestObject?.spec?.token, "REDACTED");
+      assert.equal(reviewed.responseObject?.spec?.token, "REDACTED");
+      const request = { apiVersion: `${group}/v1`, kind: "TokenRequest", spec: {} };
+      for (const accept of ["application/json", protobuf]) {
+        const target = "/api/v1/namespaces/default/serviceaccounts/default/token";
+        const issued = await lastOf(target, { method: "POST", body: request, headers: { accept } });
+        assert.equal(issued.responseObject?.status?.token, "REDACTED");
+        assert.match(
+          issued.annotations?.["authentication.kubernetes.io/issued-credential-id"] ?? "",
+          /^JTI=[0-9a-f-]{36}$/,
+        );
+      }
+    }
+    const text = readFileSync(path, "utf8");
+    for (const one of [...hidden, server.adminToken, "eyJ"]) assert.ok(!text.includes(one), one);
+  });
+
+  it("names the credential of each request, from its token to its use", async () => {
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const target = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    const { status } = await api.json<{ status: { token: string } }>(target, {
+      method: "POST",
+      body,
+      headers: { "audit-id": "issue" },
+    });
+    const [, issued] = await auditEvents(path, ({ auditID }) => auditID === "issue", 2);
+    const used = await lastOf("/version", { token: status.token });
+    const id = issued?.annotations?.["authentication.kubernetes.io/issued-credential-id"] ?? "none";
+    assert.deepEqual(used.user.extra?.["authentication.platform.io/credential-id"], [id]);
+  });
+
+  it("has refused logins, refusals, and both users of an impersonation", async () => {
+    const [login] = await eventsOf(`${configMaps}/one`, { token: "wrong" }, 1);
+    assert.deepEqual([login?.stage, login?.user], ["ResponseStarted", {}]);
+    assert.deepEqual(login?.responseStatus, {
+      metadata: {},
+      status: "Failure",
+      message: "Authentication failed, attempted: bearer",
+      reason: "Unauthorized",
+      code: 401,
+    });
+    const headers = { "impersonate-user": "jane", "impersonate-group": "devs" };
+    const refused = await lastOf(`${configMaps}/one`, { headers });
+    assert.deepEqual([refused.user.username, refused.impersonatedUser?.username], ["admin", "jane"]);
+    assert.deepEqual([refused.responseStatus?.code, refused.responseStatus?.reason], [403, "Forbidden"]);
+    assert.match(refused.responseStatus?.message ?? "", /^configmaps "one" is forbidden: User "jane" cannot get /);
+    assert.equal(refused.annotations?.["authorization.k8s.io/decision"], "forbid");
+  });
+
+  it("has a bug as a panic, without its details", async () => {
+    const [, panic] = await eventsOf(configMaps, { method: "POST", body: configMap("bug") });
+    assert.deepEqual(
+      [panic?.stage, panic?.responseStatus?.code, panic?.responseStatus?.reason],
+      ["Panic", 500, "InternalError"],
+    );
+    assert.ok(!readFileSync(path, "utf8").includes("a secret detail"));
+  });
+
+  it("has the start and the end of a watch, also of one that is refused", async () => {
+    const id = "a-watch";
+    const watch = await api.watch(`${configMaps}?watch=1`, { headers: { "audit-id": id } });
+    watch.stop();
+    const events = await auditEvents(path, ({ auditID }) => auditID === id, 3);
+    assert.deepEqual(
+      events.map(({ stage }) => stage),
+      ["RequestReceived", "ResponseStarted", "ResponseComplete"],
+    );
+    const refused = await eventsOf(`${configMaps}?watch=1&resourceVersion=x`, {}, 3);
+    assert.deepEqual(
+      refused.map(({ stage, responseStatus }) => [stage, responseStatus?.code]),
+      [
+        ["RequestReceived", undefined],
+        ["ResponseStarted", 400],
+        ["ResponseComplete", 400],
+      ],
+    );
+  });
+
+  it("believes a proxy's addresses as little as upstream: that of the connection is last", async () => {
+    const headers = { "x-forwarded-for": "192.0.2.1, nonsense, 2001:db8::1", "x-real-ip": "192.0.2.7" };
+    const { sourceIPs } = await lastOf("/version", { headers });
+    assert.deepEqual(sourceIPs, ["192.0.2.1", "2001:db8::1", "192.0.2.7", "127.0.0.1"]);
+    const same = await lastOf("/version", { headers: { "x-forwarded-for": "192.0.2.1, 127.0.0.1" } });
+    assert.deepEqual(same.sourceIPs, ["192.0.2.1", "127.0.0.1"]);
+  });
+
+  it("leaves out a body that is too large, and says so", async () => {
+    const data = { a: "x".repeat(1024 * 1024) };
+    for (let index = 0; index < 5; index++) {
+      await api.send(configMaps, { method: "POST", body: { ...configMap(`large-${index}`), data } });
+    }
+    const { responseObject, annotations } = await lastOf(configMaps);
+    assert.equal(responseObject, undefined);
+    assert.equal(annotations?.["audit.k8s.io/truncated"], "true");
+  });
+
+  it("is counted, and private", async () => {
+    const { body } = await api.send("/metrics");
+    assert.match(String(body), /^apiserver_audit_event_total [1-9]\d*$/m);
+    assert.match(String(body), /^apiserver_audit_level_total\{level="RequestResponse"\} [1-9]\d*$/m);
+    assert.match(String(body), /^apiserver_audit_error_total\{plugin="log"\} 0$/m);
+    assert.match(String(body), /^apiserver_audit_requests_rejected_total 0$/m);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  });
+
+  it("follows its policy file, and keeps the rules when the new ones are wrong", async () => {
+    writeFileSync(policyFile, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Everything }]\n");
+    server.readFilesAgain();
+    assert.equal((await lastOf("/version")).level, "RequestResponse");
+    writeFileSync(policyFile, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n\n");
+    server.readFilesAgain();
+    assert.equal((await lastOf("/version")).level, "Metadata");
+  });
+});

@@ -44,7 +44,7 @@ import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
-import type { HealthCheck } from "../machinery/http/health-routes.ts";
+import { shutdownCheck } from "./shutdown-check.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
 import { ownSignerName } from "../features/certificates/signer-names.ts";
 import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
@@ -56,7 +56,6 @@ import { openAuthorizers } from "./authorizers.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectAccess, connectRbac, openConfiguredAuthorities } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
-import { issuedCredential } from "../features/accounts/issued-credential.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectFederation } from "../features/federation/feature.ts";
@@ -291,7 +290,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
         followed,
         resources,
         reviews,
-        annotate: issuedCredential,
       }),
     (opened) => opened?.close(),
   );
@@ -450,12 +448,3 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 /** Requests that wait for a webhook hold places of the queues. Half of them stay for the others. */
 const pendingQuestions = ({ maximumReads, maximumWrites }: ServerConfig["limits"]): number =>
   Math.max(1, Math.floor(Math.min(maximumReads, maximumWrites) / 2));
-
-/** Fails once the server stops, so that load balancers use another server. */
-const shutdownCheck = (health: { readonly isStopping: boolean }): HealthCheck => ({
-  name: "shutdown",
-  endpoints: ["readyz"],
-  check: () => {
-    if (health.isStopping) throw new Error("the server is stopping");
-  },
-});

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { rateLimitedReport } from "../../machinery/api/rate-limited-report.ts";
@@ -7,7 +8,7 @@ import { systemSchedule } from "../../machinery/api/schedule.ts";
 import { defaultAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { auditRequests } from "../../machinery/audit/audit-requests.ts";
-import type { AuditOptions, AuditSink } from "../../machinery/audit/audit-requests.ts";
+import type { AuditSink } from "../../machinery/audit/audit-requests.ts";
 import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
 import { ownChainKey, readChainKey, writePublicKey } from "../../machinery/audit/chain/chain-key.ts";
 import { ChainLinks } from "../../machinery/audit/chain/chain-links.ts";
@@ -41,7 +42,6 @@ export interface OpenAuditOptions {
   readonly followed: FollowedFiles;
   readonly resources: readonly ResourceDefinition[];
   readonly reviews: readonly ReviewDefinition[];
-  readonly annotate: NonNullable<AuditOptions["annotate"]>;
 }
 
 export interface OpenedAudit {
@@ -65,14 +65,14 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
     settings.log && openLog(settings.log, options),
     settings.webhook && openWebhook(settings.webhook, options),
   ].filter((one) => one !== undefined);
-  const { names, clock, resources, reviews, annotate } = options;
+  const { names, clock, resources, reviews } = options;
   const levels = new Map<string, number>();
   let rejected = 0;
   return {
     requests: auditRequests({
       names,
       clock,
-      annotate,
+      annotate: issuedCredential,
       policy: policyOf(settings.policyFile, options),
       bodies: new AuditedBodies(resources, reviews),
       sinks: backends.map(({ sink }) => sink),

@@ -15,6 +15,7 @@ import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
+import { wishDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 export interface CertificateManagerOptions {
@@ -143,10 +144,12 @@ export class CertificateManager {
   }
 
   #state({ wanted }: CertificateSpecification): CertificateState {
+    const { store, lifetimeSeconds } = this.#options;
+    const wish = wishDigest(wanted, lifetimeSeconds);
     return certificateState({
       certificate: this.#current?.certificate,
       wanted,
-      signerName: this.#options.store.signerName,
+      isWishChanged: (store.wish ?? wish) !== wish,
       isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
       now: this.#options.clock.now(),
@@ -155,7 +158,7 @@ export class CertificateManager {
 
   /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. */
   async #request(signal: AbortSignal): Promise<void> {
-    const { name, requestClient, clock, store, log, onInstalled } = this.#options;
+    const { name, requestClient, clock, store, log, onInstalled, lifetimeSeconds } = this.#options;
     const specification = this.#specification;
     if (specification === undefined) return;
     try {
@@ -178,7 +181,7 @@ export class CertificateManager {
         },
         signal,
       );
-      store.install(pair, { now: clock.now(), signerName: specification.wanted.signerName });
+      store.install(pair, { now: clock.now(), wish: wishDigest(specification.wanted, lifetimeSeconds) });
       this.#use(pair);
       this.#isRenewalRequested = false;
       this.#pendingRequest = undefined;

@@ -26,7 +26,7 @@ export type CertificateState =
   /** The server has answered 401 to it. */
   | "refused"
   | "expired"
-  /** It lacks names, or is of another type of key or another signer than wanted. */
+  /** It lacks names, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
   | "outdated"
   /** It is time to renew it. */
   | "due"
@@ -35,8 +35,8 @@ export type CertificateState =
 export interface CertificateQuestion {
   readonly certificate: Certificate | undefined;
   readonly wanted: WantedCertificate;
-  /** Who issued the certificate, if that is known. */
-  readonly signerName: string | undefined;
+  /** Whether the wish was another one when it was requested. */
+  readonly isWishChanged: boolean;
   readonly isRefused: boolean;
   readonly renewAt: number;
   readonly now: number;
@@ -47,11 +47,11 @@ export interface CertificateQuestion {
  * give the same.
  */
 export function certificateState(question: CertificateQuestion): CertificateState {
-  const { certificate, wanted, signerName = wanted.signerName, isRefused, renewAt, now } = question;
+  const { certificate, wanted, isWishChanged, isRefused, renewAt, now } = question;
   if (certificate === undefined) return "missing";
   if (isRefused) return "refused";
   if (now > certificate.notAfter) return "expired";
-  if (signerName !== wanted.signerName || !isCertificateFor(certificate, wanted)) return "outdated";
+  if (isWishChanged || !isCertificateFor(certificate, wanted)) return "outdated";
   return now >= renewAt ? "due" : "current";
 }
 

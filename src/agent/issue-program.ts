@@ -9,6 +9,7 @@ import type { AgentLog } from "./agent-log.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
 import { issueCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";
+import { logSkew, ServerClock, setsClock } from "./server-clock.ts";
 
 /** The command `signet certificates issue`. */
 export type IssueProgram = IssueOrder & { readonly connection: ConnectionFlags };
@@ -21,12 +22,16 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   const stopping = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
-  let connection = await connect(program.connection);
+  const log = program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program);
+  const serverClock = new ServerClock({ local: systemClock, onSkew: (skew) => logSkew(skew, log) });
+  const toServer = (): ReturnType<typeof connect> =>
+    connect(program.connection, (transport) => setsClock(transport, { serverClock, local: systemClock }));
+  let connection = await toServer();
   let reconnection = Promise.resolve();
   /** The kubeconfig may have other credentials by now. */
   const reconnect = async (): Promise<void> => {
     try {
-      const next = await connect(program.connection);
+      const next = await toServer();
       connection.client.close();
       connection = next;
     } catch {
@@ -41,11 +46,11 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
         names,
         client: () => connection.client,
         timeoutMilliseconds,
-        clock: systemClock,
+        clock: serverClock,
         monotonic: performance,
         random: Math.random,
         sleep,
-        log: program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program),
+        log,
         onFailed: () => {
           if (program.isRenewed) reconnection = reconnection.then(reconnect);
         },
@@ -77,8 +82,8 @@ function plainLog({ wanted }: IssueProgram): AgentLog {
       if (typeof request !== "string") return;
       show(`requested ${request}; unless a rule approves it, ${approvalAdvice(wanted.signerName, request)}`);
     },
-    warn({ request }, message) {
-      if (request !== undefined) show(message);
+    warn({ request, skewSeconds }, message) {
+      if (request !== undefined || skewSeconds !== undefined) show(message);
     },
     error: () => {},
   };

@@ -1,5 +1,6 @@
 import type { Clock } from "../machinery/api/clock.ts";
-import type { ClientResponse } from "../machinery/client/transport.ts";
+import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
+import type { AgentLog } from "./agent-log.ts";
 
 export interface ServerClockOptions {
   /** The machine's own clock. */
@@ -47,4 +48,25 @@ export class ServerClock implements Clock {
     this.#skew = skew;
     if (isNews) this.#onSkew(skew);
   }
+}
+
+/** A transport whose answers set the clock. `local` is the machine's own clock. */
+export const setsClock = (
+  transport: Transport,
+  { serverClock, local }: { readonly serverClock: ServerClock; readonly local: Clock },
+): Transport => ({
+  async send(request) {
+    const sentAt = local.now();
+    const response = await transport.send(request);
+    serverClock.observe(response, sentAt);
+    return response;
+  },
+  close: () => transport.close(),
+});
+
+/** Tells people that the machine's clock differs from the server's, or agrees with it again (0). */
+export function logSkew(milliseconds: number, log: AgentLog): void {
+  const skewSeconds = Math.round(milliseconds / 1000);
+  if (skewSeconds === 0) log.info({}, "this machine's clock agrees with the server's again");
+  else log.warn({ skewSeconds }, "this machine's clock differs from the server's, whose time is used for certificates");
 }

@@ -19,7 +19,7 @@ import { NodeIdentity } from "./node-identity.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
 import type { ManagedCertificate } from "./run-agent.ts";
-import { ServerClock } from "./server-clock.ts";
+import { logSkew, ServerClock } from "./server-clock.ts";
 
 export interface StartAgentOptions {
   readonly log: AgentLog;
@@ -54,7 +54,11 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const { random = Math.random, sleep = realSleep } = options;
   const { dataDirectory, certificateLifetimeSeconds } = settings;
   const metrics = new AgentMetrics();
-  const serverClock = new ServerClock({ local: clock, onSkew: (skew) => reportSkew(skew, { log, metrics }) });
+  const onSkew = (milliseconds: number): void => {
+    metrics.clockSkew(milliseconds);
+    logSkew(milliseconds, log);
+  };
+  const serverClock = new ServerClock({ local: clock, onSkew });
   const hooks = new HookRunner({ memory: new HookMemory(dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
   const anchors = new Map<string, number>();
@@ -176,13 +180,3 @@ type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "
   /** Undefined: it is one of the node's own. */
   readonly service?: ServiceCertificate;
 };
-
-function reportSkew(
-  milliseconds: number,
-  { log, metrics }: { readonly log: AgentLog; readonly metrics: AgentMetrics },
-): void {
-  metrics.clockSkew(milliseconds);
-  const skewSeconds = Math.round(milliseconds / 1000);
-  if (skewSeconds === 0) log.info({}, "this machine's clock agrees with the server's again");
-  else log.warn({ skewSeconds }, "this machine's clock differs from the server's, whose time is used for certificates");
-}

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { signerNames } from "../features/certificates/resources.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
@@ -86,6 +87,12 @@ const isSubjectOf = (
 ): boolean =>
   subject.commonName === wanted.commonName &&
   wanted.organizations.every((organization) => subject.organizations.includes(organization));
+
+/** Tells one wish from another: usages and lifetime too, which a certificate does not show as they were asked for. */
+export const wishDigest = (wanted: WantedCertificate, lifetimeSeconds: number | undefined): string =>
+  createHash("sha256")
+    .update(JSON.stringify([wanted, lifetimeSeconds]))
+    .digest("hex");
 
 /** Whether a certificate is the node's identity, in either naming profile. */
 export const isIdentityOf = ({ subject }: Certificate, nodeName: string): boolean =>

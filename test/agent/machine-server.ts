@@ -5,8 +5,7 @@ import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bo
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { secretResource } from "../../src/features/core/resources.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
-import { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -36,51 +35,59 @@ const policy = `rules:
       keys: [{ type: ECDSA, minimumBits: 256 }, { type: RSA, minimumBits: 2048 }]
 `;
 
+type Settings = Readonly<Record<string, unknown>>;
+
 /** A server that machines can join, and what they need for it. */
 export interface MachineServer {
   readonly url: string;
-  readonly server: TestServer;
   readonly admin: ApiClient;
   readonly caFile: string;
   readonly bootstrapToken: string;
+  /** Starts another server on the same data. It has another port. */
+  restart(settings: Settings): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A server in this process that approves what machines ask for. */
-export async function startMachineServer(settings: Readonly<Record<string, unknown>> = {}): Promise<MachineServer> {
+/** A server in this process that approves what machines ask for. Only one with "lmdb" can restart. */
+export async function startMachineServer({
+  settings = {},
+  storage = "memory",
+}: { readonly settings?: Settings; readonly storage?: "memory" | "lmdb" } = {}): Promise<MachineServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-machines-"));
   const inFolder = (name: string, text: string): string => {
     const file = join(folder, name);
     writeFileSync(file, text);
     return file;
   };
-  const server = await startTestServer({
-    settings: {
-      "approval-policy": inFolder("policy.yaml", policy),
-      "signer-config": inFolder("signers.yaml", signers),
-      ...settings,
-    },
-  });
-  const caCertificates = server.caCertificates;
-  const admin = new ApiClient(
-    httpsTransport({ server: server.url, caCertificates, bearerToken: () => server.adminToken }),
-  );
-  await permitNodeBootstrap({ client: admin, names });
+  const own = {
+    "approval-policy": inFolder("policy.yaml", policy),
+    "signer-config": inFolder("signers.yaml", signers),
+  };
+  const start = (more: Settings): Promise<TestServer> =>
+    startTestServer({ storage, dataDirectory: join(folder, "data"), settings: { ...own, ...more } });
+  let server = await start(settings);
+  await permitNodeBootstrap({ client: server.client, names });
   const { token, secret } = newBootstrapToken(names, {
     groups: [bootstrapGroup],
     expiresAt: undefined,
     description: "machines",
     nodeNames: undefined,
   });
-  await admin.resource(secretResource(names), names.namespaces.system).create(secret);
+  await server.client.resource(secretResource(names), names.namespaces.system).create(secret);
   return {
-    url: server.url,
-    server,
-    admin,
-    caFile: inFolder("ca.crt", caCertificates),
+    get url() {
+      return server.url;
+    },
+    get admin() {
+      return server.client;
+    },
+    caFile: inFolder("ca.crt", server.caCertificates),
     bootstrapToken: token,
+    async restart(more) {
+      await server.stop();
+      server = await start(more);
+    },
     async stop() {
-      admin.close();
       await server.stop();
       rmSync(folder, { recursive: true });
     },

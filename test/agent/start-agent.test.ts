@@ -18,6 +18,7 @@ import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
+import { wantedClientCertificate, wishDigest } from "../../src/agent/wanted-certificate.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 import { settingsOf } from "./settings-of.ts";
 
@@ -131,7 +132,10 @@ describe("an agent", () => {
       newPair({ notBefore: now - 1000, notAfter: now + 1e9 }),
     ];
     for (const pair of pairs) {
-      stores("client").install(pair, { now, signerName: "platform.io/apiserver-client-nodeagent" });
+      stores("client").install(pair, {
+        now,
+        wish: wishDigest(wantedClientCertificate(namesFor("platform"), "n1"), undefined),
+      });
       const [before] = serials();
       const agent = await start(withToken);
       await eventually("a new client certificate", () => serials()[0] !== before);

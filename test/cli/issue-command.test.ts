@@ -10,6 +10,7 @@ import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { CommandFailure } from "../../src/machinery/command-line/command-failure.ts";
 import { exitCodes } from "../../src/machinery/command-line/exit-codes.ts";
+import { SignetProcess } from "../end-to-end/signet-process.ts";
 import { hour, SigningScene, wanted } from "../agent/signing-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -30,7 +31,7 @@ rules:
   - name: web
     match: { signers: [example.com/services], users: [admin], groups: ["system:masters"] }
     action: approve
-    require: { commonNames: [web.services.example], dnsNames: [web.services.example] }
+    require: { commonNames: [web.services.example], dnsNames: [web.services.example, www.services.example] }
 `;
 
 const mode = (file: string): number => statSync(file).mode & 0o777;
@@ -92,6 +93,47 @@ describe("signet certificates issue", () => {
     assert.equal(refused.code, exitCodes.usage.code);
     assert.match(refused.stderr, /--key-out: \S+mine\.key is there already.*move it away/);
     assert.equal(text(file("mine.key")), "mine");
+  });
+
+  it("replaces the certificate at the next run when something else is wanted, and only then", async () => {
+    const out = ["--out", file("changed.pem")];
+    const wishes = [
+      [...web, "--dns", "www.services.example"],
+      web,
+      [...web, "--lifetime", "2h"],
+      [...web, "--lifetime", "2h", "--usage", "server auth"],
+      [...web, "--lifetime", "2h", "--usage", "server auth", "--key-type", "rsa-2048"],
+    ];
+    let before = "";
+    for (const wish of wishes) {
+      const issued = await issue("changed", ...wish, ...out);
+      assert.equal(issued.code, 0, issued.stderr);
+      const now = text(file("changed.pem"));
+      assert.notEqual(now, before);
+      before = now;
+      const again = await issue("changed", ...wish, ...out);
+      assert.deepEqual([again.code, again.stderr, text(file("changed.pem"))], [0, "", before]);
+    }
+    const { dnsNames } = parseKeyPair(before).certificate.subjectAltNames;
+    assert.deepEqual(dnsNames, ["web.services.example"], "without the name that is no longer wanted");
+  });
+
+  it("goes by the server's time when the machine's clock is wrong", async () => {
+    for (const days of [400, -400]) {
+      const wrongClock = `--import=data:text/javascript,const%20now=Date.now;Date.now=()=>now()+${days}*864e5`;
+      const run = async (): Promise<string> => {
+        const words = ["certificates", "issue", `clock${days < 0 ? "-slow" : "-fast"}`, ...web];
+        const process = SignetProcess.in(
+          { NODE_OPTIONS: wrongClock },
+          ...words,
+          ...["--kubeconfig", server.kubeconfigFile, "--out", file(`clock${days}.pem`)],
+        );
+        assert.equal(await process.ended(), 0, process.output);
+        return process.output;
+      };
+      assert.match(await run(), /this machine's clock differs from the server's[^]*requested clock-/);
+      assert.doesNotMatch(await run(), /requested/);
+    }
   });
 
   it("ends with the code of the table when a request is denied", async () => {

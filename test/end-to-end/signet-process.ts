@@ -9,6 +9,11 @@ export class SignetProcess extends ProgramProcess {
     super([process.execPath, main, ...args]);
   }
 
+  /** With more variables in its environment. */
+  static in(environment: NodeJS.ProcessEnv, ...args: readonly string[]): ProgramProcess {
+    return new ProgramProcess([process.execPath, main, ...args], { env: { ...process.env, ...environment } });
+  }
+
   /** Runs a command to its end and returns what it prints. Rejects when it fails. */
   static async run(...args: readonly string[]): Promise<string> {
     const command = new SignetProcess(...args);

@@ -6,6 +6,7 @@ import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
+import type { Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
 import { UsageError } from "./flag.ts";
@@ -57,10 +58,13 @@ export function withConnectionFlags(command: Command): Command {
 }
 
 /**
- * Connects as the flags say, and detects the names that the server uses. Throws UsageError, KubeconfigError or
- * CommandFailure.
+ * Connects as the flags say, and detects the names that the server uses. All requests go through `observed`. Throws UsageError,
+ * KubeconfigError or CommandFailure.
  */
-export async function connect(flags: ConnectionFlags): Promise<ServerConnection> {
+export async function connect(
+  flags: ConnectionFlags,
+  observed: (transport: Transport) => Transport = (transport) => transport,
+): Promise<ServerConnection> {
   const { token, timeout: timeoutMilliseconds = defaultTimeout.milliseconds } = flags;
   const headers = impersonationHeaders(flags);
   const { transport: configured, namespace } = readKubeconfig({
@@ -69,7 +73,7 @@ export async function connect(flags: ConnectionFlags): Promise<ServerConnection>
     isTokenGiven: token !== undefined,
   });
   const transport = { ...withToken(configured, token), headers };
-  const client = new ApiClient(commandTransport({ transport, timeoutMilliseconds }));
+  const client = new ApiClient(observed(commandTransport({ transport, timeoutMilliseconds })));
   try {
     const names = await detectNames(client, transport.server);
     return { client, transport, names, namespace: flags.namespace ?? namespace, timeoutMilliseconds };

@@ -4,15 +4,22 @@ import { apiserverClient } from "../signers/apiserver-client.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
-import { parseIpAddress } from "../../../pki/ip-address.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
+import {
+  certificateNamesOf,
+  withCertificateNameFlags,
+} from "../../../machinery/command-line/certificate-name-options.ts";
+import type {
+  CertificateNameFlags,
+  CertificateNames,
+} from "../../../machinery/command-line/certificate-name-options.ts";
 import { keyTypeOption } from "../../../machinery/command-line/key-type-option.ts";
-import { durationOption, repeatedOption, secondsOf } from "../../../machinery/command-line/options.ts";
+import { durationOption, secondsOf } from "../../../machinery/command-line/options.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -25,17 +32,10 @@ import {
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 
-interface CreateFlags extends ConnectionFlags, OutputFlags {
+interface CreateFlags extends ConnectionFlags, OutputFlags, CertificateNameFlags {
   readonly signer?: string;
   readonly keyFile: string;
   readonly keyType: KeyType;
-  readonly commonName?: string;
-  readonly organization?: readonly string[];
-  readonly dns?: readonly string[];
-  readonly ip?: readonly string[];
-  readonly email?: readonly string[];
-  readonly uri?: readonly string[];
-  readonly usage?: readonly string[];
   /** Milliseconds. */
   readonly duration?: number;
   readonly requestFile?: string;
@@ -44,24 +44,15 @@ interface CreateFlags extends ConnectionFlags, OutputFlags {
 
 export const createRequest = (): Command =>
   withExamples(
-    withOutputFlag(withConnectionFlags(new Command("create")))
-      .description("create a private key and a certificate request")
-      .argument("<name>", "the request's name")
-      .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
-      .addOption(keyTypeOption())
-      .option("--signer <name>", "the signer; default: the signer for API clients")
-      .option("--common-name <name>", "the subject's common name; default: the request's name")
-      .addOption(repeatedOption("--organization <name>", "the subject's organization"))
-      .addOption(repeatedOption("--dns <name>", "a DNS name"))
-      .addOption(repeatedOption("--ip <address>", "an IP address"))
-      .addOption(repeatedOption("--email <address>", "an e-mail address"))
-      .addOption(repeatedOption("--uri <uri>", "a URI"))
-      .addOption(
-        repeatedOption(
-          "--usage <usage>",
-          "default: digital signature, and client auth or, with --dns or --ip, server auth",
-        ),
-      )
+    withCertificateNameFlags(
+      withOutputFlag(withConnectionFlags(new Command("create")))
+        .description("create a private key and a certificate request")
+        .argument("<name>", "the request's name")
+        .requiredOption("--key-file <file>", "the private key; generated when the file does not exist (0600)")
+        .addOption(keyTypeOption())
+        .option("--signer <name>", "the signer; default: the signer for API clients"),
+      "the request's name",
+    )
       .addOption(
         durationOption(
           "--duration <duration>",
@@ -71,11 +62,12 @@ export const createRequest = (): Command =>
       .option("--request-file <file>", "also write the PKCS #10 request (PEM)")
       .option("--wait", "wait until the certificate is issued, such as by an approval policy")
       .action(async (name: string, flags: CreateFlags) => {
-        checkNames(flags);
+        // Before a key is made, or the server is asked.
+        const { usages, ...named } = certificateNamesOf(flags, name);
         const requestFile = outputFile("request-file", flags.requestFile);
         await withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);
-          const pem = requestPem(name, flags);
+          const pem = requestPem(flags, named);
           if (requestFile !== undefined) writePublicOutput(requestFile, pem);
           const created = await connection.client.resource(type).create({
             apiVersion: apiVersionOf(type),
@@ -84,7 +76,7 @@ export const createRequest = (): Command =>
             spec: {
               request: Buffer.from(pem, "utf8").toString("base64"),
               signerName: flags.signer ?? apiserverClient.nameIn(connection.names),
-              usages: usagesOf(flags),
+              usages: [...usages],
               ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
             },
             status: {},
@@ -104,26 +96,15 @@ export const createRequest = (): Command =>
     ],
   );
 
-/** Before a key is made, or the server is asked. */
-function checkNames({ ip = [] }: CreateFlags): void {
-  const wrong = ip.find((address) => parseIpAddress(address) === undefined);
-  if (wrong !== undefined) {
-    throw new UsageError(`--ip: ${JSON.stringify(wrong)} is not an IP address; --dns is for DNS names`);
-  }
-}
-
-function requestPem(name: string, flags: CreateFlags): string {
-  const { commonName = name, organization = [], dns = [], ip = [], email = [], uri = [] } = flags;
+function requestPem(
+  flags: CreateFlags,
+  { commonName, organizations, subjectAltNames }: Omit<CertificateNames, "usages">,
+): string {
   return createCertificateRequestPem({
     privateKey: openKey(flags),
-    subject: { commonName, organizations: organization },
-    subjectAltNames: { dnsNames: dns, ipAddresses: ip, emailAddresses: email, uris: uri },
+    subject: { commonName, organizations },
+    subjectAltNames,
   });
-}
-
-function usagesOf({ usage = [], dns = [], ip = [] }: CreateFlags): string[] {
-  if (usage.length > 0) return [...usage];
-  return ["digital signature", dns.length + ip.length > 0 ? "server auth" : "client auth"];
 }
 
 /** The key of the file, or a new key that is written to the file before the request is sent. */

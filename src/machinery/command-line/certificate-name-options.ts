@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import { dnsNameFault } from "../../pki/dns-name.ts";
+import { formatIpAddress, parseIpAddress } from "../../pki/ip-address.ts";
+import type { SubjectAltNames } from "../../pki/subject-alt-names.ts";
+import { UsageError } from "./flag.ts";
+import { repeatedOption } from "./options.ts";
+
+/** The flags for the subject, the names and the usages of a certificate to request. */
+export interface CertificateNameFlags {
+  readonly commonName?: string;
+  readonly organization?: readonly string[];
+  readonly dns?: readonly string[];
+  readonly ip?: readonly string[];
+  readonly email?: readonly string[];
+  readonly uri?: readonly string[];
+  readonly usage?: readonly string[];
+}
+
+/** Adds those flags. `defaultCommonName` is for the help. */
+export const withCertificateNameFlags = (command: Command, defaultCommonName: string): Command =>
+  command
+    .option("--common-name <name>", `the subject's common name; default: ${defaultCommonName}`)
+    .addOption(repeatedOption("--organization <name>", "the subject's organization"))
+    .addOption(repeatedOption("--dns <name>", "a DNS name"))
+    .addOption(repeatedOption("--ip <address>", "an IP address"))
+    .addOption(repeatedOption("--email <address>", "an e-mail address"))
+    .addOption(repeatedOption("--uri <uri>", "a URI"))
+    .addOption(
+      repeatedOption(
+        "--usage <usage>",
+        "default: digital signature, and client auth or, with --dns or --ip, server auth",
+      ),
+    );
+
+/** What the flags name. Addresses are in their usual form. */
+export interface CertificateNames {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly subjectAltNames: SubjectAltNames;
+  readonly usages: readonly string[];
+}
+
+/** Throws UsageError for a DNS name or an address that is none. */
+export function certificateNamesOf(flags: CertificateNameFlags, defaultCommonName: string): CertificateNames {
+  const { commonName = defaultCommonName, organization = [], dns = [], ip = [], email = [], uri = [], usage } = flags;
+  for (const name of dns) {
+    const fault = dnsNameFault(name, { allowsWildcard: true });
+    if (fault !== undefined) throw new UsageError(`--dns: ${JSON.stringify(name)}: ${fault}`);
+  }
+  const purpose = dns.length + ip.length > 0 ? "server auth" : "client auth";
+  return {
+    commonName,
+    organizations: organization,
+    subjectAltNames: { dnsNames: dns, ipAddresses: ip.map(address), emailAddresses: email, uris: uri },
+    usages: usage ?? ["digital signature", purpose],
+  };
+}
+
+function address(text: string): string {
+  const octets = parseIpAddress(text);
+  if (octets !== undefined) return formatIpAddress(octets);
+  throw new UsageError(`--ip: ${JSON.stringify(text)} is not an IP address; --dns is for DNS names`);
+}

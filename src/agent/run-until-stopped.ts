@@ -1,3 +1,4 @@
+import { isProxyIgnored } from "../machinery/client/https-transport.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
@@ -34,6 +35,9 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const { dataDirectory } = settings;
   const folder = ownFolder(dataDirectory);
   const log = openProcessLog(settings.log);
+  if (isProxyIgnored(process.env)) {
+    log.warn({}, `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is ${process.version}`);
+  }
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
   const events = new Wakes(source, log);

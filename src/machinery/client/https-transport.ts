@@ -51,6 +51,13 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
   };
 }
 
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const knowsProxies = major > 24 || (major === 24 && minor >= 5);
+
+/** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
+export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean =>
+  !knowsProxies && Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
+
 /** Open connections, all made with the newest credentials. */
 class Connections {
   readonly #options: HttpsTransportOptions;

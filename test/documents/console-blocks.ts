@@ -50,14 +50,27 @@ const outputLines = (output: string): string[] => (output === "" ? [] : output.r
 
 /**
  * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes, ids of keys,
- * counts of objects, milliseconds.
+ * counts of objects, milliseconds. Lines of a log are sorted: a program that does several things at once tells them in any
+ * order.
  */
 export function comparable(output: string): string {
+  const lines = withoutValues(output).split("\n");
+  const sorted = lines.filter(isOfLog).toSorted().values();
+  return lines.map((line) => (isOfLog(line) ? sorted.next().value : line)).join("\n");
+}
+
+const isOfLog = (line: string): boolean => line.startsWith('{"level":');
+
+function withoutValues(output: string): string {
   return output
+    .replace(/"time":\d{13}/g, '"time":TIME')
+    .replace(/\b\d{4}(-\d\d){5}-\d{3}(\.[0-9a-f]{8})?\b/g, "TIME")
+    .replace(/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, "BOOTSTRAP-TOKEN")
+    .replace(/^[a-z0-9]{6}(?= +\d{4}-)|(?<=system:bootstrap:|bootstrap token )[a-z0-9]{6}\b/gm, "ID")
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")
     .replace(/eyJ[\w-]+(\.\.\.|…)/g, "TOKEN")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
-    .replace(/\b[0-9a-f]{32,64}\b/g, "HASH")
+    .replace(/\b(?:[0-9a-f]{32,64}|[0-9A-F]{40})\b/g, "HASH")
     .replace(/(?<![\w-])\w[\w-]{42}(?![\w-])/g, "KEY")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/\b[A-Z][a-z][a-z] +\d+ \d\d:\d\d:\d\d \d{4} GMT/g, "TIME")

@@ -4,9 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { test } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
@@ -24,6 +27,14 @@ interface Page {
   readonly serverSettings?: Readonly<Record<string, unknown>>;
   /** Default: in memory. */
   readonly storage?: "lmdb";
+  /** The page starts what it needs by itself, on these ports. The test takes free ones in their place. */
+  readonly ownPorts?: readonly string[];
+  /** The folder in which the page says that it is. The test's folder takes its place. */
+  readonly ownFolder?: string;
+  /** Files of the repository that the page's commands read. */
+  readonly copies?: readonly string[];
+  /** Why it cannot run on this machine. */
+  readonly missing?: string | undefined;
 }
 
 const pages: readonly Page[] = [
@@ -40,26 +51,52 @@ const pages: readonly Page[] = [
     serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
     serverSettings: { "audit-log-chain": true },
   },
+  { file: "docs/node-agent.md", ownPorts: ["6443", "10250"] },
+  {
+    file: "docs/services.md",
+    ownPorts: ["6443", "10250", "8443", "9443", "5432"],
+    ownFolder: "/tmp/walk",
+    copies: ["test/end-to-end/services/Service.java"],
+    missing: missingForServices(),
+  },
 ];
 
-for (const { file, serverFiles = {}, serverSettings = {}, storage = "memory" } of pages) {
+for (const {
+  file,
+  serverFiles = {},
+  serverSettings = {},
+  storage = "memory",
+  ownPorts,
+  ownFolder,
+  copies = [],
+  missing,
+} of pages) {
   test(
     `${file} shows what its commands print`,
-    { skip: !hasKubectl && "kubectl is not installed" },
+    { skip: missing ?? (!hasKubectl && "kubectl is not installed") },
     async (context) => {
       const path = join(root, file);
       const markdown = readFileSync(path, "utf8");
       const folder = mkdtempSync(join(tmpdir(), "signet-documents-"));
       context.after(() => rmSync(folder, { recursive: true, force: true }));
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
-      for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), text);
+      const ports = await Promise.all((ownPorts ?? []).map(async (own) => ({ own, free: await freePort() })));
+      const replaced = [...ports, ...(ownFolder === undefined ? [] : [{ own: ownFolder, free: folder }])];
+      /** What the page says, with this test's ports and folder in place of its own; and back. */
+      const asRun = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(own, free), text);
+      const asShown = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(free, own), text);
+      for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
+      for (const copied of copies) cpSync(join(root, copied), join(folder, basename(copied)));
       const settings = Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]);
-      const server = await startTestServer({
-        storage,
-        dataDirectory: join(folder, "server"),
-        settings: { ...serverSettings, ...Object.fromEntries(settings) },
-      });
-      context.after(() => server.stop());
+      const server =
+        ownPorts === undefined
+          ? await startTestServer({
+              storage,
+              dataDirectory: join(folder, "server"),
+              settings: { ...serverSettings, ...Object.fromEntries(settings) },
+            })
+          : undefined;
+      context.after(() => server?.stop());
 
       const signet = join(folder, "signet");
       writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/main.js")}" "$@"\n`);
@@ -70,14 +107,14 @@ for (const { file, serverFiles = {}, serverSettings = {}, storage = "memory" } o
         ...process.env,
         PATH: `${folder}${delimiter}${process.env["PATH"]}`,
         HOME: folder,
-        KUBECONFIG: server.kubeconfigFile,
+        ...(server !== undefined && { KUBECONFIG: server.kubeconfigFile }),
         NODE_OPTIONS: "--conditions=signet-source",
       });
       context.after(() => session.close());
 
       const outputs: string[] = [];
       for (const { command, output } of consoleCommands(markdown)) {
-        const printed = await session.run(command);
+        const printed = asShown(await session.run(asRun(command)));
         outputs.push(printed);
         if (!isUpdating) assert.equal(comparable(printed), comparable(output), `$ ${command}`);
       }
@@ -85,4 +122,22 @@ for (const { file, serverFiles = {}, serverSettings = {}, storage = "memory" } o
       if (isUpdating) writeFileSync(path, withOutputs(markdown, outputs));
     },
   );
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<string> {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo; // it listens on a port
+  listener.close();
+  await once(listener, "close");
+  return String(port);
+}
+
+/** What `docs/services.md` needs and is not on this machine. */
+function missingForServices(): string | undefined {
+  if (process.getuid?.() !== 0) return "it gives files to PostgreSQL's user, and you are not root";
+  const programs = ["nginx", "psql", "java"];
+  const missing = programs.find((program) => spawnSync("which", [program]).status !== 0);
+  return missing && `${missing} is not installed`;
 }

@@ -11,3 +11,5 @@ rmSync(join(root, "dist"), { recursive: true, force: true });
 const { status } = spawnSync("tsc", ["--project", "tsconfig.package.json"], { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(1);
 writeManPages(join(root, "dist/man"));
+// npm packs modes as they are, and those of a checkout follow the umask of whoever made it.
+spawnSync("chmod", ["-R", "u+rwX,go+rX,go-w", "bin", "dist", "package.json", "README.md", "LICENSE"], { cwd: root });

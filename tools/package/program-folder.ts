@@ -24,6 +24,8 @@ export function writeProgramFolder(folder: string): void {
     rmSync(join(modules, path), { recursive: true });
   }
   rmSync(join(folder, "package-lock.json"));
+  // Modes of files do not depend on who builds: a server that is not root must be able to read them.
+  run("chmod", ["-R", "u+rwX,go+rX,go-w", "."], folder);
 }
 
 function run(program: string, args: readonly string[], cwd: string): string {
@@ -38,7 +40,5 @@ if (import.meta.main) {
     console.error("usage: npm run package:program -- FOLDER");
     process.exit(2);
   }
-  // Modes of files do not depend on who builds.
-  process.umask(0o022);
   writeProgramFolder(resolve(folder));
 }

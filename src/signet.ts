@@ -26,6 +26,8 @@ if (process.argv[2] === "agent") {
       retire: async (config, options) =>
         (await import("./server/keys/token-key-programs.ts")).runRetireTokenKey(config, options),
     },
+    encryption: async (config, action) =>
+      (await import("./server/encryption/encryption-programs.ts")).runEncryption(config, action),
     doctor: async (config) => (await import("./server/doctor/doctor-programs.ts")).runDoctor(config),
     supportBundle: async (config, file) =>
       (await import("./server/doctor/doctor-programs.ts")).runSupportBundle(config, file),

@@ -62,6 +62,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     ...faces("resources"),
     ...faces("commands"),
     "server/server-config",
+    "type server/encryption-settings",
     "server/controller-settings",
     "server/signet-version",
     "type agent",

@@ -14,6 +14,8 @@ import { agent } from "./agent-command.ts";
 import { audit } from "./audit-command.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
+import { encryption } from "./encryption-commands.ts";
+import type { EncryptionPrograms } from "./encryption-commands.ts";
 import { issueCertificate } from "./issue-command.ts";
 import { keys } from "./keys-commands.ts";
 import type { TokenKeyPrograms } from "./keys-commands.ts";
@@ -26,7 +28,7 @@ import { backup, restore, storage } from "./storage-commands.ts";
 import type { StoragePrograms } from "./storage-commands.ts";
 
 /** The commands that are more than calls of the API. */
-export interface Programs extends StoragePrograms, DoctorPrograms {
+export interface Programs extends StoragePrograms, DoctorPrograms, EncryptionPrograms {
   readonly tokenKeys: TokenKeyPrograms;
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
@@ -66,6 +68,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(restore((config, options) => programs.restore(config, options)))
     .addCommand(storage((config, options) => programs.migrateStorage(config, options)))
     .addCommand(audit())
+    .addCommand(encryption(programs))
     .addCommand(doctor((config) => programs.doctor(config)))
     .addCommand(supportBundle((config, file) => programs.supportBundle(config, file)))
     .commandsGroup("Other commands:")

@@ -19,7 +19,7 @@ export interface StoragePrograms {
 
 /** The settings that say where the data of a server are. */
 export const storageFlags = Object.fromEntries(
-  Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*)$/.test(name)),
+  Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*|encryption-.*)$/.test(name)),
 );
 
 /** `signet backup`: one file from a server that runs or not. */
@@ -30,7 +30,11 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
         "write everything that a server keeps into one file, while it runs or not; give it the server's settings",
       )
       .argument("<file>", "the backup to write (0600); an older one is replaced when the new one is complete")
-      .option("--without-keys", "leave out the private keys of CAs and tokens; Secrets are objects, and stay in", false)
+      .option(
+        "--without-keys",
+        "leave out the private keys of CAs, tokens and Secrets; Secrets are objects, and stay in as they are stored",
+        false,
+      )
       .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
         checkOutputFile({ flag: "file", file });
         await run(serverConfigOf(self, storageFlags), { file, withKeys: !flags.withoutKeys });

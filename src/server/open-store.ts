@@ -13,7 +13,7 @@ import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 
 /** Where a server's objects are. */
-export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "names">;
+export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "encryption" | "names">;
 
 type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
 
@@ -23,7 +23,7 @@ type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
  * store, which other processes may share. etcd notifies its clients itself.
  */
 export async function openStore(
-  { dataDirectory, storage, names: { profile } }: StoreLocation,
+  { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,
   onWritten: () => void = () => {},
 ): Promise<Store> {
   if (storage.type === "own") {

@@ -17,6 +17,8 @@ import { auditFlags, auditSettings } from "./audit/audit-settings.ts";
 import type { AuditSettings } from "./audit/audit-settings.ts";
 import { controllerFlags, controllerSettings } from "./controller-settings.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
+import { encryptionFlags, encryptionSettings } from "./encryption-settings.ts";
+import type { EncryptionSettings } from "./encryption-settings.ts";
 import { listenerFlags, listenerSettings } from "./listener-settings.ts";
 import type { ListenerSettings } from "./listener-settings.ts";
 import { checkImpersonationOnly } from "./loopback-users.ts";
@@ -29,6 +31,7 @@ import type { StorageSettings } from "./storage-settings.ts";
  */
 export const serveFlags = {
   ...storageFlags,
+  ...encryptionFlags,
   ...listenerFlags,
   profile: {
     type: "string",
@@ -78,7 +81,7 @@ export const serveFlags = {
 
 /** The headings in the help, and the flags below each. The others are about the server as a whole. */
 export const serveFlagGroups: Readonly<Record<string, Flags>> = {
-  "Storage:": storageFlags,
+  "Storage:": { ...storageFlags, ...encryptionFlags },
   "Listener:": listenerFlags,
   "Authentication:": accessFlags,
   "Authorization:": authorizationFlags,
@@ -94,6 +97,7 @@ export interface ServerConfig {
   /** Contains the CA, keys and admin.kubeconfig, and the objects unless they are in etcd. */
   readonly dataDirectory: string;
   readonly storage: StorageSettings;
+  readonly encryption: EncryptionSettings;
   readonly listener: ListenerSettings;
   readonly names: Names;
   readonly access: AccessSettings;
@@ -144,6 +148,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
   return {
     dataDirectory,
     storage: storageSettings(values),
+    encryption: encryptionSettings(values),
     listener,
     names,
     access,

@@ -27,6 +27,7 @@ import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { noticeOtherPrograms } from "./notice-other-programs.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { checkReplicaFiles, checkReplicaIdentity } from "./replica-identity.ts";
+import { openEncryption } from "./encryption/open-encryption.ts";
 import { openStore } from "./open-store.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
@@ -132,11 +133,14 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   await using opening = new AsyncDisposableStack();
   let graceMilliseconds = 0;
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
-  const store = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
-  const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const keysBefore = dataDirectoryFiles(dataDirectory).keys;
+  const stored = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const followed = opening.adopt(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }), (files) =>
     files.stop(),
   );
+  const { store, encryption } = await openEncryption(config, { log, followed, store: stored, makesKey: true });
+  opening.adopt(encryption, (opened) => opened.close());
+  const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
   const stores = new Stores({
     names,
@@ -152,7 +156,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   await Promise.all([stores.start(), records.start()]);
   if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
 
-  const keysBefore = dataDirectoryFiles(dataDirectory).keys;
   const sealingKey = SealingKey.open(dataDirectory);
   const authorities = openClusterAuthorities(dataDirectory, clock);
   if (usesEtcd) await checkReplicaFiles(store, { authorities, sealingKey });
@@ -319,7 +322,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     }),
     openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
     pathRoutes: new Map([...accounts.pathRoutes(() => url), ...(status?.routes ?? [])]),
-    healthChecks: [...storeChecks(store, stores), shutdownCheck(health)],
+    healthChecks: [...storeChecks(store, stores), ...encryption.healthChecks, shutdownCheck(health)],
     log,
     audit,
     signetVersion,

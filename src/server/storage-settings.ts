@@ -15,6 +15,11 @@ export const storageFlags = {
   "etcd-certfile": { type: "file", help: "PEM client certificate for etcd." },
   "etcd-keyfile": { type: "file", help: "PEM private key of that certificate." },
   "etcd-prefix": { type: "string", default: "/signet", help: "The prefix of all keys in etcd." },
+  "etcd-allow-plaintext": {
+    type: "boolean",
+    default: false,
+    help: "Allow http:// for members of etcd on other machines: everybody on the way can read and change all objects.",
+  },
 } as const satisfies Flags;
 
 /** Where objects are stored. */

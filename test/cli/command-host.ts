@@ -31,6 +31,7 @@ const programs: Programs = {
   restore: notHere,
   migrateStorage: notHere,
   tokenKeys: { list: notHere, rotate: notHere, retire: notHere },
+  encryption: notHere,
   doctor: notHere,
   supportBundle: notHere,
 };

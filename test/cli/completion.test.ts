@@ -20,6 +20,7 @@ const program = signetCommand({
   restore: runsNothing,
   migrateStorage: runsNothing,
   tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
+  encryption: runsNothing,
   doctor: runsNothing,
   supportBundle: runsNothing,
 });

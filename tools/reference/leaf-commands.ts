@@ -19,6 +19,7 @@ export function describedProgram(): Command {
     restore: runsNothing,
     migrateStorage: runsNothing,
     tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
+    encryption: runsNothing,
     doctor: runsNothing,
     supportBundle: runsNothing,
   });

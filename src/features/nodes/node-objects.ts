@@ -1,11 +1,9 @@
 import { isMirrorPod } from "./pods/pod-object.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
 import { podReferences } from "./pods/pod-references.ts";
 import type { Pod } from "./pods/pod-schema.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
-import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podResource } from "./resources.ts";
 
@@ -23,8 +21,6 @@ interface OpenedObject {
  */
 export function nodeObjects(names: Names, stores: Stores): NodeObjects {
   const pods = stores.of(podResource);
-  const start = resourcePrefix(pods.definition);
-  const range = { start, end: prefixEnd(start) };
   const openedByNode = new Map<string, OpenedObjects>();
 
   const put = (pod: Pod): void => {
@@ -44,7 +40,7 @@ export function nodeObjects(names: Names, stores: Stores): NodeObjects {
   followRegistry(pods, {
     onLoaded() {
       openedByNode.clear();
-      for (const { object } of pods.cache.range(range)) put(object);
+      for (const { object } of readableObjects(pods)) put(object);
     },
     onEvent(event) {
       if (event.previous !== undefined) remove(event.previous.object);

@@ -43,8 +43,9 @@ export function connectRevocation(stores: Stores): ConnectedRevocation {
   const start = resourcePrefix(registry.definition);
   followRegistry(registry, {
     onLoaded() {
+      const objects = registry.cache.range({ start, end: prefixEnd(start) }).map(({ object }) => object);
       revoked.clear();
-      for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) revoked.add(object.spec);
+      for (const { spec } of objects) revoked.add(spec);
       if (revoked.size > 0) tell();
     },
     onEvent(event) {

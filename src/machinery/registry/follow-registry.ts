@@ -1,3 +1,4 @@
+import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { resourcePrefix } from "./storage-key.ts";
@@ -6,7 +7,10 @@ import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/watch-cache.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
-  /** Called at the start, and whenever the cache had to reload: discard what was derived from it before. */
+  /**
+   * Called at the start, and whenever the cache had to reload: discard what was derived from it before. Also when an object
+   * can't be decrypted: what it throws for that keeps a server from starting, and later leaves all as it was.
+   */
   onLoaded(): void;
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
@@ -17,17 +21,38 @@ export function followRegistry<T extends ApiObject>(
   follower: RegistryFollower<T>,
 ): void {
   const start = resourcePrefix(definition);
+  const reload = (): void => {
+    try {
+      follower.onLoaded();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+  };
   const follow = (): void => {
-    follower.onLoaded();
     cache.watch({
       start,
       end: prefixEnd(start),
       afterRevision: cache.revision,
-      onEvent: (event) => follower.onEvent(event),
-      onEnd: (error) => {
-        if (error instanceof RevisionCompacted) follow();
+      onEvent: (event) => (isReadable(event) ? follower.onEvent(event) : reload()),
+      onEnd(error) {
+        if (!(error instanceof RevisionCompacted)) return;
+        reload();
+        follow();
       },
     });
   };
+  follower.onLoaded();
   follow();
+}
+
+const isReadable = <T extends ApiObject>(event: CacheEvent<StoredObject<T>>): boolean =>
+  event.previous?.unreadable === undefined && (event.type === "delete" || event.object.unreadable === undefined);
+
+/** The objects of a resource below a part of its keys, such as `default/`, without those that can't be decrypted. */
+export function readableObjects<T extends ApiObject>(
+  { cache, definition }: ResourceRegistry<T>,
+  below = "",
+): StoredObject<T>[] {
+  const start = resourcePrefix(definition) + below;
+  return cache.range({ start, end: prefixEnd(start) }).filter(({ unreadable }) => unreadable === undefined);
 }

@@ -28,6 +28,7 @@ import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
+import { UnreadableObject } from "./unreadable-object.ts";
 import { servedDefinitions } from "./served-definitions.ts";
 
 /** A write of this process that is durable. */
@@ -59,6 +60,11 @@ export interface RegistryOptions<T extends ApiObject> {
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
   readonly stored?: ResourceRegistry<T>;
 }
+
+type StoredVersionEntry = Omit<Entry, "createRevision">;
+
+/** Every stored object is JSON. */
+const openingBrace = 0x7b;
 
 /** A smaller object cannot contain more values than `maximumValues`. */
 const smallestCrowdedObject = 2 * maximumValues;
@@ -232,8 +238,18 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
-  fromEntry({ key, value, modRevision }: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
-    return new StoredObject<T>({ prefix: this.#storedPrefix, key, value, revision: modRevision });
+  fromEntry({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry): StoredObject<T> {
+    if (value[0] !== openingBrace) {
+      const reason = unreadable ?? "it is not an object";
+      return new UnreadableObject<T>({ key, revision: modRevision, reason });
+    }
+    return new StoredObject<T>({
+      prefix: this.#storedPrefix,
+      key,
+      value,
+      revision: modRevision,
+      isStale: isStale === true,
+    });
   }
 
   /** An object as this version serves it. The objects of the store, of hooks and of admission are as they are stored. */
@@ -306,7 +322,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    * Returns the object that was just written: the cached instance if there is one, so that its encodings are computed
    * only once.
    */
-  written(entry: Pick<Entry, "key" | "value" | "modRevision">): StoredObject<T> {
+  written(entry: StoredVersionEntry): StoredObject<T> {
     const cached = this.cache.get(entry.key);
     return cached?.revision === entry.modRevision ? cached : this.fromEntry(entry);
   }

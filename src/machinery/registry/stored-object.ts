@@ -25,6 +25,8 @@ export interface StoredVersion {
   readonly value: Buffer;
   /** 0: the object is not stored (a dry run) and is shown without resourceVersion. */
   readonly revision: number;
+  /** An update writes the object even when it changes nothing: the store would write it in another form. */
+  readonly isStale?: boolean;
 }
 
 /**
@@ -35,6 +37,7 @@ export interface StoredVersion {
 export class StoredObject<T extends ApiObject = ApiObject> {
   readonly key: string;
   readonly revision: number;
+  readonly isStale: boolean;
   readonly #prefix: KindPrefix;
   /** The stored form after `{"metadata":{`. */
   readonly #content: string;
@@ -46,11 +49,17 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   /** null: not read yet. */
   #labels: Readonly<Record<string, string>> | undefined | null = null;
 
-  constructor({ prefix, key, value, revision }: StoredVersion) {
+  constructor({ prefix, key, value, revision, isStale = false }: StoredVersion) {
     this.key = key;
     this.revision = revision;
+    this.isStale = isStale;
     this.#prefix = prefix;
     this.#content = contentOf(value);
+  }
+
+  /** Why the object can't be decrypted. Then its contents throw a 500. */
+  get unreadable(): string | undefined {
+    return undefined;
   }
 
   /** The approximate memory, in UTF-16 units, which are free to count. */
@@ -94,10 +103,6 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   get labels(): Readonly<Record<string, string>> | undefined {
     if (this.#labels === null) this.#labels = this.object.metadata.labels;
     return this.#labels;
-  }
-
-  hasValue(value: Buffer): boolean {
-    return this.#content === contentOf(value);
   }
 
   /** The same content at another revision. A watch shows it for a deleted object. */

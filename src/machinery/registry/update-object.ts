@@ -220,7 +220,7 @@ async function writeVersion<T extends ApiObject>(
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
   }
   const kept = finished ?? next;
-  if (isUnchanged(kept, previous.object)) return { isWritten: true, object: previous };
+  if (!previous.isStale && isUnchanged(kept, previous.object)) return { isWritten: true, object: previous };
   const value = registry.encode(kept, previous);
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };

@@ -5,6 +5,8 @@ import type { Store } from "./store.ts";
 export interface StoredObject {
   readonly key: string;
   readonly value: Buffer;
+  /** As in StoredValue: why the value can't be decrypted. */
+  readonly unreadable?: string;
 }
 
 /** Everything that a store holds at one revision. */
@@ -29,7 +31,9 @@ export async function stateOf(store: Store): Promise<StoredState> {
 async function* objectsAt(store: Store, revision: number): AsyncIterable<StoredObject> {
   for (let { start, end } = everything; ;) {
     const { entries, hasMore } = await store.range({ start, end, revision, limit: pageLength });
-    for (const { key, value } of entries) yield { key, value };
+    for (const { key, value, unreadable } of entries) {
+      yield { key, value, ...(unreadable !== undefined && { unreadable }) };
+    }
     const last = entries.at(-1);
     if (!hasMore || last === undefined) return;
     start = `${last.key}\0`;
@@ -39,7 +43,7 @@ async function* objectsAt(store: Store, revision: number): AsyncIterable<StoredO
 /**
  * Creates objects in a store that has none of them, and then forgets the revisions before the last one: whoever resumes a
  * watch or continues a list from before is told to begin again. Returns how many objects there are. Throws for a key that
- * exists.
+ * exists, and UnreadableSource for an object that can't be decrypted.
  */
 export async function createObjects(store: Store, objects: AsyncIterable<StoredObject>): Promise<number> {
   let count = 0;
@@ -62,7 +66,19 @@ export async function createObjects(store: Store, objects: AsyncIterable<StoredO
   return count;
 }
 
-async function create(store: Store, { key, value }: StoredObject): Promise<void> {
+/** An object can't be copied. The message is for people. */
+export class UnreadableSource extends Error {
+  constructor({ key, unreadable }: StoredObject) {
+    super(
+      `${key} can't be decrypted: ${unreadable}: put its key back, or give it up: signet encryption discard ${key}`,
+    );
+    this.name = "UnreadableSource";
+  }
+}
+
+async function create(store: Store, object: StoredObject): Promise<void> {
+  const { key, value } = object;
+  if (object.unreadable !== undefined) throw new UnreadableSource(object);
   const { isWritten } = await store.write({ key, value, expectedRevision: 0 });
   if (!isWritten) throw new Error(`${JSON.stringify(key)} exists already`);
 }

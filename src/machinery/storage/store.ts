@@ -64,10 +64,18 @@ export type WriteResult =
   /** The key has another revision. `current` is its entry now, or undefined when it does not exist. */
   | { readonly isWritten: false; readonly current: Entry | undefined };
 
-export interface Entry {
+/** A value where it is stored. */
+export interface StoredValue {
   readonly key: string;
   /** Immutable. */
   readonly value: Buffer;
+  /** Why the value can't be decrypted; it is empty then. */
+  readonly unreadable?: string | undefined;
+  /** The store would now write the value in another form: encrypted, or with another key. Absent: it would not. */
+  readonly isStale?: boolean | undefined;
+}
+
+export interface Entry extends StoredValue {
   readonly createRevision: number;
   readonly modRevision: number;
 }
@@ -96,6 +104,9 @@ export interface Change {
   readonly value: Buffer | undefined;
   /** The revision that created the key. For a delete: that created the deleted key. */
   readonly createRevision: number;
+  /** As those of StoredValue. */
+  readonly unreadable?: string | undefined;
+  readonly isStale?: boolean | undefined;
 }
 
 export interface WatchRequest {

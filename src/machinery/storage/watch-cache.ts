@@ -166,9 +166,11 @@ export class WatchCache<T> {
   }
 
   #load(entries: readonly Entry[], revision: number): void {
-    if (this.revision < revision) {
+    if (this.revision > 0) {
+      // The same state again has values that could not be decrypted before: it is news to all who have seen it.
+      const seenRevision = this.revision < revision ? revision - 1 : revision;
       for (const watch of this.#watches) {
-        if (watch.position >= revision) continue; // it waits for the future
+        if (watch.position > seenRevision) continue; // it waits for the future
         this.#watches.delete(watch);
         this.#interruptedWatches.add(watch);
       }
@@ -188,7 +190,7 @@ export class WatchCache<T> {
     });
   }
 
-  #apply({ key, value, revision, createRevision }: Change): void {
+  #apply({ key, value, revision, createRevision, unreadable, isStale }: Change): void {
     const previous = this.#objects.get(key);
     let event: CacheEvent<T>;
     if (value === undefined) {
@@ -196,7 +198,7 @@ export class WatchCache<T> {
       this.#objects.delete(key);
       event = { type: "delete", key, revision, previous };
     } else {
-      const object = this.#options.decode({ key, value, createRevision, modRevision: revision });
+      const object = this.#options.decode({ key, value, createRevision, modRevision: revision, unreadable, isStale });
       this.#objects.set(key, object);
       event = { type: "put", key, revision, object, previous };
     }

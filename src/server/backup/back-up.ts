@@ -7,6 +7,8 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { isForgotten, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
+import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -27,6 +29,8 @@ export interface BackUpReport {
   /** The files of the data directory in it. */
   readonly files: number;
   readonly withoutKeys: readonly string[];
+  /** How many Secrets anybody can read who has the backup. */
+  readonly plainSecrets: number;
 }
 
 /** A server may compact away what is being read; the next attempt reads a newer revision. */
@@ -42,10 +46,11 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
   const source =
     location.storage.type === "own" ? { ...location, names: namesOfStore(location.dataDirectory) } : location;
   const store = await openStore(source);
+  const tally = { plainSecrets: 0 };
   try {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await writeBackupFile(options.file, itemsOf(source, { store, ...options }));
+        await writeBackupFile(options.file, itemsOf(source, { store, tally, ...options }));
         break;
       } catch (error) {
         if (!isForgotten(error) || attempt === maximumAttempts) throw error;
@@ -55,15 +60,21 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
     await store.close();
   }
   const { header, files, objects } = await verifyBackupFile(options.file);
-  return { objects, files, revision: header.revision, withoutKeys: header.withoutKeys };
+  return { objects, files, revision: header.revision, withoutKeys: header.withoutKeys, ...tally };
 }
 
 async function* itemsOf(
   { dataDirectory, names }: StoreLocation,
-  { store, withKeys, clock }: BackUpOptions & { readonly store: Store },
+  {
+    store,
+    tally,
+    withKeys,
+    clock,
+  }: BackUpOptions & { readonly store: Store; readonly tally: { plainSecrets: number } },
 ): AsyncIterable<BackupItem> {
   const { certificates, keys } = dataDirectoryFiles(dataDirectory);
   const { revision, objects } = await stateOf(store);
+  tally.plainSecrets = 0;
   yield {
     type: "header",
     header: {
@@ -79,7 +90,10 @@ async function* itemsOf(
   for (const file of withKeys ? [...certificates, ...keys] : certificates) {
     yield { type: "file", file: readEntry(dataDirectory, file) };
   }
-  for await (const object of objects()) yield { type: "object", object };
+  for await (const object of objects()) {
+    if (object.key.startsWith(secretsPrefix) && writtenWith(object.value) === undefined) tally.plainSecrets += 1;
+    yield { type: "object", object };
+  }
 }
 
 /** The names that the directory's store belongs to. Throws UsageError when there is no store. */

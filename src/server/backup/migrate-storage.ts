@@ -8,7 +8,8 @@ import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { markStoreMoved } from "../moved-store.ts";
-import { markEtcdMoved, openStore } from "../open-store.ts";
+import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
+import { markEtcdMoved } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { namesOfStore } from "./back-up.ts";
 import { openImportTarget } from "./import-target.ts";
@@ -43,11 +44,11 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
   const folder = lockDataDirectory(directory);
   try {
     const source: StoreLocation =
-      from === "lmdb" ? { dataDirectory: directory, storage: own, names: namesOfStore(directory) } : location;
+      from === "lmdb" ? { ...location, storage: own, names: namesOfStore(directory) } : location;
     const { profile } = source.names;
     const newStore = join(directory, "store.new");
     if (to === "lmdb") refuseStore(directory, newStore);
-    const store = await openStore(source);
+    const { store, close } = await openReadableStore(source);
     try {
       const { revision: readAt, objects } = await stateOf(store);
       await refuseLease(store, clock);
@@ -57,12 +58,13 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
         revision: readAt,
       });
       try {
-        const count = await createObjects(target.store, until(signal, objects()));
+        // With the encryption of where they go: the data directory's key is not for etcd.
+        const written = await decrypted(target.store, targetOf(location, to), { makesKey: true });
+        const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
         const revision = await target.store.latestRevision();
         await refuseChanges(store, { readAt, count });
         await target.finish();
-        await target.store.close();
-        await store.close();
+        await close();
         await switchOver(source, { from, newStore, revision: readAt });
         return { objects: count, profile, revision };
       } catch (error) {
@@ -72,12 +74,15 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
         await target.store.close();
       }
     } finally {
-      await store.close();
+      await close();
     }
   } finally {
     folder.release();
   }
 }
+
+const targetOf = (location: StoreLocation, to: StorageKind): StoreLocation =>
+  to === "etcd" ? location : { ...location, storage: own };
 
 const own = { type: "own" } as const;
 

@@ -1,6 +1,7 @@
 import { systemClock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { backUp } from "./back-up.ts";
@@ -19,6 +20,11 @@ export async function runBackUp(
   console.log(
     `${file}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
   );
+  const { plainSecrets } = report;
+  if (plainSecrets > 0) {
+    const advice = withKeys ? "" : ": encrypt them first (signet encryption rewrite), or guard the backup as the keys";
+    console.log(`  ${plainSecrets} Secrets in it are not encrypted${advice}`);
+  }
   if (withKeys) console.log("  it holds private keys and Secrets: whoever reads it can be anyone");
   else sayKeys(report.withoutKeys, "not in it, keep them elsewhere");
 }
@@ -51,6 +57,12 @@ export async function runMigrateStorage(
     interruptible((signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
   );
   console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
+  const { configuration, keyFile } = location.encryption;
+  if (to === "etcd" && configuration === undefined && keyFile === undefined) {
+    console.log(
+      "  Secrets are not encrypted in etcd: give all replicas one --encryption-key-file, then signet encryption rewrite",
+    );
+  }
   const flag = to === "etcd" ? " with --etcd-servers" : " without --etcd-servers";
   console.log(`  start signet serve${flag} and --profile ${report.profile}`);
 }
@@ -79,6 +91,7 @@ async function explained<T>(file: string, run: () => Promise<T>): Promise<T> {
     if (error instanceof DamagedBackup) {
       throw new UsageError(`${file} cannot be restored: ${error.message}`, { cause: error });
     }
+    if (error instanceof UnreadableSource) throw new UsageError(error.message, { cause: error });
     if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
       const path = "path" in error && typeof error.path === "string" ? error.path : file;

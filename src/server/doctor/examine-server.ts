@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { namesFor } from "../../machinery/api/names.ts";
-import { openStore } from "../open-store.ts";
+import { openReadableStore } from "../encryption/readable-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
+import { examineEncryption } from "./examine-encryption.ts";
 import { examineCertificates, examineClock, examineDisk, examinePermissions } from "./examine-files.ts";
 import { examineSettings } from "./examine-settings.ts";
 import { examineBindings, examineStorage } from "./examine-storage.ts";
@@ -29,6 +30,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...examineDisk(dataDirectory),
     ...storage,
     ...(canBeRead ? await bindingsOf(location) : []),
+    ...(canBeRead ? await examineEncryption(location) : []),
     ...examineSettings(config),
   ];
 }
@@ -45,11 +47,11 @@ export function locationOf(config: ServerConfig): StoreLocation {
 }
 
 async function bindingsOf(location: StoreLocation): Promise<Finding[]> {
-  const store = await openStore(location);
+  const { store, close } = await openReadableStore(location);
   try {
     return await examineBindings(store);
   } finally {
-    await store.close();
+    await close();
   }
 }
 

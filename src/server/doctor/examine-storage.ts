@@ -72,9 +72,10 @@ export async function examineBindings(store: Store): Promise<Finding[]> {
 const pluralOf = (key: string): string => key.split("/", 3)[2]?.split(".", 1)[0] ?? "";
 
 function collect(
-  { key, value }: StoredObject,
+  { key, value, unreadable }: StoredObject,
   { names, bindings }: { readonly names: Set<string>; readonly bindings: StoredBinding[] },
 ): void {
+  if (unreadable !== undefined) return; // examineEncryption says so
   const plural = pluralOf(key);
   if (["roles", "clusterroles", "serviceaccounts"].includes(plural)) {
     names.add(`${plural}/${key.split("/").slice(3).join("/")}`);

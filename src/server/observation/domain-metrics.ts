@@ -2,13 +2,11 @@ import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { countedBy } from "./counted-by.ts";
 import type { Tallies } from "./tallies.ts";
@@ -166,8 +164,7 @@ function mirror<T extends ApiObject, Value>(
   followRegistry(registry, {
     onLoaded() {
       values.clear();
-      const start = resourcePrefix(registry.definition);
-      for (const { key, object } of registry.cache.range({ start, end: prefixEnd(start) })) put(key, object);
+      for (const { key, object } of readableObjects(registry)) put(key, object);
     },
     onEvent(event) {
       if (event.type === "put") put(event.key, event.object.object);

@@ -1,9 +1,7 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
-import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../../machinery/storage/store.ts";
-import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import { followRegistry, readableObjects } from "../../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
@@ -39,7 +37,6 @@ export function rbacObjects(stores: Stores): RbacObjects {
   };
 }
 
-function objectsBelow<T extends ApiObject>({ cache, definition }: ResourceRegistry<T>, below: string): T[] {
-  const start = resourcePrefix(definition) + below;
-  return cache.range({ start, end: prefixEnd(start) }).map(({ object }) => object);
-}
+/** A binding that can't be decrypted grants nothing. */
+const objectsBelow = <T extends ApiObject>(registry: ResourceRegistry<T>, below: string): T[] =>
+  readableObjects(registry, below).map(({ object }) => object);

@@ -1,0 +1,250 @@
+import { andThen } from "../../api/maybe-promise.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { RevisionCompacted, StoreUnavailable } from "../store.ts";
+import type {
+  Change,
+  Entry,
+  RangeRequest,
+  RangeResult,
+  Store,
+  StoredValue,
+  WatchRequest,
+  WriteRequest,
+  WriteResult,
+} from "../store.ts";
+import type { EncryptionRules } from "./encryption-rules.ts";
+import { UndecryptableValue } from "./value-transformer.ts";
+
+/** Where the rules come from: a file that may change. */
+export interface EncryptionSource {
+  current(): EncryptionRules;
+  /** The same, after a look at the file. Before a write, and when a value can't be decrypted: others may know a newer key. */
+  refreshed(): EncryptionRules;
+  /** Calls back when values may be readable that were not: a KMS is back, or there is a new key. */
+  onReadable(listener: () => void): void;
+}
+
+/**
+ * A store that keeps some values encrypted. Plain values of kinds without encryption pass as they are. A value that can't be
+ * decrypted is shown as unreadable, with the reason: it takes nothing else with it.
+ */
+export class EncryptedStore implements Store {
+  readonly #store: Store;
+  readonly #source: EncryptionSource;
+  readonly #watches = new Set<OrderedWatch>();
+  /** Whether a value was shown as unreadable that may become readable. */
+  #hasUnreadable = false;
+
+  constructor(store: Store, source: EncryptionSource) {
+    this.#store = store;
+    this.#source = source;
+    source.onReadable(() => this.#reload());
+  }
+
+  latestRevision(): number | Promise<number> {
+    return this.#store.latestRevision();
+  }
+
+  notify(): void {
+    this.#store.notify();
+  }
+
+  write(request: WriteRequest): Promise<WriteResult> {
+    const { key, value } = request;
+    if (this.#source.current().writerFor(key) === undefined) return this.#store.write(request);
+    return value === undefined ? this.#written(request) : this.#writeEncrypted(request, value);
+  }
+
+  async range(request: RangeRequest): Promise<RangeResult> {
+    const result = await this.#store.range(request);
+    const rules = this.#source.current();
+    if (result.entries.every(({ key, value }) => rules.isPlain(key, value))) return result;
+    const entries: Entry[] = [];
+    for (const entry of result.entries) {
+      const read = this.#read(entry);
+      entries.push(read instanceof Promise ? await read : read);
+    }
+    return { ...result, entries };
+  }
+
+  watch(request: WatchRequest): { stop(): void } {
+    const watch: OrderedWatch = new OrderedWatch({
+      store: this.#store,
+      request,
+      read: (changes) => this.#readAll(changes),
+      onStopped: () => void this.#watches.delete(watch),
+    });
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  compact(revision: number): Promise<void> {
+    return this.#store.compact(revision);
+  }
+
+  compactedRevision(): number | Promise<number> {
+    return this.#store.compactedRevision();
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  async #writeEncrypted(request: WriteRequest, plain: Buffer): Promise<WriteResult> {
+    const { key } = request;
+    const writer = this.#source.refreshed().writerFor(key);
+    let value: Buffer;
+    try {
+      value = writer === undefined ? plain : await writer.encrypt(plain, key);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StoreUnavailable(`the value can't be encrypted: ${reason}`, { cause });
+    }
+    return await this.#written({ ...request, value });
+  }
+
+  async #written(request: WriteRequest): Promise<WriteResult> {
+    const result = await this.#store.write(request);
+    if (!result.isWritten) {
+      return { isWritten: false, current: result.current && (await this.#read(result.current)) };
+    }
+    // An earlier change may still wait for a KMS.
+    for (const watch of this.#watches) await watch.delivered();
+    return result;
+  }
+
+  #readAll(changes: readonly Change[]): MaybePromise<readonly Change[]> {
+    const rules = this.#source.current();
+    if (changes.every(({ key, value }) => value === undefined || rules.isPlain(key, value))) return changes;
+    const read = changes.map((change) => this.#readChange(change));
+    return read.some((one) => one instanceof Promise) ? Promise.all(read.map(async (one) => one)) : (read as Change[]); // none is a promise
+  }
+
+  #readChange(change: Change): MaybePromise<Change> {
+    const { key, value } = change;
+    return value === undefined ? change : this.#read({ ...change, key, value });
+  }
+
+  #read<T extends StoredValue>(stored: T): MaybePromise<T> {
+    const { key, value } = stored;
+    const rules = this.#source.current();
+    if (rules.isPlain(key, value)) return stored;
+    return this.#decrypt(stored, {
+      rules,
+      onFailure: (error) => {
+        const newer = this.#source.refreshed();
+        if (newer === rules) return this.#unreadable(stored, error);
+        return this.#decrypt(stored, { rules: newer, onFailure: (again) => this.#unreadable(stored, again) });
+      },
+    });
+  }
+
+  #decrypt<T extends StoredValue>(
+    stored: T,
+    { rules, onFailure }: { readonly rules: EncryptionRules; onFailure(error: UndecryptableValue): MaybePromise<T> },
+  ): MaybePromise<T> {
+    const failed = (error: unknown): MaybePromise<T> => {
+      if (error instanceof UndecryptableValue) return onFailure(error);
+      throw error;
+    };
+    try {
+      const read = andThen(rules.decrypt(stored.key, stored.value), ({ plain, isStale }) => ({
+        ...stored,
+        value: plain,
+        ...(isStale && { isStale }),
+      }));
+      return read instanceof Promise ? read.catch(failed) : read;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  /** Without the stored bytes, so that nothing can take them for the object. */
+  #unreadable<T extends StoredValue>(stored: T, { message }: UndecryptableValue): T {
+    this.#hasUnreadable = true;
+    return { ...stored, value: nothing, unreadable: message };
+  }
+
+  /** Lets followers load everything anew: a value has no second change that would bring it again. */
+  #reload(): void {
+    if (!this.#hasUnreadable) return;
+    this.#hasUnreadable = false;
+    for (const watch of this.#watches) watch.end(new RevisionCompacted(0));
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+interface OrderedWatchOptions {
+  readonly store: Store;
+  readonly request: WatchRequest;
+  read(changes: readonly Change[]): MaybePromise<readonly Change[]>;
+  onStopped(): void;
+}
+
+/** Hands on what a watch of the store tells, in its order, while some changes wait to be decrypted. */
+class OrderedWatch {
+  readonly #options: OrderedWatchOptions;
+  readonly #inner: { stop(): void };
+  /** The end of the queue. Undefined: nothing waits. */
+  #waiting: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: OrderedWatchOptions) {
+    this.#options = options;
+    const { request, store } = options;
+    const { onProgress } = request;
+    this.#inner = store.watch({
+      afterRevision: request.afterRevision,
+      onChanges: (changes) => this.#next(() => this.#give(changes)),
+      ...(onProgress !== undefined && {
+        onProgress: (revision) => this.#next(() => onProgress(revision)),
+      }),
+      onEnd: (error) => this.#next(() => this.end(error)),
+    });
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#inner.stop();
+    this.#options.onStopped();
+  }
+
+  end(error: Error): void {
+    if (this.#isStopped) return;
+    this.stop();
+    this.#options.request.onEnd(error);
+  }
+
+  /** Undefined: everything that came was handed on. */
+  delivered(): Promise<void> | undefined {
+    return this.#waiting;
+  }
+
+  #next(step: () => MaybePromise<void>): void {
+    if (this.#isStopped) return;
+    if (this.#waiting !== undefined)
+      return this.#wait(this.#waiting.then(() => (this.#isStopped ? undefined : step())));
+    const done = step();
+    if (done instanceof Promise) this.#wait(done);
+  }
+
+  #wait(done: Promise<void>): void {
+    const settled = done.then(
+      () => {},
+      // The follower threw, or a value could not even be called unreadable: it has lost changes.
+      (error: unknown) => this.end(error instanceof Error ? error : new Error(String(error))),
+    );
+    this.#waiting = settled;
+    void settled.then(() => {
+      if (this.#waiting === settled) this.#waiting = undefined;
+    });
+  }
+
+  #give(changes: readonly Change[]): MaybePromise<void> {
+    return andThen(this.#options.read(changes), (read) => {
+      if (!this.#isStopped) this.#options.request.onChanges(read);
+    });
+  }
+}

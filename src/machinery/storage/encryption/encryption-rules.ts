@@ -1,0 +1,91 @@
+import { andThen } from "../../api/maybe-promise.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+import { identity, openingBrace, UndecryptableValue } from "./value-transformer.ts";
+import type { DecryptedValue, ValueTransformer } from "./value-transformer.ts";
+
+/** How the values below a prefix of keys are stored: the first transformer writes, all read. */
+export interface EncryptionRule {
+  /** Such as `/registry/secrets/`. */
+  readonly prefix: string;
+  readonly transformers: readonly ValueTransformer[];
+}
+
+export interface EncryptionRulesOptions {
+  /** The first one with a key's prefix counts. */
+  readonly rules: readonly EncryptionRule[];
+  /** Read values of every key, after those of the rules: what the data directory's key has written. */
+  readonly readers?: readonly ValueTransformer[];
+}
+
+/** Which values are encrypted, and how. Immutable: a new configuration makes new rules. */
+export class EncryptionRules {
+  readonly #rules: readonly EncryptionRule[];
+  readonly #others: readonly ValueTransformer[];
+
+  constructor({ rules, readers = [] }: EncryptionRulesOptions) {
+    const known = (transformers: readonly ValueTransformer[]): readonly ValueTransformer[] => [
+      ...transformers,
+      ...readers.filter(({ prefix }) => !transformers.some((one) => one.prefix === prefix)),
+    ];
+    this.#rules = rules.map(({ prefix, transformers }) => ({ prefix, transformers: known(transformers) }));
+    this.#others = known([identity]);
+  }
+
+  /** What values of the key are written with. Undefined: they are written as they are. */
+  writerFor(storageKey: string): ValueTransformer | undefined {
+    const first = this.#transformersFor(storageKey)?.[0];
+    return first === identity ? undefined : first;
+  }
+
+  /** Whether a stored value is what clients get. Allocates nothing: every value of every kind is asked. */
+  isPlain(storageKey: string, stored: Buffer): boolean {
+    return stored[0] === openingBrace && this.#transformersFor(storageKey) === undefined;
+  }
+
+  /** Decrypts a stored value. Throws or rejects with UndecryptableValue. */
+  decrypt(storageKey: string, stored: Buffer): MaybePromise<DecryptedValue> {
+    const transformers = this.#transformersFor(storageKey) ?? this.#others;
+    const readers = transformers.filter(({ prefix }) => hasPrefix(stored, prefix));
+    return decryptWithFirst(readers, { storageKey, stored, writer: transformers[0] });
+  }
+
+  #transformersFor(storageKey: string): readonly ValueTransformer[] | undefined {
+    for (const { prefix, transformers } of this.#rules) if (storageKey.startsWith(prefix)) return transformers;
+    return undefined;
+  }
+}
+
+interface StoredAt {
+  readonly storageKey: string;
+  readonly stored: Buffer;
+  readonly writer: ValueTransformer | undefined;
+}
+
+/**
+ * Several may have the prefix: two keys of one name, or the identity at last. As upstream, the first that can decrypt the
+ * value does.
+ */
+function decryptWithFirst(
+  readers: readonly ValueTransformer[],
+  at: StoredAt,
+  failure?: UndecryptableValue,
+): MaybePromise<DecryptedValue> {
+  const [reader, ...others] = readers;
+  if (reader === undefined) throw failure ?? new UndecryptableValue("no matching prefix found");
+  const afterFailure = (error: unknown): MaybePromise<DecryptedValue> => {
+    if (!(error instanceof UndecryptableValue)) throw error;
+    return decryptWithFirst(others, at, failure ?? error);
+  };
+  try {
+    const found = andThen(reader.decrypt(at.stored, at.storageKey), ({ plain, isStale }) => ({
+      plain,
+      isStale: isStale || reader !== at.writer,
+    }));
+    return found instanceof Promise ? found.catch(afterFailure) : found;
+  } catch (error) {
+    return afterFailure(error);
+  }
+}
+
+const hasPrefix = (stored: Buffer, prefix: string): boolean =>
+  prefix === "" || stored.toString("latin1", 0, prefix.length) === prefix;

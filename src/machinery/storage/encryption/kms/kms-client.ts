@@ -1,0 +1,59 @@
+import { randomUUID } from "node:crypto";
+import { GrpcChannel } from "../../../grpc/grpc-channel.ts";
+import {
+  decodeDecryptAnswer,
+  decodeEncryptAnswer,
+  decodeStatus,
+  encodeDecryptRequest,
+  encodeEncryptRequest,
+} from "./kms-messages.ts";
+import type { StatusAnswer, WrappedKey } from "./kms-messages.ts";
+
+/** A KMS v2 plugin. Every call rejects with an Error when the plugin fails, or does not answer in time. */
+export interface KmsClient {
+  status(): Promise<StatusAnswer>;
+  encrypt(plain: Buffer): Promise<WrappedKey>;
+  decrypt(wrappedKey: WrappedKey): Promise<Buffer>;
+  close(): void;
+}
+
+export interface KmsClientOptions {
+  /** `unix:///path` of the plugin's socket. */
+  readonly endpoint: string;
+  /** For each call, with the connection. */
+  readonly timeoutMilliseconds: number;
+}
+
+/** No answer of a plugin is longer: 1 KiB for a key, 32 KiB of annotations. */
+const maximumMessageBytes = 64 * 1024;
+
+/** Calls a plugin over one connection, which is opened again for the next call when it was lost. */
+export function kmsClient({ endpoint, timeoutMilliseconds }: KmsClientOptions): KmsClient {
+  let channel: GrpcChannel | undefined;
+  let connecting: Promise<GrpcChannel> | undefined;
+  let isClosed = false;
+  const connect = async (): Promise<GrpcChannel> => {
+    if (channel?.isOpen === true) return channel;
+    connecting ??= GrpcChannel.connect({ url: endpoint, timeoutMilliseconds, maximumMessageBytes }).finally(
+      () => (connecting = undefined),
+    );
+    channel = await connecting;
+    if (isClosed) channel.close();
+    return channel;
+  };
+  const call = async (method: string, message: Buffer): Promise<Buffer> => {
+    const open = await connect();
+    return await open.unary(`/v2.KeyManagementService/${method}`, message, timeoutMilliseconds);
+  };
+  return {
+    status: async () => decodeStatus(await call("Status", Buffer.alloc(0))),
+    encrypt: async (plain) =>
+      decodeEncryptAnswer(await call("Encrypt", encodeEncryptRequest({ plain, uid: randomUUID() }))),
+    decrypt: async (wrappedKey) =>
+      decodeDecryptAnswer(await call("Decrypt", encodeDecryptRequest({ wrappedKey, uid: randomUUID() }))),
+    close() {
+      isClosed = true;
+      channel?.close();
+    },
+  };
+}

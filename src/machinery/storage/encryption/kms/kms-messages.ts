@@ -1,0 +1,155 @@
+import { bytesType, ProtobufReader, ProtobufWriter, varintType } from "../../../schema/protobuf-wire.ts";
+
+/**
+ * The messages of KMS v2 (`k8s.io/kms/apis/v2/api.proto`), and the object in which upstream stores what a KMS protects
+ * (`apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2/api.proto`). Fields are written last to first, as ProtobufWriter
+ * requires.
+ */
+export type Annotations = ReadonlyMap<string, Buffer>;
+
+export interface StatusAnswer {
+  readonly version: string;
+  readonly health: string;
+  readonly keyId: string;
+}
+
+/** What the KMS made of a data encryption key. */
+export interface WrappedKey {
+  readonly ciphertext: Buffer;
+  readonly keyId: string;
+  readonly annotations: Annotations;
+}
+
+/** How the data encryption key is used. */
+export const keySource = { aesGcmKey: 0, derivedAesGcmSeed: 1 } as const;
+
+export interface EncryptedObject {
+  readonly encryptedData: Buffer;
+  readonly wrappedKey: WrappedKey;
+  readonly keySource: number;
+}
+
+export function decodeStatus(message: Uint8Array): StatusAnswer {
+  const reader = new ProtobufReader(message);
+  let [version, health, keyId] = ["", "", ""];
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) version = reader.string();
+    else if (field === 2) health = reader.string();
+    else if (field === 3) keyId = reader.string();
+    else reader.skip();
+  }
+  return { version, health, keyId };
+}
+
+export function encodeEncryptRequest({ plain, uid }: { readonly plain: Buffer; readonly uid: string }): Buffer {
+  const writer = new ProtobufWriter();
+  textField(writer, 2, uid);
+  bytesField(writer, 1, plain);
+  return writer.finish();
+}
+
+export function decodeEncryptAnswer(message: Uint8Array): WrappedKey {
+  const reader = new ProtobufReader(message);
+  let ciphertext = nothing;
+  let keyId = "";
+  const annotations = new Map<string, Buffer>();
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) ciphertext = Buffer.from(reader.bytes());
+    else if (field === 2) keyId = reader.string();
+    else if (field === 3) readAnnotation(reader.message(), annotations);
+    else reader.skip();
+  }
+  return { ciphertext, keyId, annotations };
+}
+
+export function encodeDecryptRequest({
+  wrappedKey: { ciphertext, keyId, annotations },
+  uid,
+}: {
+  readonly wrappedKey: WrappedKey;
+  readonly uid: string;
+}): Buffer {
+  const writer = new ProtobufWriter();
+  annotationFields(writer, 4, annotations);
+  textField(writer, 3, keyId);
+  textField(writer, 2, uid);
+  bytesField(writer, 1, ciphertext);
+  return writer.finish();
+}
+
+export function decodeDecryptAnswer(message: Uint8Array): Buffer {
+  const reader = new ProtobufReader(message);
+  let plain = nothing;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) plain = Buffer.from(reader.bytes());
+    else reader.skip();
+  }
+  return plain;
+}
+
+export function encodeEncryptedObject({ encryptedData, wrappedKey, keySource: source }: EncryptedObject): Buffer {
+  const writer = new ProtobufWriter();
+  if (source !== 0) {
+    writer.varint(source);
+    writer.tag(5, varintType);
+  }
+  annotationFields(writer, 4, wrappedKey.annotations);
+  bytesField(writer, 3, wrappedKey.ciphertext);
+  textField(writer, 2, wrappedKey.keyId);
+  bytesField(writer, 1, encryptedData);
+  return writer.finish();
+}
+
+/** Throws ProtobufError. */
+export function decodeEncryptedObject(message: Uint8Array): EncryptedObject {
+  const reader = new ProtobufReader(message);
+  let encryptedData: Buffer = nothing;
+  let ciphertext: Buffer = nothing;
+  let keyId = "";
+  let source = 0;
+  const annotations = new Map<string, Buffer>();
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) encryptedData = reader.bytes();
+    else if (field === 2) keyId = reader.string();
+    // Copied: it may be kept for longer than the value.
+    else if (field === 3) ciphertext = Buffer.from(reader.bytes());
+    else if (field === 4) readAnnotation(reader.message(), annotations);
+    else if (field === 5) source = reader.int32();
+    else reader.skip();
+  }
+  return { encryptedData, wrappedKey: { ciphertext, keyId, annotations }, keySource: source };
+}
+
+const nothing = Buffer.alloc(0);
+
+function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>): void {
+  let key = "";
+  let value = nothing;
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) key = reader.string();
+    else if (field === 2) value = Buffer.from(reader.bytes());
+    else reader.skip();
+  }
+  annotations.set(key, value);
+}
+
+/** A map is a list of messages with key and value. */
+function annotationFields(writer: ProtobufWriter, field: number, annotations: Annotations): void {
+  for (const [key, value] of [...annotations].toReversed()) {
+    writer.message(() => {
+      bytesField(writer, 2, value);
+      textField(writer, 1, key);
+    });
+    writer.tag(field, bytesType);
+  }
+}
+
+function textField(writer: ProtobufWriter, field: number, text: string): void {
+  writer.string(text);
+  writer.tag(field, bytesType);
+}
+
+function bytesField(writer: ProtobufWriter, field: number, bytes: Uint8Array): void {
+  writer.bytes(bytes);
+  writer.tag(field, bytesType);
+}

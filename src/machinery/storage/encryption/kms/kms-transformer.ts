@@ -1,0 +1,298 @@
+import { createHash, randomBytes } from "node:crypto";
+import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
+import type { Clock } from "../../../api/clock.ts";
+import type { MaybePromise } from "../../../api/maybe-promise.ts";
+import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
+import { derivedGcm, gcm } from "../aes-gcm.ts";
+import type { Cipher } from "../aes-gcm.ts";
+import { UndecryptableValue } from "../value-transformer.ts";
+import type { DecryptedValue, ValueTransformer } from "../value-transformer.ts";
+import type { KmsClient } from "./kms-client.ts";
+import { decodeEncryptedObject, encodeEncryptedObject, keySource } from "./kms-messages.ts";
+import type { EncryptedObject, WrappedKey } from "./kms-messages.ts";
+
+export interface KmsTransformerOptions {
+  /** Of the provider: part of each value's prefix. */
+  readonly name: string;
+  readonly client: KmsClient;
+  readonly clock: Clock;
+  /** Called when the plugin has unwrapped a key that it refused before, or could not be asked for. */
+  readonly onReadable: () => void;
+  /** Never with a secret. */
+  readonly onEvent: (event: KmsEvent) => void;
+}
+
+export type KmsEvent =
+  | { readonly type: "failed"; readonly reason: string }
+  | { readonly type: "works again" }
+  /** There is a new seed, wrapped with this key of the KMS. */
+  | { readonly type: "key"; readonly keyId: string };
+
+const seedBytes = 32;
+/** Upstream's `envelopekmsv2PluginWriteDEKSourceMaxTTL`: without a good status for this long, nothing is written. */
+const writableMilliseconds = 3 * 60_000;
+/** How often the plugin is asked for its key: upstream's `kmsv2PluginHealthzPositiveTTL` and `...NegativeTTL`. */
+const healthyLookMilliseconds = 60_000;
+const failedLookMilliseconds = 10_000;
+/** After a failure, others that need the plugin fail at once for this long. */
+const failFastMilliseconds = 1_000;
+const maximumCachedKeys = 1_000;
+/** How many keys that could not be unwrapped are tried again at each look. */
+const retriedKeys = 20;
+/** Upstream's limits for what a plugin returns. */
+const maximumKeyIdBytes = 1024;
+const maximumWrappedKeyBytes = 1024;
+const maximumAnnotationBytes = 32 * 1024;
+
+/** A data encryption key as it is stored. */
+type DataKey = Pick<EncryptedObject, "wrappedKey" | "keySource">;
+
+/** The plugin could not be asked. */
+const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
+
+/** The key that values are encrypted with now. */
+interface WritingKey {
+  readonly wrappedKey: WrappedKey;
+  readonly cipher: Cipher;
+  /** The last good status. */
+  confirmedAt: number;
+}
+
+/**
+ * Upstream's KMS v2 provider: this process makes a seed, the plugin wraps it, and each value has a key derived from the seed
+ * (see `derivedGcm`). The plugin is called once for each seed, not for each value; what is cached can be read while it is
+ * away. A new key of the KMS makes a new seed.
+ */
+export class KmsTransformer implements ValueTransformer {
+  readonly prefix: string;
+  readonly #options: KmsTransformerOptions;
+  readonly #prefixBytes: Buffer;
+  /** By digest, the most recently used last. */
+  readonly #ciphers = new Map<string, Cipher>();
+  readonly #unwrapping = new Map<string, Promise<Cipher>>();
+  /** Keys that could not be unwrapped, by digest. */
+  readonly #failedKeys = new Map<string, DataKey>();
+  #writing: WritingKey | undefined;
+  #looking: Promise<void> | undefined;
+  #lookedAt = -Infinity;
+  /** Why the last status was not good. */
+  #failure: string | undefined;
+  #unwrapFailedAt = -Infinity;
+
+  constructor(options: KmsTransformerOptions) {
+    this.#options = options;
+    this.prefix = `k8s:enc:kms:v2:${options.name}:`;
+    this.#prefixBytes = Buffer.from(this.prefix);
+  }
+
+  async encrypt(plain: Buffer, storageKey: string): Promise<Buffer> {
+    if (!this.#isWritable()) await this.#lookUnlessFailing();
+    const writing = this.#writing;
+    if (writing === undefined || !this.#isWritable()) throw new Error(this.#failureText());
+    const encryptedData = Buffer.concat(writing.cipher.seal(plain, storageKey));
+    const { wrappedKey } = writing;
+    const object = encodeEncryptedObject({ encryptedData, wrappedKey, keySource: keySource.derivedAesGcmSeed });
+    return Buffer.concat([this.#prefixBytes, object]);
+  }
+
+  decrypt(stored: Buffer, storageKey: string): MaybePromise<DecryptedValue> {
+    const object = parseObject(stored.subarray(this.#prefixBytes.length));
+    const digest = digestOf(object);
+    const known = this.#ciphers.get(digest);
+    const open = (cipher: Cipher): DecryptedValue => ({
+      plain: cipher.open(object.encryptedData, storageKey),
+      isStale: this.#writing !== undefined && object.wrappedKey.keyId !== this.#writing.wrappedKey.keyId,
+    });
+    if (known === undefined) return this.#unwrap(object, digest).then(open);
+    return open(known);
+  }
+
+  /** Asks the plugin for its key when it is time to. Never rejects. */
+  async lookWhenDue(): Promise<void> {
+    const interval = this.#failure === undefined ? healthyLookMilliseconds : failedLookMilliseconds;
+    if (this.#options.clock.now() - this.#lookedAt < interval) return;
+    await this.#look();
+    if (this.#failure === undefined) await this.#retryFailedKeys();
+  }
+
+  /** Rejects unless the plugin answers, now or a moment ago. */
+  async check(): Promise<void> {
+    await this.#lookUnlessFailing();
+    if (this.#failure !== undefined) throw new Error(this.#failureText());
+  }
+
+  close(): void {
+    this.#options.client.close();
+  }
+
+  #isWritable(): boolean {
+    return this.#writing !== undefined && this.#options.clock.now() - this.#writing.confirmedAt < writableMilliseconds;
+  }
+
+  async #lookUnlessFailing(): Promise<void> {
+    if (this.#options.clock.now() - this.#lookedAt >= failFastMilliseconds || this.#looking !== undefined)
+      await this.#look();
+  }
+
+  /** All who need it share one look. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#askStatus()
+      .then(
+        () => this.#succeeded(),
+        (error: unknown) => this.#failed(error),
+      )
+      .finally(() => (this.#looking = undefined));
+    return this.#looking;
+  }
+
+  async #askStatus(): Promise<void> {
+    const { client, clock } = this.#options;
+    const askedAt = clock.now();
+    const { version, health, keyId } = await client.status();
+    if (version !== "v2" && version !== "v2beta1") throw new Error(`it has version ${JSON.stringify(version)}, not v2`);
+    if (health !== "ok") throw new Error(`it says of its health ${JSON.stringify(health.slice(0, 200))}, not ok`);
+    checkKeyId(keyId);
+    if (this.#writing?.wrappedKey.keyId !== keyId) this.#writing = await this.#newKey(keyId, askedAt);
+    this.#writing.confirmedAt = askedAt;
+  }
+
+  async #newKey(keyId: string, confirmedAt: number): Promise<WritingKey> {
+    const seed = randomBytes(seedBytes);
+    const wrappedKey = await this.#options.client.encrypt(seed);
+    checkWrappedKey(wrappedKey);
+    if (wrappedKey.keyId !== keyId) {
+      throw new Error("it has just changed its key: it encrypts with another one than its status names");
+    }
+    const cipher = derivedGcm(seed);
+    const source = keySource.derivedAesGcmSeed;
+    this.#remember(digestOf({ wrappedKey, keySource: source }), cipher);
+    this.#options.onEvent({ type: "key", keyId });
+    return { wrappedKey, cipher, confirmedAt };
+  }
+
+  #unwrap(key: DataKey, digest: string): Promise<Cipher> {
+    const running = this.#unwrapping.get(digest);
+    if (running !== undefined) return running;
+    const started = this.#askKey(key)
+      .then(
+        (cipher) => {
+          this.#failedKeys.delete(digest);
+          this.#remember(digest, cipher);
+          return cipher;
+        },
+        (error: unknown) => {
+          if (this.#failedKeys.size < maximumCachedKeys) this.#failedKeys.set(digest, key);
+          throw error;
+        },
+      )
+      .finally(() => this.#unwrapping.delete(digest));
+    this.#unwrapping.set(digest, started);
+    return started;
+  }
+
+  async #askKey({ wrappedKey, keySource: source }: DataKey): Promise<Cipher> {
+    const { client, clock, name } = this.#options;
+    if (clock.now() - this.#unwrapFailedAt < failFastMilliseconds) throw this.#away("it failed a moment ago");
+    let key: Buffer;
+    try {
+      key = await client.decrypt(wrappedKey);
+    } catch (error) {
+      if (!(error instanceof GrpcError) || isTransient.has(error.code)) this.#unwrapFailedAt = clock.now();
+      throw this.#away(error instanceof Error ? error.message : String(error));
+    }
+    if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return derivedGcm(key);
+    if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return gcm(key);
+    throw new UndecryptableValue(`the KMS plugin ${name} decrypted its key to something that is no key`);
+  }
+
+  async #retryFailedKeys(): Promise<void> {
+    const before = this.#failedKeys.size;
+    for (const [digest, key] of [...this.#failedKeys].slice(0, retriedKeys)) {
+      await this.#unwrap(key, digest).catch(() => {
+        // To the end: each gets its turn.
+        this.#failedKeys.delete(digest);
+        this.#failedKeys.set(digest, key);
+      });
+    }
+    if (this.#failedKeys.size < before) this.#options.onReadable();
+  }
+
+  #remember(digest: string, cipher: Cipher): void {
+    this.#ciphers.delete(digest);
+    this.#ciphers.set(digest, cipher);
+    if (this.#ciphers.size <= maximumCachedKeys) return;
+    const [oldest = ""] = this.#ciphers.keys();
+    this.#ciphers.delete(oldest);
+  }
+
+  #succeeded(): void {
+    this.#lookedAt = this.#options.clock.now();
+    if (this.#failure === undefined) return;
+    this.#failure = undefined;
+    this.#options.onEvent({ type: "works again" });
+    // Now, and not when the next look is due.
+    if (this.#failedKeys.size > 0) void this.#retryFailedKeys();
+  }
+
+  #failed(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    const isNew = this.#failure === undefined;
+    this.#failure = reason;
+    this.#lookedAt = this.#options.clock.now();
+    if (isNew) this.#options.onEvent({ type: "failed", reason });
+  }
+
+  #away(reason: string): UndecryptableValue {
+    return new UndecryptableValue(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`, {
+      isTemporary: true,
+    });
+  }
+
+  #failureText(): string {
+    return `the KMS plugin ${this.#options.name} does not work now: ${this.#failure ?? "it was not asked yet"}`;
+  }
+}
+
+/** Throws UndecryptableValue for what no plugin may have made. */
+function parseObject(stored: Buffer): EncryptedObject {
+  try {
+    const object = decodeEncryptedObject(stored);
+    checkWrappedKey(object.wrappedKey);
+    if (object.encryptedData.length > 0) return object;
+  } catch {
+    // Said below.
+  }
+  throw new UndecryptableValue("it was cut or changed: it is not what a KMS provider writes");
+}
+
+function checkKeyId(keyId: string): void {
+  const bytes = Buffer.byteLength(keyId);
+  if (bytes === 0) throw new Error("its key has no id");
+  if (bytes > maximumKeyIdBytes)
+    throw new Error(`the id of its key has ${bytes} bytes, more than ${maximumKeyIdBytes}`);
+}
+
+function checkWrappedKey({ ciphertext, keyId, annotations }: WrappedKey): void {
+  checkKeyId(keyId);
+  if (ciphertext.length === 0 || ciphertext.length > maximumWrappedKeyBytes) {
+    throw new Error(`it encrypted a key to ${ciphertext.length} bytes: 1 to ${maximumWrappedKeyBytes} are allowed`);
+  }
+  let bytes = 0;
+  for (const [name, value] of annotations) {
+    bytes += Buffer.byteLength(name) + value.length;
+    if (!name.includes(".") || dnsSubdomainFaults(name).length > 0) {
+      throw new Error("a key of its annotations is not a fully qualified domain name");
+    }
+  }
+  if (bytes > maximumAnnotationBytes)
+    throw new Error(`its annotations have ${bytes} bytes, more than ${maximumAnnotationBytes}`);
+}
+
+/** Tells wrapped keys apart, with everything that the KMS needs to unwrap them. */
+function digestOf({ wrappedKey: { ciphertext, keyId, annotations }, keySource: source }: DataKey): string {
+  const hash = createHash("sha256").update(`${source} ${ciphertext.length} ${Buffer.byteLength(keyId)} `);
+  hash.update(ciphertext).update(keyId);
+  for (const [name, value] of [...annotations].toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    hash.update(`${name.length} ${value.length} ${name}`).update(value);
+  return hash.digest("base64");
+}

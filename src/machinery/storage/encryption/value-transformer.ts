@@ -1,0 +1,61 @@
+import type { MaybePromise } from "../../api/maybe-promise.ts";
+
+/** Encrypts and decrypts values with one key, or leaves them as they are. */
+export interface ValueTransformer {
+  /** Every value that it writes starts with it, such as `k8s:enc:aesgcm:v1:key1:`. Empty: values are plain. */
+  readonly prefix: string;
+  /** Returns the stored form, with the prefix. Throws or rejects when it can't encrypt now. */
+  encrypt(plain: Buffer, storageKey: string): MaybePromise<Buffer>;
+  /** Takes a stored form that starts with the prefix. Throws or rejects with UndecryptableValue. */
+  decrypt(stored: Buffer, storageKey: string): MaybePromise<DecryptedValue>;
+}
+
+export interface DecryptedValue {
+  readonly plain: Buffer;
+  /** Whether the transformer would now write the value with another key. */
+  readonly isStale: boolean;
+}
+
+/** A stored value can't be read. The message is for people, and holds nothing secret. */
+export class UndecryptableValue extends Error {
+  /** Whether it can be read once something outside (a KMS) is back. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isTemporary?: boolean } = {}) {
+    super(message, options);
+    this.name = "UndecryptableValue";
+    this.isTemporary = options.isTemporary === true;
+  }
+}
+
+/** A value was changed, cut, moved to another key, or encrypted with another key of the same name. */
+export const notAuthentic = (): UndecryptableValue =>
+  new UndecryptableValue("it was changed or moved, or encrypted with another key of this name");
+
+export const tooShort = (): UndecryptableValue => new UndecryptableValue("it was cut: it is too short");
+
+/** Who writes encrypted values: upstream's providers, and Signet's own. */
+const encryptedPrefix = /^(?:k8s|signet):enc:([a-z0-9]+):(v\d+):([^:]*):/;
+/** The longest prefix that is looked for. Names of keys are shorter. */
+const longestPrefixBytes = 512;
+
+/** What a stored value was written with, such as `aesgcm:v1:key1`. Undefined: it is plain. */
+export function writtenWith(stored: Buffer): string | undefined {
+  if (stored[0] === openingBrace) return undefined;
+  const found = encryptedPrefix.exec(stored.toString("latin1", 0, longestPrefixBytes));
+  return found === null ? undefined : `${found[1]}:${found[2]}:${found[3]}`;
+}
+
+/** Plain values are JSON objects. */
+export const openingBrace = 0x7b;
+
+/** Writes plain values, and reads everything that is not encrypted. */
+export const identity: ValueTransformer = {
+  prefix: "",
+  encrypt: (plain) => plain,
+  decrypt(stored) {
+    const provider = writtenWith(stored);
+    if (provider === undefined) return { plain: stored, isStale: false };
+    throw new UndecryptableValue(`it is encrypted with ${provider}, which this server does not have`);
+  },
+};

@@ -1,0 +1,64 @@
+import { statSync } from "node:fs";
+import { secretsPrefix } from "../encryption/compile-encryption.ts";
+import { openReadableStore } from "../encryption/readable-store.ts";
+import { surveyEncryption } from "../encryption/stored-encryption.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { bad, good, warning } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "encryption";
+
+/** What objects are encrypted with, and whether they can be decrypted. No contents. */
+export async function examineEncryption(location: StoreLocation): Promise<Finding[]> {
+  const { encryption, storage } = location;
+  const findings = encryption.configuration === undefined ? [] : rightsOf(encryption.configuration.file);
+  try {
+    const opened = await openReadableStore(location);
+    try {
+      const { groups } = await surveyEncryption(opened);
+      const count = (wanted: string): number =>
+        groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
+      const unreadable = count("unreadable");
+      if (unreadable > 0) {
+        const advice = "see signet encryption status; put their key back";
+        findings.push(bad(subject, `${shown(unreadable)} can't be decrypted`, advice));
+      }
+      const stale = count("stale");
+      if (stale > 0) {
+        findings.push(
+          warning(subject, `${shown(stale)} not encrypted as the settings say`, "signet encryption rewrite"),
+        );
+      }
+      const resource = secretsPrefix.split("/")[2];
+      const plain = groups.filter((group) => group.resource === resource && group.writtenWith === "plain");
+      const isPlainWanted = plain.some(({ state }) => state === "current");
+      if (isPlainWanted || (storage.type === "etcd" && isOff(location))) {
+        findings.push(
+          warning(
+            subject,
+            "Secrets are not encrypted in the store",
+            "give --encryption-key-file, see docs/encryption.md",
+          ),
+        );
+      }
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    findings.push(
+      bad(subject, error instanceof Error ? error.message : String(error), "give the settings that the server has"),
+    );
+  }
+  return findings.length > 0 ? findings : [good(subject, "what should be encrypted is, and can be decrypted")];
+}
+
+const isOff = ({ encryption: { configuration, keyFile } }: StoreLocation): boolean =>
+  configuration === undefined && keyFile === undefined;
+
+const shown = (count: number): string => (count === 1 ? "1 object" : `${count} objects`);
+
+function rightsOf(file: string): Finding[] {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o077) === 0) return [];
+  return [warning(subject, `others can read or write ${file}`, `chmod 600 ${file}`)];
+}

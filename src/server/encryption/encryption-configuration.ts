@@ -1,0 +1,166 @@
+import { parseDocument } from "yaml";
+import { parseDuration } from "../../machinery/api/duration.ts";
+import { Fields } from "../../machinery/command-line/fields.ts";
+import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
+import { resourceFaults } from "./encrypted-resources.ts";
+
+/** One provider of the file, with its keys. */
+export type Provider =
+  | { readonly type: "identity" }
+  | { readonly type: KeyedProvider; readonly keys: readonly NamedKey[] }
+  | ({ readonly type: "kms" } & KmsProvider);
+
+type KeyedProvider = keyof typeof keySizes;
+
+export interface KmsProvider {
+  readonly name: string;
+  /** `unix:///path` of the plugin's socket. */
+  readonly endpoint: string;
+  readonly timeoutMilliseconds: number;
+}
+
+/** An entry of the file's list. */
+export interface EncryptedResources {
+  /** As they are in the file: `secrets`, `certificatesigningrequests.certificates.k8s.io`, `*.group`, `*.`, `*.*`. */
+  readonly resources: readonly string[];
+  readonly providers: readonly Provider[];
+}
+
+/** The lengths of secrets, in bytes. */
+const keySizes = {
+  aesgcm: [16, 24, 32],
+  aescbc: [16, 24, 32],
+  secretbox: [32],
+  /** Signet's own. */
+  aesgcmderived: [32],
+} as const;
+
+const providerTypes = ["identity", "kms", "aesgcm", "aescbc", "secretbox", "aesgcmderived"] as const;
+/** Names of keys stand in front of each value. */
+const longestNameBytes = 253;
+const defaultTimeoutMilliseconds = 3_000;
+/** Each entry, provider and key is looked through for values. */
+const maximumItems = 100;
+
+/**
+ * Parses the file of `--encryption-provider-config` (YAML or JSON) with upstream's rules
+ * (`ValidateEncryptionConfiguration`), and stricter: unknown fields are faults, and keys of one provider have different
+ * names. Throws an Error that lists the faults, each with its path. No message quotes a value of the file that may be secret.
+ */
+export function parseEncryptionConfiguration(text: string): EncryptedResources[] {
+  const fields = new Fields(parseYaml(text), { path: "", faults: [] });
+  if (fields.text("apiVersion") !== "apiserver.config.k8s.io/v1") {
+    fields.fault("apiVersion", "must be apiserver.config.k8s.io/v1");
+  }
+  if (fields.text("kind") !== "EncryptionConfiguration") fields.fault("kind", "must be EncryptionConfiguration");
+  const kmsNames = new Set<string>();
+  const entries = listOf(fields, "resources", (entry) => ({
+    resources: resourcesOf(entry),
+    providers: listOf(entry, "providers", (provider) => providerOf(provider, kmsNames)),
+  }));
+  fields.refuseOthers();
+  if (fields.faults.length > 0) throw new Error(fields.faults.join("; "));
+  return entries;
+}
+
+function parseYaml(text: string): unknown {
+  const document = parseDocument(text, { logLevel: "error" });
+  const [error] = document.errors;
+  if (error === undefined) return document.toJS({ maxAliasCount: 0 });
+  // Its message may quote the file, and the file holds keys.
+  const line = error.linePos?.[0].line;
+  throw new Error(`it is not YAML${line === undefined ? "" : ` (line ${line})`}`);
+}
+
+/** A list of mappings that is not empty. */
+function listOf<T>(fields: Fields, name: string, parseOne: (entry: Fields) => T | undefined): T[] {
+  const parsed = fields.list(name, (value, path) => {
+    const entry = fields.at(value ?? {}, path);
+    const one = parseOne(entry);
+    entry.refuseOthers();
+    return { one };
+  });
+  if (parsed === undefined || parsed.length === 0) fields.fault(name, `at least one of ${name} is required`);
+  if ((parsed?.length ?? 0) > maximumItems) fields.fault(name, `must have at most ${maximumItems} items`);
+  return (parsed ?? []).flatMap(({ one }) => (one === undefined ? [] : [one]));
+}
+
+function resourcesOf(entry: Fields): string[] {
+  const resources = entry.texts("resources") ?? [];
+  if (resources.length === 0) entry.fault("resources", "at least one of resources is required");
+  if (resources.length > maximumItems) entry.fault("resources", `must have at most ${maximumItems} items`);
+  else for (const fault of resourceFaults(resources)) entry.fault("resources", fault);
+  return resources;
+}
+
+function providerOf(provider: Fields, kmsNames: Set<string>): Provider | undefined {
+  const given = providerTypes.filter((type) => provider.has(type));
+  const [type] = given;
+  if (type === undefined || given.length > 1) {
+    for (const one of given) provider.fields(one);
+    provider.faults.push(
+      given.length > 1
+        ? "providers: more than one provider specified in a single element, should split into different list elements"
+        : `providers: an element has none of the providers ${providerTypes.join(", ")}`,
+    );
+    return undefined;
+  }
+  if (type === "identity") {
+    provider.fields(type).refuseOthers();
+    return { type };
+  }
+  const fields = provider.fields(type);
+  const parsed = type === "kms" ? kmsOf(fields, kmsNames) : { type, keys: keysOf(fields, keySizes[type]) };
+  fields.refuseOthers();
+  return parsed;
+}
+
+function keysOf(fields: Fields, sizes: readonly number[]): NamedKey[] {
+  const names = new Set<string>();
+  return listOf(fields, "keys", (key) => {
+    const name = key.text("name") ?? "";
+    if (name === "") key.fault("name", "name is a mandatory field for a key");
+    nameFault(key, name);
+    if (names.has(name)) key.fault("name", "another key of this provider has the same name");
+    names.add(name);
+    const encoded = key.text("secret") ?? "";
+    const secret = Buffer.from(encoded, "base64");
+    if (encoded === "") key.fault("secret", "secret is a mandatory field for a key");
+    else if (secret.toString("base64") !== encoded) key.fault("secret", "secrets must be base64 encoded");
+    else if (!sizes.includes(secret.length)) {
+      const wanted = sizes.length === 1 ? `${sizes[0]}` : `one of ${sizes.join(", ")}`;
+      key.fault("secret", `secret is not of the expected length, got ${secret.length} bytes, expected ${wanted}`);
+    }
+    return { name, secret };
+  });
+}
+
+function nameFault(fields: Fields, name: string): void {
+  if (name.includes(":")) fields.fault("name", "must not contain ':'");
+  if (Buffer.byteLength(name) > longestNameBytes) fields.fault("name", `must have at most ${longestNameBytes} bytes`);
+  if (/[^\x21-\x7e]/.test(name)) fields.fault("name", "must have only printable ASCII characters, without blanks");
+}
+
+function kmsOf(fields: Fields, names: Set<string>): Provider {
+  const name = fields.text("name") ?? "";
+  if (name === "") fields.fault("name", "name is a mandatory field for a provider");
+  nameFault(fields, name);
+  if (names.has(name)) fields.fault("name", `duplicate KMS provider name ${name}, names must be unique`);
+  names.add(name);
+  const version = fields.text("apiVersion") ?? "v1";
+  if (version !== "v2") {
+    fields.fault("apiVersion", "only v2 is supported: KMS v1 is off in Kubernetes since 1.29; set apiVersion: v2");
+  }
+  if (fields.has("cachesize")) {
+    fields.integer("cachesize", { from: -(2 ** 31), to: 2 ** 31 });
+    fields.fault("cachesize", "cachesize is not supported in v2");
+  }
+  const endpoint = fields.text("endpoint") ?? "";
+  if (!/^unix:\/\/\/?[^\s]+$/.test(endpoint)) {
+    fields.fault("endpoint", "must be the plugin's socket, as unix:///path");
+  }
+  const timeout = fields.text("timeout");
+  const timeoutMilliseconds = timeout === undefined ? defaultTimeoutMilliseconds : (parseDuration(timeout) ?? 0);
+  if (timeoutMilliseconds <= 0) fields.fault("timeout", "timeout should be a positive duration, such as 3s");
+  return { type: "kms", name, endpoint, timeoutMilliseconds };
+}

@@ -1,0 +1,66 @@
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
+import type { EncryptionSettings } from "../encryption-settings.ts";
+
+const flag = "encryption-key-file";
+const keyBytes = 32;
+/** More than anyone rotates before retiring the old ones. */
+const maximumKeys = 64;
+const comment =
+  "# Keys that encrypt Secrets (AES-256-GCM), base64. The first one writes, all read. Change it with signet encryption.\n";
+
+/** The file with the keys for Secrets: the configured one, or the data directory's. */
+export const encryptionKeyFile = ({ keyFile }: EncryptionSettings, dataDirectory: string): string =>
+  keyFile ?? join(dataDirectory, "encryption.key");
+
+/**
+ * Reads the keys of the file; undefined where there is none. The data directory's own must be private, as strictly as ssh;
+ * a file that a flag names may come from a service manager with rights of its own. Throws UsageError and UnusableFile.
+ */
+export function readEncryptionKeys(settings: EncryptionSettings, dataDirectory: string): NamedKey[] | undefined {
+  const file = encryptionKeyFile(settings, dataDirectory);
+  if (settings.keyFile === undefined) {
+    const text = readPrivateFile(file);
+    return text === undefined ? undefined : parseEncryptionKeys(text, file);
+  }
+  if (existsSync(file)) return parseEncryptionKeys(readFollowedFile(flag, file), file);
+  throw new UsageError(`--${flag}: ${file} does not exist: make a key with "openssl rand -base64 32 > ${file}"`);
+}
+
+/** Throws UsageError. No message quotes what is in the file. */
+function parseEncryptionKeys(text: string, file: string): NamedKey[] {
+  const lines = text
+    .split("\n")
+    .map((line, index) => ({ line: line.trim(), number: index + 1 }))
+    .filter(({ line }) => line !== "" && !line.startsWith("#"));
+  if (lines.length === 0) throw new UsageError(`${file} holds no key: restore it from a backup`);
+  if (lines.length > maximumKeys) throw new UsageError(`${file} holds more than ${maximumKeys} keys: retire old ones`);
+  return lines.map(({ line, number }) => {
+    const secret = Buffer.from(line, "base64");
+    if (secret.length !== keyBytes || secret.toString("base64") !== line) {
+      throw new UsageError(
+        `${file}, line ${number}: must be the base64 of ${keyBytes} bytes: restore it from a backup`,
+      );
+    }
+    return { name: nameOf(secret), secret };
+  });
+}
+
+/** Replaces the file, with the key that writes first. */
+export const writeEncryptionKeys = (file: string, keys: readonly NamedKey[]): void =>
+  writePrivateFile(file, comment + keys.map(({ secret }) => `${secret.toString("base64")}\n`).join(""));
+
+export function newEncryptionKey(): NamedKey {
+  const secret = randomBytes(keyBytes);
+  return { name: nameOf(secret), secret };
+}
+
+/** Stands in front of each value, and says which key it needs. Nobody can compute the key from it. */
+const nameOf = (secret: Buffer): string =>
+  createHash("sha256").update("signet encryption key\n").update(secret).digest("hex").slice(0, 16);

@@ -1,0 +1,188 @@
+import { accessSync, constants } from "node:fs";
+import { dirname } from "node:path";
+import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { startProgress } from "../../machinery/command-line/progress.ts";
+import { printable } from "../../machinery/command-line/printable.ts";
+import { table } from "../../machinery/command-line/table.ts";
+import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { StoreUnavailable } from "../../machinery/storage/store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { locationOf } from "../doctor/examine-server.ts";
+import type { EncryptionAction } from "../encryption-settings.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
+import { openReadableStore } from "./readable-store.ts";
+import type { ReadableStore } from "./readable-store.ts";
+import { rewriteStale, surveyEncryption } from "./stored-encryption.ts";
+import type { EncryptionSurvey } from "./stored-encryption.ts";
+
+/** `signet encryption`. */
+export function runEncryption(config: ServerConfig, action: EncryptionAction): Promise<void> {
+  switch (action.type) {
+    case "status":
+      return showStatus(config);
+    case "rewrite":
+      return rewriteAll(config);
+    case "rotate":
+      return rotate(config);
+    case "retire":
+      return retire(config);
+    case "discard":
+      return discard(config, action.key);
+  }
+}
+
+/** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be decrypted. */
+async function showStatus(config: ServerConfig): Promise<void> {
+  const survey = await onStore(config, (opened) => surveyEncryption(opened));
+  const rows = survey.groups
+    .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
+    .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
+  if (rows.length === 0) console.log("no object is encrypted, and none should be");
+  else console.log(table(["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"], rows));
+  const stale = objectsOf(survey, "stale");
+  if (stale > 0) console.log(`${stale} objects are written as they were before: signet encryption rewrite`);
+  for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
+  const unreadable = objectsOf(survey, "unreadable");
+  if (unreadable === 0) return;
+  console.log(
+    `${unreadable} objects can't be decrypted: put their key back, or give one up: signet encryption discard KEY`,
+  );
+  process.exitCode = 1;
+}
+
+/** `signet encryption rewrite`: writes all objects as the settings say now. */
+async function rewriteAll(config: ServerConfig): Promise<void> {
+  await onStore(config, rewrite);
+  if (config.encryption.configuration?.isFollowed === false) {
+    console.log(
+      "  servers read the configuration when they start: those that run must have been started with this one",
+    );
+  }
+}
+
+async function rewrite(opened: ReadableStore): Promise<void> {
+  const interruption = new AbortController();
+  const end = (): void =>
+    interruption.abort(new UsageError("it was interrupted; what is written stays, and the same command goes on"));
+  process.once("SIGINT", end).once("SIGTERM", end);
+  const progress = startProgress();
+  try {
+    const { rewritten, unreadable, changedMeanwhile } = await rewriteStale(opened, {
+      signal: interruption.signal,
+      onProgress: (seen, written) => progress.show(`${seen} objects seen, ${written} rewritten`),
+    });
+    progress.end();
+    console.log(`rewrote ${rewritten} objects`);
+    if (changedMeanwhile > 0)
+      console.log(`  ${changedMeanwhile} others were changed meanwhile: run it again to be sure`);
+    if (unreadable > 0)
+      console.log(`  ${unreadable} can't be decrypted and stay as they are: signet encryption status`);
+  } finally {
+    progress.end();
+    process.removeListener("SIGINT", end).removeListener("SIGTERM", end);
+  }
+}
+
+/** `signet encryption rotate`: a new key for Secrets, and all of them written with it. */
+async function rotate(config: ServerConfig): Promise<void> {
+  const { file, keys } = ownKeys(config);
+  const [current, ...old] = keys;
+  const survey = await onStore(config, (opened) => surveyEncryption(opened));
+  if (writtenWithOneOf(survey, old) > 0) {
+    console.log(`goes on with the key ${current?.name}: objects are left that were written with the one before`);
+  } else {
+    const made = newEncryptionKey();
+    writeEncryptionKeys(file, [made, ...keys]);
+    console.log(`${file}: made the key ${made.name}; servers use it from their next write on`);
+  }
+  await onStore(config, rewrite);
+  console.log("  the old key still reads; when all is well: signet encryption retire");
+}
+
+/** `signet encryption retire`: takes the old keys out of the file, once nothing needs them. */
+async function retire(config: ServerConfig): Promise<void> {
+  const { file, keys } = ownKeys(config);
+  const [current, ...old] = keys;
+  if (current === undefined || old.length === 0) {
+    console.log(`${file} has one key: there is no old one to retire`);
+    return;
+  }
+  await onStore(config, async (opened) => {
+    const left = writtenWithOneOf(await surveyEncryption(opened), old);
+    if (left > 0)
+      throw new CommandFailure(`${left} objects still need an old key: signet encryption rewrite`, { exit: "refused" });
+    // Earlier versions of objects have the old keys. Clients that follow them begin anew.
+    await opened.stored.compact(await opened.stored.latestRevision());
+  });
+  writeEncryptionKeys(file, [current]);
+  console.log(`${file}: retired ${old.map(({ name }) => name).join(", ")}; ${current.name} is left`);
+  console.log("  backups made before need the file as it was: one with keys holds it");
+}
+
+/** `signet encryption discard`: deletes an object that can't be decrypted. */
+async function discard(config: ServerConfig, key: string): Promise<void> {
+  await onStore(config, async ({ store, stored }) => {
+    const { entries } = await store.range({ start: key, end: `${key}\0` });
+    const [entry] = entries;
+    if (entry === undefined) {
+      throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
+    }
+    if (entry.unreadable === undefined) {
+      throw new UsageError(`${JSON.stringify(key)} can be decrypted: delete it through the API`);
+    }
+    const { isWritten } = await stored.write({ key, value: undefined, expectedRevision: entry.modRevision });
+    if (!isWritten)
+      throw new CommandFailure(`${JSON.stringify(key)} was changed at this moment: look at it again`, {
+        exit: "refused",
+      });
+  });
+  console.log(printable(`${key}: deleted; nothing that it held can be had again`));
+}
+
+/** The keys of the file that the server uses. Throws UsageError for a server with other keys, and for a file that can't be replaced. */
+function ownKeys(config: ServerConfig): { readonly file: string; readonly keys: ReturnType<typeof parsedKeys> } {
+  if (config.encryption.configuration !== undefined) {
+    throw new UsageError(
+      "--encryption-provider-config: put the new key into the file yourself (docs/encryption.md says how), then run " +
+        "signet encryption rewrite",
+    );
+  }
+  const file = encryptionKeyFile(config.encryption, config.dataDirectory);
+  const keys = parsedKeys(config);
+  if (keys.length === 0) throw new UsageError(`${file} does not exist: signet serve makes it when it starts first`);
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (cause) {
+    throw new UsageError(
+      `${file}: ${fileFailureReason(cause)}. If a service manager hands it over, put the output of "openssl rand -base64 32" ` +
+        "into its first line at the source, start the server again, and run signet encryption rewrite",
+      { cause },
+    );
+  }
+  return { file, keys };
+}
+
+const parsedKeys = ({ encryption, dataDirectory }: ServerConfig) => readEncryptionKeys(encryption, dataDirectory) ?? [];
+
+const objectsOf = ({ groups }: EncryptionSurvey, wanted: string): number =>
+  groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);
+
+function writtenWithOneOf({ groups }: EncryptionSurvey, keys: readonly { readonly name: string }[]): number {
+  const providers = new Set(keys.map(({ name }) => `aesgcmderived:v1:${name}`));
+  return groups.filter((group) => providers.has(group.writtenWith)).reduce((sum, { objects }) => sum + objects, 0);
+}
+
+async function onStore<T>(config: ServerConfig, use: (opened: ReadableStore) => Promise<T>): Promise<T> {
+  const location: StoreLocation = locationOf(config);
+  const opened = await openReadableStore(location);
+  try {
+    return await use(opened);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
+    throw error;
+  } finally {
+    await opened.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import { systemClock } from "../../machinery/api/clock.ts";
+import { periodically } from "../../machinery/api/periodically.ts";
+import { kmsClient } from "../../machinery/storage/encryption/kms/kms-client.ts";
+import { KmsTransformer } from "../../machinery/storage/encryption/kms/kms-transformer.ts";
+import type { KmsProvider } from "./encryption-configuration.ts";
+
+export interface KmsPluginsOptions {
+  readonly log: Pick<Logger, "info" | "warn">;
+  /** A plugin has unwrapped a key that it could not before. */
+  readonly onReadable: () => void;
+}
+
+/** How often each plugin is looked at whether it is time to ask it. */
+const lookMilliseconds = 5_000;
+
+/** The KMS plugins of the current configuration. Those that a new configuration leaves as they were keep their keys. */
+export class KmsPlugins {
+  readonly #options: KmsPluginsOptions;
+  readonly #looks: { stop(): void };
+  #plugins: ReadonlyMap<string, KmsTransformer> = new Map();
+
+  constructor(options: KmsPluginsOptions) {
+    this.#options = options;
+    this.#looks = periodically({
+      milliseconds: lookMilliseconds,
+      task: () => this.#lookAtAll(),
+      onFailure: (error) => options.log.warn({ err: error }, "could not ask the KMS plugins, will retry"),
+    });
+  }
+
+  /** Runs something that opens the plugins of a configuration, and closes those that it did not open. */
+  next<T>(use: (open: (provider: KmsProvider) => KmsTransformer) => T): T {
+    const before = this.#plugins;
+    const plugins = new Map<string, KmsTransformer>();
+    const made: KmsTransformer[] = [];
+    try {
+      const result = use((provider) => {
+        const source = JSON.stringify(provider);
+        const known = plugins.get(source) ?? before.get(source);
+        const plugin = known ?? this.#open(provider);
+        if (known === undefined) made.push(plugin);
+        plugins.set(source, plugin);
+        return plugin;
+      });
+      this.#plugins = plugins;
+      for (const [source, plugin] of before) if (!plugins.has(source)) plugin.close();
+      void this.#lookAtAll();
+      return result;
+    } catch (error) {
+      for (const plugin of made) plugin.close();
+      throw error;
+    }
+  }
+
+  /** Rejects unless all plugins answer. */
+  async check(): Promise<void> {
+    await Promise.all([...this.#plugins.values()].map((plugin) => plugin.check()));
+  }
+
+  close(): void {
+    this.#looks.stop();
+    for (const plugin of this.#plugins.values()) plugin.close();
+  }
+
+  async #lookAtAll(): Promise<void> {
+    await Promise.all([...this.#plugins.values()].map((plugin) => plugin.lookWhenDue()));
+  }
+
+  #open({ name, endpoint, timeoutMilliseconds }: KmsProvider): KmsTransformer {
+    const { log, onReadable } = this.#options;
+    return new KmsTransformer({
+      name,
+      client: kmsClient({ endpoint, timeoutMilliseconds }),
+      clock: systemClock,
+      onReadable,
+      onEvent(event) {
+        if (event.type === "works again") log.info({ plugin: name }, "the KMS plugin works again");
+        else if (event.type === "key") {
+          log.info(
+            { plugin: name, keyIdHash: hashOf(event.keyId) },
+            "made a new data encryption key for the KMS's key",
+          );
+        } else {
+          log.warn(
+            { plugin: name, endpoint, reason: event.reason },
+            "the KMS plugin does not work: what it protects can't be written, and only be read where its key is known",
+          );
+        }
+      },
+    });
+  }
+}
+
+/** Ids of keys may say more than others should know: upstream shows their hashes too. */
+const hashOf = (keyId: string): string => `sha256:${createHash("sha256").update(keyId).digest("hex")}`;

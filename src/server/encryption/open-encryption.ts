@@ -1,0 +1,193 @@
+import { statSync } from "node:fs";
+import type { Logger } from "pino";
+import { namesFor } from "../../machinery/api/names.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { HealthCheck } from "../../machinery/http/health-routes.ts";
+import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
+import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
+import { EncryptionRules } from "../../machinery/storage/encryption/encryption-rules.ts";
+import { derivedAesGcm } from "../../machinery/storage/encryption/aes-gcm.ts";
+import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
+import { prefixEnd } from "../../machinery/storage/store.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import type { StoreLocation } from "../open-store.ts";
+import { storedResources } from "../stored-resources.ts";
+import { secretsPrefix, secretsRules } from "./compile-encryption.ts";
+import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
+
+const flag = "encryption-provider-config";
+
+export interface OpenEncryptionOptions {
+  readonly log: Pick<Logger, "info" | "warn">;
+  readonly followed: FollowedFiles;
+  /** The store as it is, to see whether a missing key was there before. */
+  readonly store: Store;
+  /** Whether a data directory without a key gets one. A server makes it; commands only look. */
+  readonly makesKey: boolean;
+}
+
+/** What a server knows of its encryption. */
+export interface Encryption extends EncryptionSource {
+  readonly healthChecks: readonly HealthCheck[];
+  close(): void;
+}
+
+/** The store with its values as clients get them, and what to close after it. */
+export interface OpenedEncryption {
+  readonly encryption: Encryption;
+  readonly store: EncryptedStore;
+}
+
+/**
+ * Opens what encrypts a store's values. Throws UsageError and UnusableFile for settings and files that can't be used, and for
+ * a key file that is gone while the store has values that need it.
+ */
+export async function openEncryption(
+  location: StoreLocation,
+  options: OpenEncryptionOptions,
+): Promise<OpenedEncryption> {
+  const { configuration } = location.encryption;
+  const encryption =
+    configuration === undefined
+      ? await openKeyFile(location, options)
+      : await openConfiguration(location, { ...options, ...configuration });
+  return { encryption, store: new EncryptedStore(options.store, encryption) };
+}
+
+/** Secrets, with the keys of a file. In etcd only with a file that the settings name: replicas must share it. */
+async function openKeyFile(
+  location: StoreLocation,
+  { log, followed, store, makesKey }: OpenEncryptionOptions,
+): Promise<Encryption> {
+  const { dataDirectory, encryption, storage } = location;
+  const file = encryptionKeyFile(encryption, dataDirectory);
+  const encrypts = storage.type === "own" || encryption.keyFile !== undefined;
+  let hasKeys = readEncryptionKeys(encryption, dataDirectory) !== undefined;
+  if (!hasKeys && encrypts && makesKey) {
+    const missing = await firstNeededKey(store);
+    if (missing !== undefined) throw goneKey(file, `Secrets are encrypted with its key ${missing}`);
+    writeEncryptionKeys(file, [newEncryptionKey()]);
+    hasKeys = true;
+  }
+  if (!encrypts && makesKey) {
+    log.warn("Secrets are not encrypted in etcd: give all replicas the same --encryption-key-file");
+  }
+  const load = (): EncryptionRules => {
+    const keys = readEncryptionKeys(encryption, dataDirectory) ?? [];
+    // Without it, Secrets would be written in plain.
+    if (hasKeys && keys.length === 0) throw goneKey(file, "it was there at the start");
+    if (encrypts) return secretsRules(keys);
+    return new EncryptionRules({ rules: [], readers: keys.map(derivedAesGcm) });
+  };
+  return followedRules({ setting: "encryption-key-file", file, load, followed, healthChecks: [], close: () => {} });
+}
+
+const goneKey = (file: string, why: string): UsageError =>
+  new UsageError(`${file} is gone, and ${why}: put it back (a backup with keys has it)`);
+
+/** Undefined when no Secret is encrypted with a key of a key file. */
+async function firstNeededKey(store: Store): Promise<string | undefined> {
+  const { entries } = await store.range({ start: secretsPrefix, end: prefixEnd(secretsPrefix) });
+  for (const { value } of entries) {
+    const [provider, , name] = writtenWith(value)?.split(":") ?? [];
+    if (provider === "aesgcmderived") return name;
+  }
+  return undefined;
+}
+
+async function openConfiguration(
+  { dataDirectory, encryption, names }: StoreLocation,
+  { log, followed, file, isFollowed }: OpenEncryptionOptions & { readonly file: string; readonly isFollowed: boolean },
+): Promise<Encryption> {
+  const { parseEncryptionConfiguration } = await import("./encryption-configuration.ts");
+  const { compileEncryption } = await import("./compile-encryption.ts");
+  const { KmsPlugins } = await import("./kms-plugins.ts");
+  const readable = new Listeners();
+  const kms = new KmsPlugins({ log, onReadable: () => readable.tell() });
+  // Both spellings, whichever the server serves: the objects are the same.
+  const allNames = namesFor(names.profile, { hasUpstreamNames: true });
+  const served = { names: allNames, definitions: storedResources(allNames) };
+  const load = (): EncryptionRules => {
+    const entries = parseSettingsFile(flag, file, parseEncryptionConfiguration, readFollowedFile);
+    const readingKeys = readEncryptionKeys(encryption, dataDirectory) ?? [];
+    const { rules, unknown } = kms.next((openKms) => compileEncryption(entries, { ...served, readingKeys, openKms }));
+    if (unknown.length > 0)
+      log.warn({ file, unknown }, "the encryption configuration names resources that are not served");
+    warnOfRights(file, log);
+    return rules;
+  };
+  return followedRules({
+    setting: flag,
+    file: isFollowed ? file : undefined,
+    load,
+    followed,
+    readable,
+    healthChecks: [{ name: "kms-providers", endpoints: ["readyz"], check: () => kms.check() }],
+    close: () => kms.close(),
+  });
+}
+
+/** Whoever reads the file can read everything that it encrypts. Kubernetes reads it all the same. */
+function warnOfRights(file: string, log: Pick<Logger, "warn">): void {
+  const mode = statSync(file).mode & 0o777;
+  if ((mode & 0o077) === 0) return;
+  const shown = mode.toString(8).padStart(4, "0");
+  log.warn({ file, mode: shown }, "others can read or write the encryption configuration: chmod 600 it");
+}
+
+class Listeners {
+  readonly #listeners: (() => void)[] = [];
+
+  add(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+interface FollowedEncryption {
+  readonly setting: string;
+  /** Read again when it changes. Undefined: never. */
+  readonly file: string | undefined;
+  readonly load: () => EncryptionRules;
+  readonly followed: FollowedFiles;
+  readonly readable?: Listeners;
+  readonly healthChecks: readonly HealthCheck[];
+  readonly close: () => void;
+}
+
+function followedRules({
+  setting,
+  file,
+  load,
+  followed,
+  readable = new Listeners(),
+  healthChecks,
+  close,
+}: FollowedEncryption): Encryption {
+  const group = followed.group();
+  const current = group.follow({
+    setting,
+    files: () => (file === undefined ? [] : [file]),
+    load,
+    // Not now: the caller may be in the middle of a change.
+    onChange: () => void setImmediate(() => readable.tell()),
+  });
+  return {
+    current,
+    refreshed() {
+      group.look({ isAskedFor: false });
+      return current();
+    },
+    onReadable: (listener) => readable.add(listener),
+    healthChecks,
+    close() {
+      group.stop();
+      close();
+    },
+  };
+}

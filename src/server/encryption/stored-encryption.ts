@@ -1,0 +1,109 @@
+import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
+import type { Entry, Store } from "../../machinery/storage/store.ts";
+import type { ReadableStore } from "./readable-store.ts";
+
+/** The objects of one resource that were written with one provider and key. */
+export interface EncryptionGroup {
+  /** As in keys: `secrets`, `leases.coordination.k8s.io`. */
+  readonly resource: string;
+  /** Such as `aesgcmderived:v1:3f9a…`, or `plain`. */
+  readonly writtenWith: string;
+  readonly state: EncryptionState;
+  readonly objects: number;
+}
+
+/** Stale: the next write would write it in another form. */
+export type EncryptionState = "current" | "stale" | "unreadable";
+
+export interface EncryptionSurvey {
+  readonly groups: readonly EncryptionGroup[];
+  /** The first of those that can't be decrypted, by key, with the reason. */
+  readonly unreadable: readonly { readonly key: string; readonly reason: string }[];
+}
+
+/** Few enough that a page of the largest objects fits in memory. */
+const pageLength = 100;
+const shownObjects = 100;
+
+/** Looks at every stored object, here: no value leaves this process. */
+export async function surveyEncryption({
+  store,
+  stored,
+}: Pick<ReadableStore, "store" | "stored">): Promise<EncryptionSurvey> {
+  const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
+  const unreadable: { readonly key: string; readonly reason: string }[] = [];
+  for await (const { raw, entry } of everyEntry({ store, stored })) {
+    const state = stateOfEntry(entry);
+    const resource = raw.key.split("/")[2] ?? raw.key;
+    const provider = writtenWith(raw.value) ?? "plain";
+    if (state === "unreadable" && unreadable.length < shownObjects) {
+      unreadable.push({ key: raw.key, reason: entry.unreadable ?? "" });
+    }
+    const id = `${resource} ${provider} ${state}`;
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, { resource, writtenWith: provider, state, objects: 1 });
+    else group.objects += 1;
+  }
+  return { groups: [...groups.values()], unreadable };
+}
+
+const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>
+  unreadable !== undefined ? "unreadable" : isStale === true ? "stale" : "current";
+
+export interface RewriteReport {
+  readonly rewritten: number;
+  /** Others changed these at the same moment, and so wrote them in their new form. */
+  readonly changedMeanwhile: number;
+  readonly unreadable: number;
+}
+
+export interface RewriteOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (seen: number, rewritten: number) => void;
+}
+
+/**
+ * Writes every stale object again, with the same contents: each by compare-and-swap, so that nothing is lost while servers
+ * write, and so that it can be ended at any moment and begun again.
+ */
+export async function rewriteStale(
+  { store, stored }: Pick<ReadableStore, "store" | "stored">,
+  { signal, onProgress }: RewriteOptions,
+): Promise<RewriteReport> {
+  const report = { rewritten: 0, changedMeanwhile: 0, unreadable: 0 };
+  let seen = 0;
+  for await (const { entry } of everyEntry({ store, stored })) {
+    signal.throwIfAborted();
+    seen += 1;
+    if (entry.unreadable !== undefined) report.unreadable += 1;
+    else if (entry.isStale === true) {
+      const { key, value, modRevision } = entry;
+      const { isWritten } = await store.write({ key, value, expectedRevision: modRevision });
+      if (isWritten) report.rewritten += 1;
+      else report.changedMeanwhile += 1;
+    }
+    onProgress(seen, report.rewritten);
+  }
+  return report;
+}
+
+/** Each object as it is stored, and as it is read. Reads the newest state page by page, whatever is written meanwhile. */
+async function* everyEntry({
+  store,
+  stored,
+}: {
+  readonly store: Store;
+  readonly stored: Store;
+}): AsyncIterable<{ readonly raw: Entry; readonly entry: Entry }> {
+  for (let start = "/registry/"; ;) {
+    const page = await stored.range({ start, end: "/registry0", limit: pageLength });
+    const last = page.entries.at(-1);
+    if (last === undefined) return;
+    const end = `${last.key}\0`;
+    // At the same revision: the same entries.
+    const { entries } = await store.range({ start, end, revision: page.revision });
+    for (const [index, raw] of page.entries.entries()) yield { raw, entry: entries[index] ?? raw };
+    if (!page.hasMore) return;
+    start = end;
+  }
+}

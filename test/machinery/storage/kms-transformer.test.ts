@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
+import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
+import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
+import { UndecryptableValue } from "../../../src/machinery/storage/encryption/value-transformer.ts";
+import { KmsPlugin } from "./kms-plugin.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-kms-"));
+const plugin = new KmsPlugin(join(folder, "kms.sock"));
+const storageKey = "/registry/secrets/default/web";
+const plain = Buffer.from('{"data":{"password":"c2VjcmV0"}}');
+
+interface Scene {
+  readonly transformer: KmsTransformer;
+  readonly events: KmsEvent[];
+  readonly time: { now: number };
+  readable: number;
+  decrypt(stored: Buffer): Promise<{ readonly plain: Buffer; readonly isStale: boolean }>;
+}
+
+const scenes: Scene[] = [];
+
+/** Another process that uses the same plugin. */
+function process(): Scene {
+  const time = { now: 1_000_000 };
+  const events: KmsEvent[] = [];
+  const transformer = new KmsTransformer({
+    name: "vault",
+    client: kmsClient({ endpoint: plugin.endpoint, timeoutMilliseconds: 300 }),
+    clock: { now: () => time.now },
+    onReadable: () => (scene.readable += 1),
+    onEvent: (event) => events.push(event),
+  });
+  const scene: Scene = {
+    transformer,
+    events,
+    time,
+    readable: 0,
+    decrypt: async (stored) => transformer.decrypt(stored, storageKey),
+  };
+  scenes.push(scene);
+  return scene;
+}
+
+const minutes = (count: number): number => count * 60_000;
+
+describe("a KMS v2 provider", () => {
+  before(() => plugin.start());
+  beforeEach(() => {
+    plugin.behaviour = "works";
+  });
+  after(() => {
+    for (const { transformer } of scenes) transformer.close();
+    plugin.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("wraps one seed for many values, which another process reads with one call", async () => {
+    const writer = process();
+    const callsBefore = { ...plugin.calls };
+    const stored = await Promise.all(Array.from({ length: 50 }, () => writer.transformer.encrypt(plain, storageKey)));
+    assert.equal(plugin.calls.Encrypt - callsBefore.Encrypt, 1);
+    assert.match(stored[0]?.toString("latin1") ?? "", /^k8s:enc:kms:v2:vault:/);
+    const reader = process();
+    for (const value of await Promise.all(stored.map((one) => reader.decrypt(one)))) {
+      assert.deepEqual(value, { plain, isStale: false });
+    }
+    assert.equal(plugin.calls.Decrypt - callsBefore.Decrypt, 1);
+    await assert.rejects(
+      async () => reader.transformer.decrypt(stored[0] ?? assert.fail(), "/registry/secrets/default/other"),
+      /moved/,
+    );
+  });
+
+  it("makes a new seed when the KMS has a new key, and says that older values are stale", async () => {
+    const scene = process();
+    const old = await scene.transformer.encrypt(plain, storageKey);
+    plugin.keyId = "key-2";
+    scene.time.now += minutes(1);
+    await scene.transformer.lookWhenDue();
+    assert.deepEqual(await scene.decrypt(old), { plain, isStale: true });
+    assert.deepEqual(await scene.decrypt(await scene.transformer.encrypt(plain, storageKey)), {
+      plain,
+      isStale: false,
+    });
+    assert.deepEqual(scene.events, [
+      { type: "key", keyId: "key-1" },
+      { type: "key", keyId: "key-2" },
+    ]);
+  });
+
+  it("reads what is cached while the plugin is away, and writes for three more minutes", async () => {
+    const scene = process();
+    const stored = await scene.transformer.encrypt(plain, storageKey);
+    plugin.stop();
+    scene.time.now += 2000;
+    await assert.rejects(scene.transformer.check(), /the KMS plugin vault does not work now/);
+    assert.equal((await scene.decrypt(stored)).plain.toString(), plain.toString());
+    await scene.transformer.encrypt(plain, storageKey);
+    scene.time.now += minutes(3);
+    await assert.rejects(
+      scene.transformer.encrypt(plain, storageKey),
+      /the KMS plugin vault does not work now: .*can't be reached/,
+    );
+    await plugin.start();
+    scene.time.now += 2000;
+    await scene.transformer.encrypt(plain, storageKey);
+    await scene.transformer.check();
+    assert.deepEqual(
+      scene.events.map(({ type }) => type),
+      ["key", "failed", "works again"],
+    );
+  });
+
+  for (const [behaviour, reason] of [
+    ["fails", /the HSM is on fire/],
+    ["silent", /did not answer/],
+    ["wrong", /its key has no id/],
+    ["unhealthy", /says of its health "no quorum"/],
+  ] as const) {
+    it(`fails writes and its check while the plugin is ${behaviour}, and works when that is over`, async () => {
+      const scene = process();
+      plugin.behaviour = behaviour;
+      await assert.rejects(scene.transformer.encrypt(plain, storageKey), reason);
+      await assert.rejects(scene.transformer.check(), reason);
+      plugin.behaviour = "works";
+      scene.time.now += 2000;
+      await scene.transformer.encrypt(plain, storageKey);
+    });
+  }
+
+  it("calls a value unreadable for now when its key can't be unwrapped, and tells when it can", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const scene = process();
+    await scene.transformer.lookWhenDue();
+    plugin.behaviour = "refuses to decrypt";
+    await assert.rejects(
+      scene.decrypt(stored),
+      (error) => error instanceof UndecryptableValue && error.isTemporary && /not yours/.test(error.message),
+    );
+    scene.time.now += minutes(1);
+    await scene.transformer.lookWhenDue();
+    assert.equal(scene.readable, 0);
+    plugin.behaviour = "works";
+    scene.time.now += minutes(1);
+    await scene.transformer.lookWhenDue();
+    assert.equal(scene.readable, 1);
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+  });
+
+  it("refuses what no plugin can have made", async () => {
+    const scene = process();
+    const stored = await scene.transformer.encrypt(plain, storageKey);
+    for (const value of [
+      stored.subarray(0, 40),
+      Buffer.concat([stored, Buffer.of(0xff)]),
+      Buffer.from(scene.transformer.prefix),
+    ]) {
+      await assert.rejects(scene.decrypt(value), UndecryptableValue);
+    }
+  });
+});

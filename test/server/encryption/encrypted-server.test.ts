@@ -1,0 +1,289 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import type { Entry } from "../../../src/machinery/storage/store.ts";
+import { backUp } from "../../../src/server/backup/back-up.ts";
+import { restore } from "../../../src/server/backup/restore.ts";
+import { examineServer } from "../../../src/server/doctor/examine-server.ts";
+import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
+import type { EncryptionAction } from "../../../src/server/encryption-settings.ts";
+import { openStore } from "../../../src/server/open-store.ts";
+import { parseServerConfig } from "../../../src/server/server-config.ts";
+import type { ServerConfig } from "../../../src/server/server-config.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { KmsPlugin } from "../../machinery/storage/kms-plugin.ts";
+import { InProcess } from "../in-process.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-encryption-"));
+const secrets = "/api/v1/namespaces/default/secrets";
+const password = "dGhlLXNlY3JldC1wYXNzd29yZA==";
+const keyOf = (name: string): string => `/registry/secrets/default/${name}`;
+
+const configOf = (dataDirectory: string, settings: Readonly<Record<string, unknown>> = {}): ServerConfig =>
+  parseServerConfig({ commandLine: { "data-dir": dataDirectory, ...settings }, file: {} });
+
+/** What the store holds for a key, as it is on the disk. */
+async function storedAt(dataDirectory: string, key: string): Promise<Entry> {
+  const store = await openStore(configOf(dataDirectory));
+  try {
+    return (await store.range({ start: key, end: `${key}\0` })).entries[0] ?? assert.fail(`${key} is not stored`);
+  } finally {
+    await store.close();
+  }
+}
+
+const prefixAt = async (dataDirectory: string, key: string): Promise<string> =>
+  (await storedAt(dataDirectory, key)).value.toString("latin1", 0, 60);
+
+/** Runs a command and returns what it printed. */
+async function run(t: TestContext, config: ServerConfig, action: EncryptionAction): Promise<string> {
+  const lines: string[] = [];
+  const printed = t.mock.method(console, "log", (line: string) => lines.push(line));
+  try {
+    await runEncryption(config, action);
+  } finally {
+    printed.mock.restore();
+    process.exitCode = undefined;
+  }
+  return lines.join("\n");
+}
+
+const create = (api: InProcess, name: string) =>
+  api.json(secrets, { method: "POST", body: { metadata: { name }, data: { password } } });
+
+describe("a server with its own store", () => {
+  const dataDirectory = join(folder, "own");
+  const keyFile = join(dataDirectory, "encryption.key");
+  const config = configOf(dataDirectory);
+  let server: TestServer;
+  let api: InProcess;
+  const start = async (): Promise<void> => {
+    server = await startTestServer({ storage: "lmdb", dataDirectory });
+    api = new InProcess(server);
+  };
+
+  before(async () => {
+    // As an earlier version left it: Secrets are plain.
+    const identity = join(folder, "identity.yaml");
+    writeFileSync(identity, configuration({ identity: {} }), { mode: 0o600 });
+    const earlier = await startTestServer({
+      storage: "lmdb",
+      dataDirectory,
+      settings: { "encryption-provider-config": identity },
+    });
+    await create(new InProcess(earlier), "old");
+    await create(new InProcess(earlier), "older");
+    await earlier.stop();
+    await start();
+  });
+  after(async () => {
+    await server.stop();
+  });
+
+  it("encrypts Secrets with a key that only its user can read, and nothing else", async () => {
+    await create(api, "web");
+    assert.match(await prefixAt(dataDirectory, keyOf("web")), /^signet:enc:aesgcmderived:v1:[0-9a-f]{16}:/);
+    assert.equal(statSync(keyFile).mode & 0o777, 0o600);
+    assert.match(await prefixAt(dataDirectory, "/registry/namespaces/default"), /^{"metadata"/);
+    assert.equal((await api.json(`${secrets}/web`)).data?.["password"], password);
+  });
+
+  it("reads what was plain before, and encrypts it with the next update, also one that changes nothing", async () => {
+    const old = await api.json(`${secrets}/old`);
+    assert.equal(old.data?.["password"], password);
+    assert.match(await prefixAt(dataDirectory, keyOf("old")), /^{/);
+    const updated = await api.json(`${secrets}/old`, { method: "PUT", body: old });
+    assert.notEqual(updated.metadata.resourceVersion, old.metadata.resourceVersion);
+    assert.match(await prefixAt(dataDirectory, keyOf("old")), /^signet:enc/);
+    const again = await api.json(`${secrets}/old`, { method: "PUT", body: updated });
+    assert.equal(again.metadata.resourceVersion, updated.metadata.resourceVersion);
+  });
+
+  it("takes a new key while it runs: rotate, go on writing, retire, start again", async (t) => {
+    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${server.store.latestRevision()}`);
+    assert.match(
+      await run(t, config, { type: "status" }),
+      /secrets +plain +1 +stale\n1 objects are written as they were/,
+    );
+    const [, oldKey] = readFileSync(keyFile, "utf8").trim().split("\n");
+    const rotated = await run(t, config, { type: "rotate" });
+    assert.match(rotated, /made the key [0-9a-f]{16}; .*\nrewrote 3 objects\n/s);
+    assert.equal((await api.json(secrets)).items.length, 3);
+    await create(api, "after");
+    const [, newKey] = readFileSync(keyFile, "utf8").trim().split("\n");
+    assert.notEqual(newKey, oldKey);
+    const made = /made the key (\w+)/.exec(rotated)?.[1] ?? "";
+    assert.ok((await prefixAt(dataDirectory, keyOf("after"))).includes(`:${made}:`));
+    assert.match(await run(t, config, { type: "rewrite" }), /rewrote 0 objects/);
+    assert.match(await run(t, config, { type: "retire" }), /retired [0-9a-f]{16}/);
+    assert.ok(!readFileSync(keyFile, "utf8").includes(oldKey ?? "?"));
+    await server.stop();
+    assert.ok(watch.events.every(({ type }) => type === "MODIFIED" || type === "ADDED"));
+    await start();
+    assert.equal((await api.json(secrets)).items.length, 4);
+  });
+
+  it("goes on with a rotation that broke off, instead of making another key", async (t) => {
+    const lines = readFileSync(keyFile, "utf8").trimEnd().split("\n");
+    const next = Buffer.alloc(32, 9).toString("base64");
+    writeFileSync(keyFile, `${[lines[0], next, ...lines.slice(1)].join("\n")}\n`);
+    assert.match(await run(t, config, { type: "rotate" }), /^goes on with the key .*\nrewrote 4 objects/);
+    assert.match(await run(t, config, { type: "rotate" }), /made the key/);
+    await run(t, config, { type: "retire" });
+  });
+
+  it("keeps encrypting when its key file is taken away, and does not start without it", async () => {
+    await create(api, "with-file");
+    renameSync(keyFile, `${keyFile}.away`);
+    await create(api, "without-file");
+    assert.match(await prefixAt(dataDirectory, keyOf("without-file")), /^signet:enc/);
+    await server.stop();
+    await assert.rejects(
+      start(),
+      (error) => error instanceof UsageError && /encryption.key is gone.*put it back/.test(error.message),
+    );
+    renameSync(`${keyFile}.away`, keyFile);
+    await start();
+    assert.equal((await api.json(`${secrets}/without-file`)).data?.["password"], password);
+  });
+
+  it("shows an object that can't be decrypted as an error that names it, and gives it up on command", async (t) => {
+    const moved = await storedAt(dataDirectory, keyOf("web"));
+    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${server.store.latestRevision()}`);
+    const store = await openStore(config);
+    await store.write({ key: keyOf("moved"), value: moved.value, expectedRevision: 0 });
+    await store.close();
+    const failed = await api.json(`${secrets}/moved`);
+    assert.equal(failed.code, 500);
+    assert.match(
+      failed.message,
+      /unable to transform key "\/registry\/secrets\/default\/moved": it was changed or moved/,
+    );
+    for (const request of [
+      api.json(secrets),
+      api.json(`${secrets}?labelSelector=a%3Db`),
+      api.json("/api/v1/secrets"),
+      api.json(secrets, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } }),
+      api.json(`${secrets}/moved`, { method: "PUT", body: { metadata: { name: "moved" } } }),
+      api.json(`${secrets}/moved`, { method: "DELETE" }),
+      api.json(secrets, { method: "DELETE" }),
+    ]) {
+      assert.equal((await request).message, failed.message);
+    }
+    await watch.until(1);
+    assert.deepEqual(
+      watch.events.map(({ type }) => type),
+      ["ERROR"],
+    );
+    assert.equal((await api.json(`${secrets}/web`)).data?.["password"], password);
+    assert.match(
+      await run(t, config, { type: "status" }),
+      /secrets\/default\/moved: it was changed or moved.*\n1 objects can't be decrypted/,
+    );
+    assert.ok(
+      (await examineServer(config, Date.now())).some(({ state, found }) => state === "bad" && /1 object/.test(found)),
+    );
+    await assert.rejects(
+      run(t, config, { type: "discard", key: keyOf("web") }),
+      /can be decrypted: delete it through the API/,
+    );
+    await run(t, config, { type: "discard", key: keyOf("moved") });
+    assert.equal((await api.json(secrets)).kind, "SecretList");
+    assert.equal((await api.json(`${secrets}/moved`)).code, 404);
+  });
+
+  it("is backed up with its Secrets encrypted; without keys nobody reads them, and the key makes them whole", async (t) => {
+    await run(t, config, { type: "rewrite" });
+    const file = join(folder, "without-keys.backup");
+    const report = await backUp(config, { file, withKeys: false, clock: systemClock });
+    assert.equal(report.plainSecrets, 0);
+    assert.ok(report.withoutKeys.includes("encryption.key"));
+    assert.ok(!gunzipSync(readFileSync(file)).includes(password));
+    const restored = join(folder, "restored");
+    await restore(configOf(restored), { file, signal: new AbortController().signal });
+    const startRestored = () => startTestServer({ storage: "lmdb", dataDirectory: restored });
+    await assert.rejects(startRestored(), /encryption.key is gone/);
+    for (const key of report.withoutKeys) {
+      writeFileSync(join(restored, key), readFileSync(join(dataDirectory, key)), { mode: 0o600 });
+    }
+    const again = await startRestored();
+    const found = await new InProcess(again).json(`${secrets}/web`);
+    await again.stop();
+    assert.equal(found.data?.["password"], password);
+  });
+});
+
+const configuration = (...providers: object[]): string =>
+  JSON.stringify({
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "EncryptionConfiguration",
+    resources: [{ resources: ["secrets", "leases.coordination.k8s.io"], providers }],
+  });
+
+describe("a server with an encryption configuration", () => {
+  const dataDirectory = join(folder, "configured");
+  const file = join(folder, "encryption.yaml");
+  const plugin = new KmsPlugin(join(folder, "kms.sock"));
+  const kms = { kms: { apiVersion: "v2", name: "vault", endpoint: plugin.endpoint, timeout: "300ms" } };
+  const secretbox = { secretbox: { keys: [{ name: "box1", secret: Buffer.alloc(32, 3).toString("base64") }] } };
+  const settings = { "encryption-provider-config": file, "encryption-provider-config-automatic-reload": true };
+  const config = configOf(dataDirectory, settings);
+  let server: TestServer;
+  let api: InProcess;
+
+  before(async () => {
+    await plugin.start();
+    writeFileSync(file, configuration(secretbox, { identity: {} }), { mode: 0o600 });
+    server = await startTestServer({ storage: "lmdb", dataDirectory, settings });
+    api = new InProcess(server);
+  });
+  after(async () => {
+    await server.stop();
+    plugin.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("encrypts what it names, in either spelling", async () => {
+    await create(api, "boxed");
+    assert.match(await prefixAt(dataDirectory, keyOf("boxed")), /^k8s:enc:secretbox:v1:box1:/);
+    const leases = "/apis/coordination.platform.io/v1/namespaces/default/leases";
+    await api.json(leases, { method: "POST", body: { metadata: { name: "one" }, spec: {} } });
+    assert.match(
+      await prefixAt(dataDirectory, "/registry/leases.coordination.platform.io/default/one"),
+      /^k8s:enc:secretbox/,
+    );
+  });
+
+  it("follows the file: a wrong one changes nothing, a KMS takes over, and its old values are rewritten", async (t) => {
+    writeFileSync(file, "resources: [");
+    await create(api, "still-boxed");
+    assert.match(await prefixAt(dataDirectory, keyOf("still-boxed")), /^k8s:enc:secretbox/);
+    writeFileSync(file, configuration(kms, secretbox));
+    await create(api, "wrapped");
+    assert.match(await prefixAt(dataDirectory, keyOf("wrapped")), /^k8s:enc:kms:v2:vault:/);
+    assert.match(await run(t, config, { type: "rewrite" }), /rewrote \d+ objects/);
+    const status = await run(t, config, { type: "status" });
+    assert.match(status, /secrets +kms:v2:vault +3 +current/);
+    assert.doesNotMatch(status, /secretbox/);
+    assert.equal((await api.json(secrets)).items.length, 3);
+  });
+
+  it("says in readyz that the plugin is away, and still gives what it has read", async () => {
+    plugin.stop();
+    const ready = async (): Promise<string> => String((await api.send("/readyz?verbose")).body);
+    let answer = await ready();
+    while (!answer.includes("[-]kms-providers failed")) answer = await ready();
+    assert.equal((await api.send("/livez")).status, 200);
+    assert.equal((await api.json(secrets)).items.length, 3);
+    await plugin.start();
+    while (!answer.includes("[+]kms-providers ok")) answer = await ready();
+    await create(api, "back");
+  });
+});

@@ -42,14 +42,14 @@ export function storageSettings(values: FlagValues<typeof storageFlags>): Storag
   if (values["etcd-servers"].length === 0) return { type: "own" };
   return {
     type: "etcd",
-    servers: etcdServers(values["etcd-servers"]),
+    servers: etcdServers(values["etcd-servers"], values["etcd-allow-plaintext"]),
     authorityFile: values["etcd-cafile"],
     clientCertificate: keyPairFiles(values, "etcd-certfile", "etcd-keyfile"),
     prefix: etcdPrefix(values["etcd-prefix"]),
   };
 }
 
-function etcdServers(given: readonly string[]): string[] {
+function etcdServers(given: readonly string[], allowsPlaintext: boolean): string[] {
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
@@ -60,8 +60,19 @@ function etcdServers(given: readonly string[]): string[] {
   if (new Set(servers.map((server) => new URL(server).protocol)).size > 1) {
     throw new UsageError("--etcd-servers: use the same scheme for every member, http or https");
   }
+  const open = servers.find((server) => server.startsWith("http:") && !isLoopback(new URL(server).hostname));
+  if (open !== undefined && !allowsPlaintext) {
+    throw new UsageError(
+      `--etcd-servers: ${open} is another machine, and http sends it every object in plain: use https:// with ` +
+        "--etcd-cafile, --etcd-certfile and --etcd-keyfile, or accept it with --etcd-allow-plaintext",
+    );
+  }
   return servers;
 }
+
+/** Of a URL, which has addresses in their shortest form. */
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host);
 
 function etcdPrefix(given: string): string {
   const prefix = given.replace(/\/+$/, "");

@@ -117,6 +117,20 @@ describe("wrong settings", () => {
       /^--service-account-signing-key-file: /,
     ],
   ];
+  test("etcd on another machine is refused without TLS, unless that is accepted", () => {
+    const settingsOf = (server: string, more = {}) =>
+      parseServerConfig({ commandLine: { "etcd-servers": server, ...more }, file: {} });
+    for (const server of ["http://etcd.example.org:2379", "http://10.0.0.1:2379", "http://127.0.0.1.example.org:1"]) {
+      assert.throws(
+        () => settingsOf(server),
+        /^UsageError: --etcd-servers: .* is another machine.*--etcd-allow-plaintext$/,
+      );
+      settingsOf(server, { "etcd-allow-plaintext": true });
+    }
+    for (const server of ["http://127.1:2379", "http://[::1]:2379", "http://localhost:2379", "https://etcd:2379"]) {
+      settingsOf(server);
+    }
+  });
   for (const [what, settings, message] of refusals) {
     test(`${what} is one line that names the flag`, async () => {
       await assert.rejects(start(settings), (error) => {

@@ -107,7 +107,7 @@ describe("a server with its own store", () => {
   });
 
   it("takes a new key while it runs: rotate, go on writing, retire, start again", async (t) => {
-    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${server.store.latestRevision()}`);
+    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${await server.store.latestRevision()}`);
     assert.match(
       await run(t, config, { type: "status" }),
       /secrets +plain +1 +stale\n1 objects are written as they were/,
@@ -156,7 +156,7 @@ describe("a server with its own store", () => {
 
   it("shows an object that can't be decrypted as an error that names it, and gives it up on command", async (t) => {
     const moved = await storedAt(dataDirectory, keyOf("web"));
-    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${server.store.latestRevision()}`);
+    const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${await server.store.latestRevision()}`);
     const store = await openStore(config);
     await store.write({ key: keyOf("moved"), value: moved.value, expectedRevision: 0 });
     await store.close();

@@ -49,7 +49,7 @@ resources:
   });
 
   const refused: readonly [what: string, text: string, message: RegExp][] = [
-    ["that is no YAML", `secret: "${secret}`, /^it is not YAML \(line 1\)$/],
+    ["that is no YAML", `secret: "${secret}`, /: it is not YAML \(line 1\)$/],
     [
       "of another version",
       '{"apiVersion":"v1","kind":"EncryptionConfiguration"}',
@@ -120,13 +120,20 @@ resources:
     ["of capital letters", withResources("Secrets"), /capital letters/],
   ];
   for (const [what, text, message] of refused) {
-    it(`${what} is refused, without a word of its keys`, () => {
-      assert.throws(
-        () => parseEncryptionConfiguration(text),
-        (error) => error instanceof Error && message.test(error.message) && !error.message.includes(secret.slice(0, 8)),
-      );
+    it(`${what} is refused`, () => {
+      assert.throws(() => parseEncryptionConfiguration(text), message);
     });
   }
+
+  it("is never quoted in what is wrong with it: it holds keys", () => {
+    for (const [what, text] of refused) {
+      assert.throws(
+        () => parseEncryptionConfiguration(text),
+        (error) => !String(error).includes(secret.slice(0, 8)),
+        what,
+      );
+    }
+  });
 });
 
 describe("the resources of an encryption configuration", () => {

@@ -27,8 +27,7 @@ import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { noticeOtherPrograms } from "./notice-other-programs.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { checkReplicaFiles, checkReplicaIdentity } from "./replica-identity.ts";
-import { openEncryption } from "./encryption/open-encryption.ts";
-import { openStore } from "./open-store.ts";
+import { openServerStore } from "./encryption/server-store.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
 import { lockDataDirectory, storeDirectory } from "./lock-data-directory.ts";
@@ -119,10 +118,8 @@ export interface RunningServer {
 }
 
 /**
- * Assembles a server and starts it, in this order: the declarations of the features (kinds, settings), the store and
- * its caches, the connected features, the request chain, the listener, then what clients need (default policy, reserved
- * namespaces, the administrator's kubeconfig), then the controllers. Everything is closed in reverse order when the
- * server stops or cannot start. Throws UsageError for invalid settings.
+ * Assembles a server and starts it, in the order that docs/architecture.md explains. Everything is closed in reverse order when
+ * the server stops or cannot start. Throws UsageError for invalid settings.
  */
 export async function startServer(config: ServerConfig, given: StartOptions): Promise<RunningServer> {
   const { dataDirectory, names } = config;
@@ -134,12 +131,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   let graceMilliseconds = 0;
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const keysBefore = dataDirectoryFiles(dataDirectory).keys;
-  const stored = opening.adopt(given.store ?? (await openStore(config)), (opened) => opened.close());
   const followed = opening.adopt(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }), (files) =>
     files.stop(),
   );
-  const { store, encryption } = await openEncryption(config, { log, followed, store: stored, makesKey: true });
-  opening.adopt(encryption, (opened) => opened.close());
+  const { store, healthChecks } = opening.adopt(
+    await openServerStore(config, { log, followed, given: given.store }),
+    (opened) => opened.close(),
+  );
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
   const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
   const stores = new Stores({
@@ -322,7 +320,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     }),
     openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
     pathRoutes: new Map([...accounts.pathRoutes(() => url), ...(status?.routes ?? [])]),
-    healthChecks: [...storeChecks(store, stores), ...encryption.healthChecks, shutdownCheck(health)],
+    healthChecks: [...storeChecks(store, stores), ...healthChecks, shutdownCheck(health)],
     log,
     audit,
     signetVersion,

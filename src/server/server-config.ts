@@ -175,3 +175,7 @@ function workerCount(value: string): number {
   if (count >= 1 && count <= maximumWorkers) return count;
   throw new UsageError(`--workers: ${JSON.stringify(value)} must be auto or a number from 1 to ${maximumWorkers}`);
 }
+
+/** How many questions to webhooks may wait. They hold places of the queues of requests: half of those stay for others. */
+export const pendingQuestions = ({ maximumReads, maximumWrites }: RequestLimits): number =>
+  Math.max(1, Math.floor(Math.min(maximumReads, maximumWrites) / 2));

@@ -62,6 +62,7 @@ import { connectFederation } from "../features/federation/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorization.ts";
+import { pendingQuestions } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
@@ -445,7 +446,3 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     },
   };
 }
-
-/** Requests that wait for a webhook hold places of the queues. Half of them stay for the others. */
-const pendingQuestions = ({ maximumReads, maximumWrites }: ServerConfig["limits"]): number =>
-  Math.max(1, Math.floor(Math.min(maximumReads, maximumWrites) / 2));

@@ -42,7 +42,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       }),
       ...configuredSigners().map((signer) => ({ signerName: signer.name, authority: signer.existingAuthority() })),
     ].flatMap(({ signerName, authority }) => (authority === undefined ? [] : [{ signerName, authority }]));
-  const answer = connectStatus({ ...options, authorities });
+  const answer = await connectStatus({ ...options, authorities });
   return {
     routes: new Map([[statusPath, { methods: "any", handle: answer }]]),
     async listen({ revocationAddress, isPortShared }) {

@@ -62,7 +62,9 @@ describe("the commands for revocations", () => {
       return [code, stderr];
     };
     const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [["token", "revoke", "a.b.c"], 2, /no token with an id/],
+      [["token", "revoke", "a.b.c"], 2, /no token with an id.*line is removed from the file/],
+      [["token", "revoke", "abcdef.0123456789abcdef"], 2, /bootstrap token.*signet bootstrap-token delete abcdef$/m],
+      [["token", "revoke", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.AA"], 2, /no id \(jti\).*delete the Secret.*--account/],
       [["token", "revoke", "--jti", "a", "--account", "robot"], 2, /give one of/],
       [["token", "revoke", "--issued-before", "yesterday"], 2, /is not a time such as/],
       [["token", "revoke", "--issued-before", "2999-01-01T00:00:00Z"], 1, /more than five minutes in the future/],

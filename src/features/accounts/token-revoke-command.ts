@@ -76,11 +76,22 @@ function identityOf(token: string): { readonly id: string; readonly expirationTi
   const payload = parseToken(token)?.payload;
   const claims: Readonly<Record<string, unknown>> = typeof payload === "object" ? { ...payload } : {};
   const { jti, exp } = claims;
-  if (typeof jti !== "string" || jti === "") {
-    throw new UsageError(
-      "this is no token with an id: give the whole token, delete its Secret if it is from one, or use --account",
-    );
-  }
+  if (typeof jti !== "string" || jti === "") throw new UsageError(otherWayToEnd(token, payload !== undefined));
   const isTime = typeof exp === "number" && exp > 0 && exp < 253_402_300_800;
   return { id: jti, ...(isTime && { expirationTimestamp: timestamp(exp * 1000) }) };
+}
+
+/** What ends a token that has no id to revoke. */
+function otherWayToEnd(token: string, isJwt: boolean): string {
+  const [, bootstrapId] = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token.trim()) ?? [];
+  if (bootstrapId !== undefined) {
+    return `this is a bootstrap token, which ends with its Secret: run signet bootstrap-token delete ${bootstrapId}`;
+  }
+  if (isJwt) {
+    return "this token has no id (jti): if it is from a Secret, delete the Secret, or revoke all of its account with --account";
+  }
+  return (
+    "this is no token with an id: give the whole token. A static token ends when its line is removed from the file of " +
+    "--token-auth-file; a token that a webhook accepts is revoked where the webhook asks"
+  );
 }

@@ -28,10 +28,17 @@ export interface StatusConnection {
 }
 
 /** Serves what others ask about certificates. Loaded only with `--revocation-url`. Call it after the registries have started. */
-export function connectStatus({ names, clock, log, stores, authorities, client }: StatusConnection): AnswerStatus {
-  const badList = rateLimitedReport<{ name: string; problem: string }>((latest, count) =>
+export async function connectStatus({
+  names,
+  clock,
+  log,
+  stores,
+  authorities,
+  client,
+}: StatusConnection): Promise<AnswerStatus> {
+  const badList = rateLimitedReport<{ name: string; problem: unknown }>(({ name, problem }, count) =>
     log.error(
-      { ...latest, count },
+      { name, err: problem, count },
       "a stored revocation list cannot be served: delete its ConfigMap, and it is made again",
     ),
   );
@@ -57,5 +64,6 @@ export function connectStatus({ names, clock, log, stores, authorities, client }
     },
   });
   const ocsp = new OcspAnswers({ authorities, statuses, responders, clock, onFailure: notAnswered });
+  await lists.ready();
   return statusRoutes({ lists, ocsp, clock });
 }

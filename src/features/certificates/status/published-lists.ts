@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import { collectionRange } from "../../../machinery/registry/storage-key.ts";
@@ -32,14 +33,15 @@ export interface PublishedList {
 export class PublishedLists {
   readonly #registry: ResourceRegistry<ConfigMap>;
   readonly #namespace: string;
-  readonly #onBadList: (name: string, problem: string) => void;
+  readonly #onBadList: (name: string, problem: unknown) => void;
   readonly #lists = new Map<string, PublishedList>();
-  #changed = new Set<string>();
+  readonly #unread = new Set<string>();
+  #reading: Promise<void> | undefined;
 
   constructor(options: {
     readonly configMaps: ResourceRegistry<ConfigMap>;
     readonly namespace: string;
-    readonly onBadList: (name: string, problem: string) => void;
+    readonly onBadList: (name: string, problem: unknown) => void;
   }) {
     this.#registry = options.configMaps;
     this.#namespace = options.namespace;
@@ -47,46 +49,53 @@ export class PublishedLists {
     const { start, end } = collectionRange(this.#registry.definition, this.#namespace);
     const note = (key: string): void => {
       const parsed = key.startsWith(start) ? parseStoredListName(key.slice(start.length)) : undefined;
-      if (parsed !== undefined) this.#changed.add(parsed.name);
+      if (parsed !== undefined) this.#changed(parsed.name);
     };
     followRegistry(this.#registry, {
       onLoaded: () => {
-        for (const name of this.#lists.keys()) this.#changed.add(name);
+        for (const name of this.#lists.keys()) this.#changed(name);
         for (const { key } of this.#registry.cache.range({ start, end })) note(key);
       },
       onEvent: ({ key }) => note(key),
     });
   }
 
+  /** Resolves when every list has been read that was there so far. */
+  async ready(): Promise<void> {
+    await this.#reading;
+  }
+
   /** A list by the name of its first ConfigMap. */
   find(name: string): PublishedList | undefined {
-    this.#read();
     return this.#lists.get(name);
   }
 
   /** Every list, and every part, by name. */
   all(): ReadonlyMap<string, PublishedList> {
-    this.#read();
     return this.#lists;
   }
 
-  /** Reads what has changed: when somebody asks, because a list of many ConfigMaps changes many times. */
-  #read(): void {
-    if (this.#changed.size === 0) return;
-    const changed = this.#changed;
-    this.#changed = new Set();
-    for (const name of changed) {
-      try {
-        this.#readOne(name);
-      } catch (error) {
-        if (!(error instanceof PkiError)) throw error;
-        this.#onBadList(name, error.message);
-      }
-    }
+  /** Notes what has changed. It is read a little later: a list of many ConfigMaps changes many times. */
+  #changed(name: string): void {
+    this.#unread.add(name);
+    this.#reading ??= this.#read();
   }
 
-  #readOne(name: string): void {
-    const stored = readStoredList(
+  async #read(): Promise<void> {
+    await setImmediate();
+    for (const name of this.#unread) {
+      this.#unread.delete(name);
+      try {
+        await this.#readOne(name);
+      } catch (error) {
+        this.#onBadList(name, error);
+      }
+    }
+    this.#reading = undefined;
+  }
+
+  async #readOne(name: string): Promise<void> {
+    const stored = await readStoredList(
       name,
       (one) => this.#registry.peek({ namespace: this.#namespace, name: one })?.object,
     );

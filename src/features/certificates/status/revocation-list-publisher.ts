@@ -51,7 +51,7 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
         const { authority, id, shard, entries } = stored;
         const name = storedListName(id, shard);
         const find = (one: string) => configMaps.get(`${namespace}/${one}`);
-        const previous = readStoredList(name, find);
+        const previous = await readStoredList(name, find);
         const { parseRevocationList, signRevocationList } = await import("../../../pki/certificate-revocation-list.ts");
         const now = clock.now();
         const issuer = authority.certificate.der;
@@ -78,12 +78,14 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
           { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
           authority,
         );
+        const work = new LongWork();
         for (const object of storedListObjects({ name, namespace, list: { number, der, issuer } })) {
           const { metadata, data = {}, binaryData = {} } = object;
           const existing = find(metadata.name ?? "");
           // With the version that was read: of two writers one fails, and starts again from the other's number.
           if (existing === undefined) await writer.create(object);
           else await writer.update({ ...existing, data, binaryData });
+          await work.pause();
         }
         return true;
       };
@@ -94,12 +96,14 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
       const soon = (): void => {
         if (isDue || !isSynced) return;
         isDue = true;
-        queue.addAfter(everything, Math.max(settlingMilliseconds, notBefore - clock.now()));
+        const pauseMilliseconds = Math.max(settlingMilliseconds, notBefore - clock.now());
+        // No longer, also when the clock was set back.
+        queue.addAfter(everything, Math.min(longestPauseMilliseconds, pauseMilliseconds));
       };
       const queue = controllerQueue(this.name, context, async () => {
         isDue = false;
-        const work = new LongWork();
         const { collectRevoked, encodeShards } = await import("./listed-certificates.ts");
+        const work = new LongWork();
         const expiredBefore = clock.now() - refreshMilliseconds;
         const listed = await collectRevoked({ records: records.list(), revoked, expiredBefore, work });
         let busyMilliseconds = work.busyMilliseconds;
@@ -110,7 +114,7 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
           if (!maySignLists(certificate)) {
             const problem =
               "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
-              "replace its certificate as docs/certificates.md says";
+              "replace its certificate as docs/operations.md says";
             if (!unable.has(id)) log.error({ controller: this.name, ca: certificate.subject.commonName }, problem);
             unable.add(id);
             continue;

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { LongWork } from "../../../machinery/api/long-work.ts";
 import type { ConfigMap } from "../../core/index.ts";
 
 /**
@@ -37,8 +38,12 @@ export interface StoredList {
   readonly issuer: Buffer;
 }
 
-/** Reads a list. Undefined when there is none. What it says is not checked. */
-export function readStoredList(name: string, find: (name: string) => ConfigMap | undefined): StoredList | undefined {
+/** Reads a list, in turns. Undefined when there is none. What it says is not checked. */
+export async function readStoredList(
+  name: string,
+  find: (name: string) => ConfigMap | undefined,
+  work = new LongWork(),
+): Promise<StoredList | undefined> {
   const head = find(name);
   if (head === undefined) return undefined;
   const { number, chunks, sha256 } = head.data ?? {};
@@ -48,6 +53,7 @@ export function readStoredList(name: string, find: (name: string) => ConfigMap |
     const chunk = find(chunkName(name, index));
     if (chunk === undefined || chunk.data?.["sha256"] !== sha256) break;
     parts.push(bytes(chunk, keys.list));
+    await work.pause();
   }
   const der = Buffer.concat(parts);
   const isWhole = parts.length === Number(chunks) && hash("sha256", der, "hex") === sha256;

@@ -1,0 +1,170 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import pino from "pino";
+import { issuedCertificateResource } from "../src/features/certificates/resources.ts";
+import { revocationResource } from "../src/features/revocation/resources.ts";
+import type { HttpResponse } from "../src/machinery/api/http-message.ts";
+import { platformNames as names } from "../src/machinery/api/names.ts";
+import { MemoryStore } from "../src/machinery/storage/backends/memory.ts";
+import { parseCertificate } from "../src/pki/certificate.ts";
+import type { Certificate } from "../src/pki/certificate.ts";
+import { parseRevocationList } from "../src/pki/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../src/pki/distinguished-name.ts";
+import { parseServerConfig } from "../src/server/server-config.ts";
+import { startServer } from "../src/server/start-server.ts";
+import { encodeCertificateId, encodeOcspRequest } from "../test/pki/ocsp-messages.ts";
+
+/**
+ * What revocations cost: a request, a list and OCSP, with none and with many revoked certificates, in one process with the store
+ * in memory. `npm run bench:revocation -- --certificates 100000`.
+ */
+const { values } = parseArgs({ options: { certificates: { type: "string", default: "100000" } } });
+const count = Number(values.certificates);
+const folder = mkdtempSync(join(tmpdir(), "signet-revocations-"));
+const config = parseServerConfig({
+  commandLine: { "data-dir": folder, "secure-port": "0", "revocation-url": "http://pki.example.com" },
+  file: {},
+});
+const server = await startServer(config, { log: pino({ level: "error" }), store: new MemoryStore() });
+const gigabytes = 2 ** 30;
+
+const send = (
+  path: string,
+  { method = "GET", token = "", body }: { method?: string; token?: string; body?: Buffer } = {},
+): Promise<HttpResponse> =>
+  server.handler({
+    method,
+    path,
+    query: "",
+    headers: {
+      "content-type": "application/json",
+      ...(token !== "" && { authorization: `Bearer ${token}` }),
+    },
+    connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+    readBody: async () => body ?? Buffer.alloc(0),
+    signal: new AbortController().signal,
+  });
+
+/** The page for people. */
+async function overview(): Promise<string> {
+  const { body } = await send("/pki/");
+  return typeof body === "string" ? body : "";
+}
+
+/** The CA of a signer, and its list. */
+async function list(): Promise<{ ca: Certificate; path: string; der: Buffer }> {
+  const page = await overview();
+  const id = /\/pki\/ca\/(\w+)\.crt/.exec(page)?.[1] ?? "";
+  const [der, ca] = [(await send(`/pki/crl/${id}.crl`)).body, (await send(`/pki/ca/${id}.crt`)).body];
+  if (!Buffer.isBuffer(der) || !Buffer.isBuffer(ca)) throw new Error("no list yet");
+  return { ca: parseCertificate(ca), path: `/pki/crl/${id}.crl`, der };
+}
+
+/** The median time of a call in microseconds, over some seconds. */
+async function microseconds(call: () => Promise<unknown>): Promise<string> {
+  const times: number[] = [];
+  const end = performance.now() + 3000;
+  while (performance.now() < end) {
+    const start = performance.now();
+    await call();
+    times.push(performance.now() - start);
+  }
+  return `${((times.toSorted((one, other) => one - other)[times.length >> 1] ?? 0) * 1000).toFixed(0)} µs`;
+}
+
+await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+  body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "asking" } },
+});
+const { status } = await server.client.request<{ status: { token: string } }>(
+  "POST",
+  "/api/v1/namespaces/default/serviceaccounts/asking/token",
+  { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
+);
+const review = Buffer.from('{"apiVersion":"authentication.platform.io/v1","kind":"SelfSubjectReview"}');
+const whoami = (): Promise<unknown> =>
+  send("/apis/authentication.platform.io/v1/selfsubjectreviews", { method: "POST", token: status.token, body: review });
+
+while (!(await overview()).includes("/pki/ca/")) await delay(50);
+const { ca } = await list();
+const issuer = formatDistinguishedName(ca.subject);
+console.log(`a request with none: ${await microseconds(whoami)}`);
+globalThis.gc?.();
+const heapBefore = process.memoryUsage().heapUsed;
+
+const serialOf = (index: number): string => `4${index.toString(16).padStart(39, "0")}`;
+const delays = monitorEventLoopDelay({ resolution: 5 });
+delays.enable();
+const startedAt = performance.now();
+const records = server.client.resource(issuedCertificateResource(names));
+const revocations = server.client.resource(revocationResource(names));
+const [notBefore, notAfter] = [Date.now() - 3_600_000, Date.now() + 1e10].map((at) =>
+  new Date(at).toISOString().replace(/\.\d+Z/, "Z"),
+);
+for (let index = 0; index < count; index += 100) {
+  const turn = Array.from({ length: 100 }, (_, offset) => index + offset).flatMap((number) => [
+    records.create({
+      apiVersion: "",
+      kind: "",
+      metadata: { name: `record-${number}` },
+      spec: {
+        signerName: "platform.io/apiserver-client",
+        serialNumber: serialOf(number),
+        fingerprint: serialOf(number).padStart(64, "a"),
+        issuer,
+        subject: `CN=user-${number}`,
+        notBefore: notBefore ?? "",
+        notAfter: notAfter ?? "",
+      },
+    }),
+    revocations.create({
+      apiVersion: "",
+      kind: "",
+      metadata: { name: `revocation-${number}` },
+      spec: { certificate: { issuer, serialNumber: serialOf(number) }, reason: "superseded" },
+    }),
+  ]);
+  await Promise.all(turn);
+  await nextTurn();
+}
+const entriesIn = (der: Buffer): number => Math.round(parseRevocationList(der).entries.length / 53);
+const untilListed = async (wanted: number): Promise<string> => {
+  const from = performance.now();
+  delays.reset();
+  while (entriesIn((await list()).der) < wanted) await delay(50);
+  const seconds = ((performance.now() - from) / 1000).toFixed(1);
+  return `${seconds} s, and nothing else waited for more than ${(delays.max / 1e6).toFixed(0)} ms`;
+};
+const secondsSince = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
+console.log(
+  `${count} certificates issued and revoked, lists being made meanwhile: ${secondsSince(startedAt)}, ` +
+    `and nothing else waited for more than ${(delays.max / 1e6).toFixed(0)} ms`,
+);
+console.log(`until the list has all of them: ${await untilListed(count)}`);
+await delay(15_000);
+await revocations.create({
+  ...{ apiVersion: "", kind: "", metadata: { name: "one-more" } },
+  spec: { certificate: { issuer, serialNumber: serialOf(count) }, reason: "superseded" },
+});
+console.log(`until it has one more: ${await untilListed(count + 1)}`);
+const { der, path } = await list();
+console.log(`the list: ${(der.length / 2 ** 20).toFixed(1)} MiB`);
+globalThis.gc?.();
+console.log(`heap: ${(((process.memoryUsage().heapUsed - heapBefore) / gigabytes) * 1024).toFixed(0)} MiB more`);
+console.log(`a request with ${count}: ${await microseconds(whoami)}`);
+const askOcsp = (nonce?: Buffer) => {
+  let next = 0;
+  return (): Promise<unknown> => {
+    const serial = Buffer.from(serialOf(next++ % 1000), "hex");
+    return send("/pki/ocsp", { method: "POST", body: encodeOcspRequest([encodeCertificateId(ca, serial)], nonce) });
+  };
+};
+await microseconds(askOcsp());
+console.log(`an OCSP answer that is kept: ${await microseconds(askOcsp())}`);
+console.log(`an OCSP answer with a nonce, or too many of them: ${await microseconds(askOcsp(Buffer.alloc(16, 1)))}`);
+console.log(`an answer with the whole list: ${await microseconds(() => send(path))}`);
+await server.stop();
+rmSync(folder, { recursive: true });

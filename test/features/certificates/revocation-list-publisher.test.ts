@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { configMapResource } from "../../../src/features/core/index.ts";
+import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
+import { authorityId, shardOf } from "../../../src/features/certificates/status/addresses.ts";
+import { revocationListPublisher } from "../../../src/features/certificates/status/revocation-list-publisher.ts";
+import { readStoredList, storedListName } from "../../../src/features/certificates/status/stored-list.ts";
+import { revocationResource } from "../../../src/features/revocation/resources.ts";
+import type { Revocation } from "../../../src/features/revocation/resources.ts";
+import { timestamp } from "../../../src/machinery/api/clock.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
+import type { RevocationList } from "../../../src/pki/certificate-revocation-list.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { ManualTime, runLoop } from "../../manual-time.ts";
+import type { RunningLoop } from "../../manual-time.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const authority = rootSigningAuthority(
+  createCertificateAuthority({
+    subject: { commonName: "publishing" },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: Date.now() - hour,
+    notAfter: Date.now() + 1000 * hour,
+  }),
+);
+const id = authorityId(authority.certificate);
+const issuer = "CN=publishing";
+
+describe("revocation-list-publisher", () => {
+  let server: TestServer;
+  let time: ManualTime;
+  let loop: RunningLoop;
+  before(async () => {
+    server = await startTestServer({ settings: { controllers: false } });
+  });
+  after(() => server.stop());
+
+  const start = async ({ isSharded = false, authorities = [authority] } = {}): Promise<void> => {
+    const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
+    loop = await runLoop(server, revocationListPublisher({ settings, authorities: () => authorities }), time);
+    await loop.queue.whenIdle();
+  };
+  /** Lets time pass until what is due has been done. */
+  const pass = async (milliseconds: number): Promise<void> => {
+    time.pass(milliseconds);
+    await loop.queue.whenIdle();
+  };
+  const configMaps = () => server.client.resource(configMapResource(names), names.namespaces.system);
+  const stored = async (shard?: string): Promise<RevocationList | undefined> => {
+    const { items } = await configMaps().list();
+    const found = await readStoredList(storedListName(id, shard), (name) =>
+      items.find(({ metadata }) => metadata.name === name),
+    );
+    return found?.der && parseRevocationList(found.der);
+  };
+  const list = async (shard?: string): Promise<RevocationList> => {
+    const found = await stored(shard);
+    assert.ok(found, "there is no list");
+    return found;
+  };
+  const holds = async (serialNumber: string, shard?: string): Promise<boolean> =>
+    (await list(shard)).entries.toString("hex").includes(serialNumber);
+  const revoke = (name: string, spec: Revocation["spec"]) =>
+    server.client.resource(revocationResource(names)).create({ apiVersion: "", kind: "", metadata: { name }, spec });
+  /** The loop hears of a change some time after the server has acknowledged it: then a timer is set. */
+  const heard = () => time.whenTimerIsSet();
+
+  beforeEach(async () => {
+    time = new ManualTime(Date.now());
+    for (const { metadata } of (await configMaps().list()).items) {
+      if (metadata.name?.startsWith("revocation-list-") === true) await configMaps().delete(metadata.name);
+    }
+    for (const resource of [revocationResource(names), issuedCertificateResource(names)]) {
+      const all = server.client.resource<Revocation>(resource as ReturnType<typeof revocationResource>);
+      for (const { metadata } of (await all.list()).items) await all.delete(metadata.name ?? "");
+    }
+  });
+
+  it("signs nothing anew while nothing changes, and a list every half hour in any case", async () => {
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    await start();
+    const first = await list();
+    assert.equal(first.nextUpdate - time.clock.now() > 24 * hour - 2 * second, true);
+    assert.equal(await holds("abc1"), true);
+    await pass(29 * minute);
+    assert.equal((await list()).number, first.number);
+    await pass(minute);
+    const next = await list();
+    assert.ok(next.number > first.number && next.thisUpdate > first.thisUpdate);
+    await loop.stop();
+    await start();
+    assert.equal((await list()).number, next.number);
+    await loop.stop();
+  });
+
+  it("numbers on when the clock was set back, after a restart, and from a backup's old number", async () => {
+    await start();
+    const first = await list();
+    await loop.stop();
+    time = new ManualTime(time.clock.now() - 48 * hour);
+    await start();
+    const next = await list();
+    assert.equal(next.number, first.number + 1);
+    assert.ok(next.thisUpdate < first.thisUpdate, "the time is the clock's");
+    await loop.stop();
+    time = new ManualTime(time.clock.now() + 96 * hour);
+    await start();
+    assert.equal((await list()).number, Math.floor(time.clock.now() / 1000));
+    await loop.stop();
+  });
+
+  it("drops certificates half an hour after they expired, never before", async () => {
+    const now = time.clock.now();
+    const ends = (milliseconds: number): string => timestamp(now + milliseconds);
+    await revoke("known", { certificate: { issuer, serialNumber: "abc1" }, expirationTimestamp: ends(10 * minute) });
+    await revoke("other", { certificate: { issuer: "CN=other", serialNumber: "abc2" } });
+    await revoke("stays", { certificate: { issuer, serialNumber: "abc3" } });
+    await start();
+    assert.deepEqual([await holds("abc1"), await holds("abc2"), await holds("abc3")], [true, false, true]);
+    await pass(30 * minute);
+    assert.equal(await holds("abc1"), true);
+    await pass(30 * minute);
+    assert.deepEqual([await holds("abc1"), await holds("abc3")], [false, true]);
+    await loop.stop();
+  });
+
+  it("puts each certificate into its part, and goes on with parts when the setting is gone", async () => {
+    await start({ isSharded: true });
+    await loop.stop();
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    await start();
+    const own = shardOf(Buffer.from("abc1", "hex"));
+    const other = own === "0" ? "1" : "0";
+    assert.deepEqual([await holds("abc1"), await holds("abc1", own), await holds("abc1", other)], [true, true, false]);
+    await loop.stop();
+  });
+
+  it("signs no list for a CA that may not, and says so once", async () => {
+    const unable = rootSigningAuthority({
+      ...authority,
+      certificate: { ...authority.certificate, keyUsages: ["certSign"] },
+    });
+    await start({ authorities: [unable] });
+    await pass(hour);
+    assert.equal(await stored(), undefined);
+    await loop.stop();
+  });
+
+  it("makes one list of a storm, and the next when the storm is over", async () => {
+    await start();
+    const first = await list();
+    for (let index = 0; index < 300; index++) {
+      await revoke(`storm-${index}`, {
+        certificate: { issuer, serialNumber: `abc${index.toString().padStart(5, "0")}` },
+      });
+    }
+    await heard();
+    assert.equal((await list()).number, first.number);
+    let isComplete = false;
+    // The loop may not have heard of all of them when the first second is over.
+    for (let turn = 0; turn < 1000 && !isComplete; turn++) {
+      await pass(2 * second);
+      isComplete = await holds("abc00299");
+    }
+    assert.ok(isComplete);
+    assert.equal((await list()).entries.length > 300 * 20, true);
+    await loop.stop();
+  });
+
+  it("starts again from the number of another who wrote in between", async () => {
+    await start();
+    const { number } = await list();
+    const head = await configMaps().get(storedListName(id, undefined));
+    await configMaps().update({ ...head, data: { ...head.data, number: String(number + 1000), sha256: "gone" } });
+    await loop.stop();
+    await start();
+    assert.equal((await list()).number, number + 1001);
+    await loop.stop();
+  });
+});

@@ -34,6 +34,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   keepHeapSmall();
   const log = openProcessLog(config.log);
   logTraces(log);
+  await sendTraces(log);
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(config), log);
   const manager = serviceManager(log);
   const socket = passedSocket();
@@ -78,6 +79,19 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   await serving.stop({ graceMilliseconds });
   // A closed standard output is not an error for a server.
   process.exitCode = 0;
+}
+
+/** To the collector that OpenTelemetry's environment variables name. Without one, nothing is loaded. */
+async function sendTraces(log: Logger): Promise<void> {
+  const { env } = process;
+  const isNamed = env["OTEL_EXPORTER_OTLP_ENDPOINT"] || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+  if (!isNamed) return;
+  const { traceExportSettings } = await import("./tracing/trace-export-settings.ts");
+  const settings = traceExportSettings(env);
+  if (settings === undefined) return;
+  const { exportTraces } = await import("./tracing/export-traces.ts");
+  const end = exportTraces(settings, log);
+  process.once("beforeExit", () => void end());
 }
 
 /** This process is the server. */

@@ -12,6 +12,7 @@ import type {
   ReviewAnswer,
   ReviewContext,
 } from "../../machinery/registry/resource-definition.ts";
+import { currentTrace } from "../../machinery/tracing/request-trace.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
 
@@ -95,6 +96,7 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
       expirationSeconds === mountedTokenSeconds &&
       audiences.every((audience) => options.apiAudiences.includes(audience));
 
+    currentTrace()?.begin("sign");
     const issued = options.issueToken(
       { namespace, serviceAccount: { name, uid: account.uid }, ...bound },
       {

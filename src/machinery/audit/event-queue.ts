@@ -73,7 +73,7 @@ export class EventQueue {
   /** Takes a line. Resolves when it is delivered, and rejects when it is lost. */
   async deliver(line: string): Promise<void> {
     const written = Promise.withResolvers<void>();
-    if (!this.#push({ line, written })) throw new Error("too many audit events wait");
+    if (!this.#push({ line, written })) throw new Error("too many wait already");
     await written.promise;
   }
 
@@ -118,7 +118,7 @@ export class EventQueue {
     if (this.#isClosed || this.#waiting.length >= maximumEvents || this.#bytes + bytes > maximumBytes) {
       this.lost++;
       this.#lostSinceFailure++;
-      this.#options.onFailure(new Error("too many audit events wait"));
+      this.#options.onFailure(new Error("too many wait already"));
       return false;
     }
     this.#waiting.push(one);

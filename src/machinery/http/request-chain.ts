@@ -153,6 +153,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       uri: requestUri(request),
       user: caller?.username,
       status: response.status,
+      traceparent: traceparentOf(request),
     });
     return withStreamHooks(response, lifecycle, options);
   };
@@ -170,6 +171,11 @@ export function createRequestChain(options: ChainOptions): Handler {
 function auditIdOf({ headers }: HttpRequest): string {
   const given = headers["audit-id"];
   return (typeof given === "string" ? given : given?.[0]) || randomUUID();
+}
+
+function traceparentOf({ headers }: HttpRequest): string | undefined {
+  const value = headers["traceparent"];
+  return typeof value === "string" ? value : undefined;
 }
 
 /** What is known about a request so far. */

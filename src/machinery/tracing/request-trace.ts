@@ -18,6 +18,7 @@ export type StepName =
   | "validation"
   | "validating admission"
   | "store"
+  | "sign"
   | "encode"
   | "compress";
 
@@ -30,7 +31,7 @@ export interface RequestStep {
 }
 
 /**
- * One answered request, as subscribers of `signet:request` get it. It holds no header, no body, no credential, and only the
+ * One answered request, as subscribers of `signet:request` get it. It holds no other header, no body, no credential, and only the
  * query parameters of the API. A watch is answered when its stream begins.
  */
 export interface TracedRequest {
@@ -41,6 +42,8 @@ export interface TracedRequest {
   /** The authenticated user; undefined when authentication failed. */
   readonly user: string | undefined;
   readonly status: number;
+  /** The caller's trace, as its header says (W3C Trace Context). Not parsed. */
+  readonly traceparent?: string | undefined;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
 }

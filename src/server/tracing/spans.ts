@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import type { TracedReconcile } from "../../machinery/tracing/loop-trace.ts";
+import type { TracedRequest } from "../../machinery/tracing/request-trace.ts";
+import type { Sampler } from "./trace-export-settings.ts";
+
+/** The trace that a caller's request belongs to. */
+export interface ParentSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly isSampled: boolean;
+}
+
+/** Parses the header `traceparent` (W3C Trace Context, section 3.2). Undefined for one that is malformed. */
+export function parentSpanOf(traceparent: string | undefined): ParentSpan | undefined {
+  const [, version, traceId = "", spanId = "", flags = "", rest] =
+    /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(traceparent ?? "") ?? [];
+  const isKnown = version !== undefined && version !== "ff" && (version !== "00" || rest === undefined);
+  if (!isKnown || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** The id of the trace that a span belongs to. Undefined when the trace is not to be sent. */
+export function sampledTrace({ ratio, followsParent }: Sampler, parent: ParentSpan | undefined): string | undefined {
+  const traceId = parent?.traceId ?? newId(16);
+  // Every server decides the same about one trace.
+  const isSampled =
+    followsParent && parent !== undefined ? parent.isSampled : Number.parseInt(traceId.slice(-8), 16) / 2 ** 32 < ratio;
+  return isSampled ? traceId : undefined;
+}
+
+const newId = (bytes: number): string => randomBytes(bytes).toString("hex");
+
+/** A span in OTLP's JSON. */
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string | undefined;
+  readonly name: string;
+  readonly kind: 1 | 2;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly object[];
+  readonly status: { readonly code?: 2 };
+}
+
+const internal = 1;
+const server = 2;
+
+interface Placed {
+  readonly traceId: string;
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number;
+}
+
+/** A request, and its steps below it. */
+export function requestSpans(
+  request: TracedRequest,
+  { traceId, parent, endedAt }: Placed & { readonly parent: ParentSpan | undefined },
+): Span[] {
+  const { method, uri, user, status, auditId, microseconds, steps } = request;
+  const end = endedAt * 1000;
+  const begin = end - microseconds;
+  const spanId = newId(8);
+  const root: Span = {
+    traceId,
+    spanId,
+    parentSpanId: parent?.spanId,
+    name: method,
+    kind: server,
+    ...times(begin, end),
+    attributes: attributes({
+      "http.request.method": method,
+      "url.path": uri.split("?", 1)[0] ?? "",
+      "http.response.status_code": status,
+      "enduser.id": user,
+      "signet.audit_id": auditId,
+    }),
+    status: status >= 500 ? { code: 2 } : {},
+  };
+  // The steps follow one another and end with the request.
+  let at = end - steps.reduce((total, step) => total + step.microseconds, 0);
+  const children = steps.map(({ step, decided, microseconds: length }): Span => {
+    const stepBegin = at;
+    at += length;
+    return {
+      traceId,
+      spanId: newId(8),
+      parentSpanId: spanId,
+      name: step,
+      kind: internal,
+      ...times(stepBegin, at),
+      attributes: attributes({ "signet.decided": decided === "" ? undefined : decided }),
+      status: {},
+    };
+  });
+  return [root, ...children];
+}
+
+/** One look of a loop at one object. */
+export const loopSpan = (
+  { controller, key, outcome, microseconds }: TracedReconcile,
+  { traceId, endedAt }: Placed,
+): Span => ({
+  traceId,
+  spanId: newId(8),
+  name: controller,
+  kind: internal,
+  ...times(endedAt * 1000 - microseconds, endedAt * 1000),
+  attributes: attributes({ "signet.key": key, "signet.outcome": outcome }),
+  status: outcome.startsWith("failed") ? { code: 2 } : {},
+});
+
+/** From microseconds since the epoch. A number cannot hold its nanoseconds. */
+const times = (begin: number, end: number): Pick<Span, "startTimeUnixNano" | "endTimeUnixNano"> => ({
+  startTimeUnixNano: `${Math.round(begin)}000`,
+  endTimeUnixNano: `${Math.round(end)}000`,
+});
+
+/** In OTLP's JSON. Undefined ones are left out. */
+export const attributes = (values: Readonly<Record<string, string | number | undefined>>): object[] =>
+  Object.entries(values).flatMap(([key, value]) =>
+    value === undefined
+      ? []
+      : [{ key, value: typeof value === "number" ? { intValue: String(value) } : { stringValue: value } }],
+  );

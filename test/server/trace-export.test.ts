@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { exportTraces } from "../../src/server/tracing/export-traces.ts";
+import { traceExportSettings } from "../../src/server/tracing/trace-export-settings.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, string>> }[];
+}
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: Pick<Span, "attributes">;
+    readonly scopeSpans: readonly { readonly spans: readonly Span[] }[];
+  }[];
+}
+
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const parent = "00f067aa0ba902b7";
+const version = "/version";
+
+describe("traces for a collector", () => {
+  const warnings: object[] = [];
+  let answer: RequestListener;
+  let exports: { readonly body: Export; readonly header: string | undefined }[] = [];
+  const collector = createServer((request, response) => answer(request, response));
+  let server: TestServer;
+  let api: InProcess;
+  let end: () => Promise<void>;
+
+  const takes: RequestListener = (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Export; // sent by the exporter
+      exports.push({ body, header: request.headers["x-tenant"]?.toString() });
+      response.end("{}");
+    });
+  };
+  const spans = (): Span[] =>
+    exports.flatMap(({ body }) =>
+      body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((one) => one.spans)),
+    );
+  const exporting = (environment: Readonly<Record<string, string>> = {}): void => {
+    const { port } = collector.address() as AddressInfo; // it listens on a port
+    const settings = traceExportSettings({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
+      OTEL_BSP_SCHEDULE_DELAY: "1",
+      ...environment,
+    });
+    assert.ok(settings);
+    end = exportTraces(settings, { warn: (fields) => void warnings.push(fields) });
+  };
+  const traceparent = (flags: string): object => ({ headers: { traceparent: `00-${traceId}-${parent}-${flags}` } });
+
+  before(async () => {
+    server = await startTestServer({ settings: { controllers: "-*" } });
+    api = new InProcess(server);
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await api.send("/api/v1/namespaces/default/serviceaccounts", { method: "POST", body: account });
+    collector.listen(0, "127.0.0.1");
+    await once(collector, "listening");
+  });
+
+  beforeEach(() => {
+    answer = takes;
+    exports = [];
+  });
+
+  after(async () => {
+    await server.stop();
+    collector.closeAllConnections();
+    collector.close();
+  });
+
+  it("have a request with its steps, in the trace of the caller, and no secret", async () => {
+    exporting({
+      OTEL_SERVICE_NAME: "identity",
+      OTEL_RESOURCE_ATTRIBUTES: "region=eu%20west,broken",
+      OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=one",
+    });
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const target = "/api/v1/namespaces/default/serviceaccounts/robot/token";
+    const issued = await api.send(target, { method: "POST", body, ...traceparent("01") });
+    await end();
+    const root = spans().find(({ name, parentSpanId }) => name === "POST" && parentSpanId === parent);
+    assert.ok(root);
+    assert.equal(root.traceId, traceId);
+    const steps = spans().filter(({ parentSpanId }) => parentSpanId === root.spanId);
+    const names = new Set(steps.map(({ name }) => name));
+    for (const step of ["authenticate", "authorize", "decode", "sign", "encode"]) assert.ok(names.has(step), step);
+    assert.equal(steps[0]?.startTimeUnixNano.length, 19);
+    for (const [index, step] of steps.entries()) {
+      assert.equal(step.endTimeUnixNano, steps[index + 1]?.startTimeUnixNano ?? root.endTimeUnixNano);
+    }
+    const values = new Map(root.attributes.map(({ key, value }) => [key, value["stringValue"] ?? value["intValue"]]));
+    assert.deepEqual(
+      [values.get("url.path"), values.get("http.response.status_code"), values.get("enduser.id")],
+      [target, "201", "admin"],
+    );
+    assert.equal(values.get("signet.audit_id"), issued.headers["audit-id"]);
+    assert.equal(exports[0]?.header, "one");
+    const resource = exports[0].body.resourceSpans[0]?.resource.attributes.map(({ key, value }) => [
+      key,
+      value["stringValue"],
+    ]);
+    assert.deepEqual(resource?.slice(1), [
+      ["region", "eu west"],
+      ["service.name", "identity"],
+    ]);
+    const text = JSON.stringify(exports);
+    for (const secret of [server.adminToken, "eyJ"]) assert.ok(!text.includes(secret));
+  });
+
+  it("are those that the sampler and the caller want", async () => {
+    exporting();
+    await api.send(version, traceparent("00"));
+    await api.send(version, { headers: { traceparent: "00-zz" } });
+    await end();
+    assert.deepEqual(
+      [spans().some((span) => span.traceId === traceId), spans().some(({ name }) => name === "GET")],
+      [false, true],
+    );
+    exports = [];
+    exporting({ OTEL_TRACES_SAMPLER: "parentbased_always_off" });
+    await api.send(version);
+    await api.send(version, traceparent("01"));
+    await end();
+    assert.deepEqual(new Set(spans().map((span) => span.traceId)), new Set([traceId]));
+    exports = [];
+    // The last digits of the trace's id decide: 0x0e0e4736 is 5.5 % of the whole range.
+    for (const [ratio, count] of [
+      ["0.05", 0],
+      ["0.06", 1],
+    ] as const) {
+      exporting({ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: ratio });
+      await api.send(version, traceparent("00"));
+      await end();
+      assert.equal(spans().filter(({ name }) => name === "GET").length, count, ratio);
+    }
+  });
+
+  it("hold up no request while the collector is silent or refuses them, and say so", async () => {
+    answer = (_request, response) => void response.writeHead(503).end();
+    exporting({ OTEL_BSP_MAX_QUEUE_SIZE: "10" });
+    for (let index = 0; index < 20; index++) assert.equal((await api.send(version)).status, 200);
+    await end();
+    assert.equal(spans().length, 0);
+    assert.match(JSON.stringify(warnings), /"lostSpans":[1-9]/);
+    answer = () => {};
+    exporting({ OTEL_EXPORTER_OTLP_TIMEOUT: "1" });
+    for (let index = 0; index < 20; index++) assert.equal((await api.send(version)).status, 200);
+    await end();
+  });
+
+  it("are off without a collector, and refuse variables that cannot be used", () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.test:4318" };
+    assert.equal(traceExportSettings({}), undefined);
+    assert.equal(traceExportSettings({ ...endpoint, OTEL_SDK_DISABLED: "true" }), undefined);
+    assert.equal(traceExportSettings({ ...endpoint, OTEL_TRACES_EXPORTER: "none" }), undefined);
+    assert.equal(traceExportSettings(endpoint)?.url.href, "https://collector.test:4318/v1/traces");
+    const traces = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.test/here" };
+    assert.equal(traceExportSettings({ ...endpoint, ...traces })?.url.href, "https://collector.test/here");
+    for (const wrong of [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
+      { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
+      { OTEL_TRACES_SAMPLER: "sometimes" },
+      { OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" },
+      { OTEL_BSP_MAX_QUEUE_SIZE: "many" },
+    ]) {
+      const name = Object.keys(wrong).at(-1) ?? "";
+      assert.throws(() => traceExportSettings({ ...endpoint, ...wrong }), new RegExp(`^UsageError: ${name}: `), name);
+    }
+  });
+});

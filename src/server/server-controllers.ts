@@ -6,6 +6,7 @@ import { inProcessTransport } from "../machinery/client/in-process-transport.ts"
 import { controllerList } from "./controller-list.ts";
 import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
+import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
 import { leaseResource } from "../features/core/index.ts";
 
@@ -13,6 +14,7 @@ export interface ServerControllersOptions extends ControllerListOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly handler: Handler;
+  readonly queueCounts: QueueCounts;
   /** The controllers' own identity. */
   readonly bearerToken: string;
   readonly issueSecretToken: TokenServices["issueSecretToken"];
@@ -22,7 +24,7 @@ export interface ServerControllersOptions extends ControllerListOptions {
  * Runs the controllers in this process, through the same request chain as other clients, while it holds their Lease.
  */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
-  const { settings, names, clock, log, handler, bearerToken } = server;
+  const { settings, names, clock, log, handler, bearerToken, queueCounts } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const running = startElectedControllers({
     names,
@@ -32,6 +34,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
     log,
     controllers: controllerList(server),
     isElected: settings.isElected,
+    queueCounts,
   });
   return {
     async stop() {

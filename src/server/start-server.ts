@@ -7,6 +7,7 @@ import { anonymousUsername } from "../machinery/api/user-info.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
+import { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
@@ -140,6 +141,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     (opened) => opened.close(),
   );
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const queueCounts = new QueueCounts();
   const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
   const stores = new Stores({
     names,
@@ -338,7 +340,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     stores,
     store,
     decisions: authorizers.counts,
-    storedBytes: () => (usesEtcd ? undefined : storeBytes(storeDirectory(dataDirectory))),
+    storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
+    queueCounts,
+    unusableFiles: () => followed.unusable(),
     authorities: () => ({
       server: authorities.server.certificate,
       serving: certificate.current().cert,
@@ -413,6 +417,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates,
       issueSecretToken: accounts.tokens.issueSecretToken,
+      queueCounts,
       signers: runningSigners({
         names,
         authorityFor: signing.authorityFor,

@@ -127,6 +127,14 @@ describe("what a server does", () => {
     assert.equal(await valueOf('signet_token_reviews_total{outcome="refused"}'), 1);
   });
 
+  it("is counted for each loop", async () => {
+    const text = String((await api.send("/metrics")).body);
+    const adds = /^workqueue_adds_total\{name="csrsigning"\} (\d+)$/m.exec(text)?.[1];
+    assert.ok(Number(adds) > 0, text);
+    assert.match(text, /^workqueue_depth\{name="csrsigning"\} 0$/m);
+    assert.match(text, /^workqueue_retries_total\{name="csrsigning"\} \d+$/m);
+  });
+
   it("is shown for the store and for the CAs", async () => {
     assert.ok(((await valueOf("signet_storage_revision")) ?? 0) > 30);
     assert.ok(((await valueOf("signet_storage_size_bytes")) ?? 0) > 4096);

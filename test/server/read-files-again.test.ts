@@ -101,14 +101,21 @@ describe("the files that a server's settings name", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const unusableFiles = async (): Promise<string[]> =>
+    [...(await server.metricsText()).matchAll(/^signet_unusable_files\{setting="([^"]+)"\} 1$/gm)].map(
+      ([, setting = ""]) => setting,
+    );
+
   /** Changes a file, lets the server look, and checks that it reports a file that cannot be used. */
-  const change = (name: string, text: string, refusedSetting?: string): void => {
+  const change = async (name: string, text: string, refusedSetting?: string): Promise<void> => {
     errors.splice(0);
     write(name, text);
     server.readFilesAgain();
+    const unusable = refusedSetting === undefined ? [] : [refusedSetting];
+    assert.deepEqual(await unusableFiles(), unusable);
     assert.deepEqual(
       errors.map(({ setting }) => setting),
-      refusedSetting === undefined ? [] : [refusedSetting],
+      unusable,
       JSON.stringify(errors),
     );
   };
@@ -116,9 +123,9 @@ describe("the files that a server's settings name", () => {
   it("give new connections the new serving certificate, once certificate and key match", async () => {
     assert.equal(await servedBy(), "first");
     const second = certificateOf(other, "second");
-    change("tls.crt", second.certificate, "tls-cert-file");
+    await change("tls.crt", second.certificate, "tls-cert-file");
     assert.equal(await servedBy(), "first");
-    change("tls.key", second.key);
+    await change("tls.key", second.key);
     assert.equal(await servedBy(), "second");
   });
 
@@ -129,11 +136,11 @@ describe("the files that a server's settings name", () => {
       await nameOf({ certificate: bob }),
     ];
     assert.deepEqual(await names(), ["ann", 401]);
-    change("clients.crt", `${one.pem}${other.pem}`);
+    await change("clients.crt", `${one.pem}${other.pem}`);
     assert.deepEqual(await names(), ["ann", "bob"]);
-    change("clients.crt", "", "client-ca-file");
+    await change("clients.crt", "", "client-ca-file");
     assert.deepEqual(await names(), ["ann", "bob"]);
-    change("clients.crt", other.pem);
+    await change("clients.crt", other.pem);
     assert.deepEqual(await names(), [401, "bob"]);
   });
 
@@ -142,30 +149,30 @@ describe("the files that a server's settings name", () => {
     const byOne: Caller = { certificate: certificateOf(one, "proxy"), headers };
     const byOther: Caller = { certificate: certificateOf(other, "proxy"), headers };
     assert.equal(await nameOf(byOne), "carol");
-    change("proxies.crt", other.pem);
+    await change("proxies.crt", other.pem);
     assert.notEqual(await nameOf(byOne), "carol");
     assert.equal(await nameOf(byOther), "carol");
-    change("proxies.crt", "no PEM", "requestheader-client-ca-file");
+    await change("proxies.crt", "no PEM", "requestheader-client-ca-file");
     assert.equal(await nameOf(byOther), "carol");
-    change("proxies.crt", other.pem);
+    await change("proxies.crt", other.pem);
   });
 
   it("change which static tokens are good", async () => {
     const users = async (): Promise<unknown> => [await nameOf({ token: "early" }), await nameOf({ token: "late" })];
     assert.deepEqual(await users(), ["ann", 401]);
-    change("tokens.csv", "late,bob,bob\n");
+    await change("tokens.csv", "late,bob,bob\n");
     assert.deepEqual(await users(), [401, "bob"]);
-    change("tokens.csv", "late,bob\n", "token-auth-file");
+    await change("tokens.csv", "late,bob\n", "token-auth-file");
     assert.deepEqual(await users(), [401, "bob"]);
     assert.ok(!JSON.stringify(errors).includes("late"), "a token is in the log");
-    change("tokens.csv", "late,bob,bob\n");
+    await change("tokens.csv", "late,bob,bob\n");
   });
 
   it("change who may be anonymous", async () => {
     assert.equal(await nameOf({}), 401);
-    change("authentication.yaml", configuration("anonymous: { enabled: true }"));
+    await change("authentication.yaml", configuration("anonymous: { enabled: true }"));
     assert.equal(await nameOf({}), 403, "anonymous, and without the permission");
-    change("authentication.yaml", configuration("anonymous: { enabled: perhaps }"), "authentication-config");
+    await change("authentication.yaml", configuration("anonymous: { enabled: perhaps }"), "authentication-config");
     assert.equal(await nameOf({}), 403);
   });
 });

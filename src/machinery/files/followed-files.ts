@@ -40,11 +40,14 @@ export const followMilliseconds = 1000;
 export class FollowedFiles {
   readonly #options: FollowedFilesOptions;
   readonly #looks = new Set<(look: Look) => void>();
+  /** The settings whose files cannot be used now. Shared with groups. */
+  readonly #unusable: Set<string>;
   #timer: NodeJS.Timeout | undefined;
   #leave: () => void = () => {};
 
-  constructor(options: FollowedFilesOptions) {
+  constructor(options: FollowedFilesOptions, unusable = new Set<string>()) {
     this.#options = options;
+    this.#unusable = unusable;
   }
 
   /** Reads the files now. Returns a function that returns their current value and reads nothing: it costs a call. */
@@ -57,7 +60,12 @@ export class FollowedFiles {
     let failed: { readonly version: string; readonly at: number } | undefined;
     this.#looks.add(({ isAskedFor }) => {
       const now = versionOf(files());
-      if (now === seen) return;
+      if (now === seen) {
+        // What could not be used is gone again.
+        if (failed !== undefined) this.#unusable.delete(followed.setting);
+        failed = undefined;
+        return;
+      }
       const known = now === failed?.version && !isAskedFor ? failed : undefined;
       if (known !== undefined && performance.now() - known.at < retryMilliseconds) return;
       const about = { setting: followed.setting, files: files() };
@@ -68,11 +76,13 @@ export class FollowedFiles {
         // The new contents may name other files.
         seen = files().join() === about.files.join() ? now : versionOf(files());
         failed = undefined;
+        this.#unusable.delete(followed.setting);
         log.info({ ...about, ...describe?.(value) }, "file read again");
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         if (known === undefined)
           log.error({ ...about, reason }, "the file cannot be used; its last good contents stay in use");
+        this.#unusable.add(followed.setting);
         failed = { version: now, at: performance.now() };
       }
     });
@@ -82,12 +92,17 @@ export class FollowedFiles {
 
   /** Files that are followed together with these until the group is stopped. */
   group(): FollowedFiles {
-    const group = new FollowedFiles({ log: this.#options.log });
+    const group = new FollowedFiles({ log: this.#options.log }, this.#unusable);
     const look = (one: Look): void => group.look(one);
     this.#looks.add(look);
     group.#leave = () => this.#looks.delete(look);
     this.#start();
     return group;
+  }
+
+  /** The settings whose files have changed and cannot be used. */
+  unusable(): Iterable<string> {
+    return this.#unusable;
   }
 
   /** Reads what has changed. Never throws. */

@@ -3,7 +3,7 @@
  * values are added up.
  */
 const largestCounts =
-  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_)|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
+  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_|unusable_files)|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 /** Processes may follow the store at their own pace: the smallest is the news. */
 const smallestCounts = /^signet_certificate_soonest_expiry_seconds/;
 

@@ -5,6 +5,7 @@ import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { Schedule } from "../api/schedule.ts";
 import { traced } from "../tracing/loop-trace.ts";
+import type { QueueCounts } from "./queue-counts.ts";
 import { WorkQueue } from "./work-queue.ts";
 import type { WorkQueueOptions } from "./work-queue.ts";
 
@@ -17,6 +18,8 @@ export interface ControllerContext {
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly log: ControllerLog;
+  /** For metrics. */
+  readonly queueCounts?: QueueCounts | undefined;
 }
 
 export interface ControllerLog {
@@ -49,12 +52,13 @@ export interface Controller {
  */
 export function controllerQueue(
   name: string,
-  { log, schedule }: ControllerContext,
+  { log, schedule, queueCounts }: ControllerContext,
   reconcile: (key: string) => Promise<string>,
   options: Pick<WorkQueueOptions, "concurrency"> = {},
 ): WorkQueue {
   return new WorkQueue({
     ...options,
+    ...(queueCounts !== undefined && { count: queueCounts.of(name) }),
     reconcile: traced(name, reconcile),
     schedule,
     onError: (key, error) => {

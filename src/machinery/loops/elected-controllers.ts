@@ -6,6 +6,7 @@ import { InformerSet } from "./informer-set.ts";
 import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { Lease } from "./leader-election.ts";
+import type { QueueCounts } from "./queue-counts.ts";
 import { runControllers } from "./run-controllers.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 
@@ -19,6 +20,8 @@ export interface ElectedControllersOptions {
   readonly leases: ResourceClient<Lease>;
   /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
   readonly isElected: boolean;
+  /** For metrics. */
+  readonly queueCounts?: QueueCounts;
 }
 
 const controllersLeaseName = "signet-controllers";
@@ -39,6 +42,7 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
       clock,
       schedule: systemSchedule,
       log,
+      queueCounts: options.queueCounts,
     });
   };
   const stop = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 import { systemSchedule } from "../api/schedule.ts";
 import type { Schedule } from "../api/schedule.ts";
+import type { QueueCount } from "./queue-counts.ts";
 
 export interface WorkQueueOptions {
   /** Brings the object of the key to its desired state. When it throws, the key is retried with growing delays. */
@@ -9,6 +10,8 @@ export interface WorkQueueOptions {
   /** How many keys are reconciled in parallel. Default 4. The same key never runs twice at once. */
   readonly concurrency?: number;
   readonly schedule?: Schedule;
+  /** Where the queue counts what it does. */
+  readonly count?: QueueCount;
 }
 
 const firstRetryMilliseconds = 20;
@@ -22,6 +25,7 @@ const longestRetryMilliseconds = 60_000;
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #schedule: Schedule;
+  readonly #count: QueueCount;
   readonly #waiting = new Set<string>();
   readonly #working = new Set<string>();
   readonly #failures = new Map<string, number>();
@@ -32,11 +36,13 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#schedule = options.schedule ?? systemSchedule;
+    this.#count = options.count ?? { depth: 0, adds: 0, retries: 0 };
   }
 
   /** Queues a key for reconciliation now. */
   add(key: string): void {
     if (this.#isStopped) return;
+    if (!this.#waiting.has(key)) this.#count.adds++;
     this.#waiting.add(key);
     this.#next();
   }
@@ -60,6 +66,7 @@ export class WorkQueue {
     for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#waiting.clear();
+    this.#count.depth = 0;
     await this.whenIdle();
   }
 
@@ -72,12 +79,13 @@ export class WorkQueue {
   #next(): void {
     const concurrency = this.#options.concurrency ?? 4;
     for (const key of this.#waiting) {
-      if (this.#working.size >= concurrency) return;
+      if (this.#working.size >= concurrency) break;
       if (this.#working.has(key)) continue;
       this.#waiting.delete(key);
       this.#working.add(key);
       void this.#work(key);
     }
+    this.#count.depth = this.#waiting.size;
     if (this.#waiting.size === 0 && this.#working.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -88,6 +96,7 @@ export class WorkQueue {
     } catch (error) {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
+      this.#count.retries++;
       this.#options.onError(key, error);
       this.addAfter(key, Math.min(longestRetryMilliseconds, firstRetryMilliseconds * 2 ** failures));
     }

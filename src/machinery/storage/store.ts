@@ -46,6 +46,9 @@ export interface Store {
   /** The newest revision that compaction has removed; 0 when there is none. Watches may start after it. */
   compactedRevision(): number | Promise<number>;
 
+  /** How large the backend's files are, where it is not a file of this machine. For metrics. */
+  sizeBytes?(): Promise<number | undefined>;
+
   close(): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
-import { Gauge } from "prom-client";
+import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import type { QueueCount, QueueCounts } from "../../machinery/loops/queue-counts.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
@@ -21,7 +22,10 @@ export interface DomainMetricsOptions {
   /** Each certificate that the server cannot do without, by a name for people: its end in milliseconds since the epoch. */
   authorityEnds(): ReadonlyMap<string, number>;
   /** Undefined where the store's size cannot be told. */
-  storedBytes(): number | undefined;
+  storedBytes(): MaybeNumber | Promise<MaybeNumber>;
+  readonly queueCounts: QueueCounts;
+  /** The settings whose files cannot be used now. */
+  unusableFiles(): Iterable<string>;
 }
 
 /** Adds what Signet is for to the metrics of the API server: certificates, tokens, logins, the store. */
@@ -29,6 +33,8 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
   addCounters(options);
   addCertificateGauges(options);
   addStorageGauges(options);
+  addQueueMetrics(options);
+  addFileGauge(options);
 }
 
 function addCounters({ registry, tallies }: DomainMetricsOptions): void {
@@ -95,8 +101,10 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
       help,
       registers: [registry],
       async collect() {
-        const value = await read();
-        if (value !== undefined) added.set(value);
+        // Without an answer of the store, the other metrics are told all the same.
+        const value = await answerOf(read).catch(() => undefined);
+        if (value === undefined) added.remove();
+        else added.set(value);
       },
     });
   };
@@ -104,8 +112,51 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
   gauge("signet_storage_compacted_revision", "The newest revision that was compacted away.", () =>
     store.compactedRevision(),
   );
-  gauge("signet_storage_size_bytes", "The size of the data directory's store.", storedBytes);
+  gauge("signet_storage_size_bytes", "The size of the store's file, or of the etcd member's.", storedBytes);
 }
+
+/** Under the names that client-go gives them. */
+function addQueueMetrics({ registry, queueCounts }: DomainMetricsOptions): void {
+  const depth: Gauge<"name"> = new Gauge({
+    name: "workqueue_depth",
+    help: "Keys that wait in the queue of a loop.",
+    labelNames: ["name"],
+    registers: [registry],
+    collect() {
+      for (const [name, count] of queueCounts.entries()) depth.set({ name }, count.depth);
+    },
+  });
+  const counter = (name: string, help: string, read: (count: QueueCount) => number): void => {
+    const added: Counter<"name"> = new Counter({
+      name,
+      help,
+      labelNames: ["name"],
+      registers: [registry],
+      collect() {
+        added.reset();
+        for (const [loop, count] of queueCounts.entries()) added.inc({ name: loop }, read(count));
+      },
+    });
+  };
+  counter("workqueue_adds_total", "Keys that were added to the queue of a loop.", ({ adds }) => adds);
+  counter("workqueue_retries_total", "Keys that a loop tries again after a failure.", ({ retries }) => retries);
+}
+
+function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
+  const files: Gauge<"setting"> = new Gauge({
+    name: "signet_unusable_files",
+    help: "1 for each setting whose file has changed and cannot be used: its last good contents are in use.",
+    labelNames: ["setting"],
+    registers: [registry],
+    collect() {
+      files.reset();
+      for (const setting of unusableFiles()) files.set({ setting }, 1);
+    },
+  });
+}
+
+/** Also what is thrown before there is a promise rejects. */
+const answerOf = async <T>(read: () => T | Promise<T>): Promise<T> => read();
 
 type MaybeNumber = number | undefined;
 

@@ -36,7 +36,10 @@ interface NeededCertificates {
   readonly signing: (signerName: string) => { readonly certificate: Certificate } | undefined;
 }
 
-interface ServerMetricsOptions extends Pick<DomainMetricsOptions, "registry" | "stores" | "store" | "storedBytes"> {
+interface ServerMetricsOptions extends Pick<
+  DomainMetricsOptions,
+  "registry" | "stores" | "store" | "storedBytes" | "queueCounts" | "unusableFiles"
+> {
   readonly decisions: () => Iterable<DecisionCount>;
   readonly authorities: () => NeededCertificates;
 }

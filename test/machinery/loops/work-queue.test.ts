@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { QueueCounts } from "../../../src/machinery/loops/queue-counts.ts";
 import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
 import type { Schedule } from "../../../src/machinery/api/schedule.ts";
 
@@ -114,4 +115,26 @@ test("a stopped queue finishes running items, drops waiting ones and accepts no 
   open.resolve();
   await stopped;
   assert.deepEqual(done, ["a"]);
+});
+
+test("it counts the keys that wait, that were added and that are tried again, also for the next queue of its name", async () => {
+  const counts = new QueueCounts();
+  const count = counts.of("loop");
+  const first = gate();
+  const timers = manualSchedule();
+  const queue = new WorkQueue({
+    concurrency: 1,
+    reconcile: async (key) => (key === "a" ? first.promise : Promise.reject(new Error("not yet"))),
+    onError: () => {},
+    schedule: timers.schedule,
+    count,
+  });
+  for (const key of ["a", "b", "c", "c"]) queue.add(key);
+  assert.deepEqual(count, { depth: 2, adds: 3, retries: 0 });
+  first.resolve();
+  await queue.whenIdle();
+  assert.deepEqual(count, { depth: 0, adds: 3, retries: 2 });
+  await queue.stop();
+  new WorkQueue({ reconcile: async () => {}, onError: () => {}, count: counts.of("loop") }).add("d");
+  assert.deepEqual([...counts.entries()], [["loop", { depth: 0, adds: 4, retries: 2 }]]);
 });

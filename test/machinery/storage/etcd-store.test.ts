@@ -1,4 +1,5 @@
-import { describe } from "node:test";
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
@@ -24,4 +25,11 @@ async function openFresh(options: { readonly isTls: boolean }): Promise<OpenedSt
 describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
   testStore("etcd", () => openFresh({ isTls: false }));
   testStore("etcd (TLS)", () => openFresh({ isTls: true }));
+
+  it("tells the size of its database", async () => {
+    const { store, dispose } = await openFresh({ isTls: false });
+    const bytes = await store.sizeBytes?.();
+    assert.ok(bytes !== undefined && bytes > 0, String(bytes));
+    await dispose();
+  });
 });

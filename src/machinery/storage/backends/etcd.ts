@@ -1,8 +1,9 @@
 import { checkKey } from "../check-key.ts";
-import { EtcdClient } from "../etcd/etcd-client.ts";
+import { EtcdClient, statusPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
 import { hasOrderedProgress, isCompacted, isInFuture, isTooLarge } from "../etcd/etcd-errors.ts";
 import {
+  decodeStatus,
   decodeRange,
   decodeSwap,
   encodeCompaction,
@@ -205,6 +206,12 @@ export class EtcdStore implements Store {
   }
 
   /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
+  /** Of the member that this process talks to. */
+  async sizeBytes(): Promise<number> {
+    const status = await this.#client.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true });
+    return decodeStatus(status).databaseBytes;
+  }
+
   async compactedRevision(): Promise<number> {
     let forgotten = Math.max(1, this.#compactedRevision);
     if (await this.#isReadable(forgotten)) return this.#compactedRevision;

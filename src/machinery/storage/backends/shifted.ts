@@ -28,6 +28,10 @@ export class ShiftedStore implements Store {
     return this.#shown(this.#store.latestRevision());
   }
 
+  async sizeBytes(): Promise<number | undefined> {
+    return this.#store.sizeBytes?.();
+  }
+
   notify(): void {
     this.#store.notify();
   }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
-import { decodeStatusVersion } from "./etcd-messages.ts";
+import { decodeStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "../../grpc/grpc-channel.ts";
 import type { Call, CallObserver, TlsFiles } from "../../grpc/grpc-channel.ts";
@@ -30,6 +30,9 @@ const CONNECT_MILLISECONDS = 1_500;
 const RETRY_MILLISECONDS = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
 const HANDICAP_MILLISECONDS = 300;
+
+/** The call that asks the member itself, whatever its cluster does. */
+export const statusPath = "/etcdserverpb.Maintenance/Status";
 
 interface Connection {
   readonly channel: GrpcChannel;
@@ -136,8 +139,8 @@ export class EtcdClient {
       headers: { hasleader: "true" },
     });
     try {
-      const status = await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), CONNECT_MILLISECONDS);
-      return { channel, serverVersion: decodeStatusVersion(status) };
+      const status = await channel.unary(statusPath, Buffer.alloc(0), CONNECT_MILLISECONDS);
+      return { channel, serverVersion: decodeStatus(status).version };
     } catch (error) {
       channel.close();
       throw error;

@@ -242,15 +242,24 @@ function readCreateRevision(reader: ProtobufReader): number {
   return revision;
 }
 
-/** The server's version, such as `3.5.16`. Empty when it does not report one. */
-export function decodeStatusVersion(message: Uint8Array): string {
+/** What a member says of itself. */
+export interface EtcdStatus {
+  /** Such as `3.5.16`. Empty when it does not report one. */
+  readonly version: string;
+  /** The size of its database's file. */
+  readonly databaseBytes: number;
+}
+
+export function decodeStatus(message: Uint8Array): EtcdStatus {
   const reader = new ProtobufReader(message);
   let version = "";
+  let databaseBytes = 0;
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 2) version = reader.string();
+    else if (field === 3) databaseBytes = reader.int64();
     else reader.skip();
   }
-  return version;
+  return { version, databaseBytes };
 }
 
 const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };

@@ -1,9 +1,22 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { examineEtcdClocks } from "../../src/server/doctor/examine-etcd-clocks.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
 import { supportBundle } from "../../src/server/doctor/support-bundle.ts";
@@ -30,7 +43,7 @@ describe("a doctor of a running server", () => {
     findings
       .filter(({ state }) => state !== "good")
       .map(({ state, subject, found }) => `${state} ${subject}: ${found}`);
-  const known = /token-auth-file/;
+  const known = /--token-auth-file/;
   const newTroubles = async (more: Record<string, string> = {}, now?: number): Promise<string[]> =>
     troubles(await examine(more, now)).filter((line) => !known.test(line));
 
@@ -71,6 +84,45 @@ describe("a doctor of a running server", () => {
     chmodSync(key, 0o644);
     assert.deepEqual(await newTroubles(), [`bad permissions: others can read ${key}`]);
     chmodSync(key, 0o600);
+  });
+
+  it("finds certificates that end soon, and open files, among those that settings name", async () => {
+    const clients = join(folder, "clients.crt");
+    copyFileSync(join(dataDirectory, "ca.crt"), clients);
+    const soon = await newTroubles({ "client-ca-file": clients }, Date.now() + 3640 * day);
+    assert.ok(
+      soon.some((line) => line.startsWith("warning certificate") && line.includes(clients)),
+      soon.join("\n"),
+    );
+    chmodSync(clients, 0o666);
+    chmodSync(tokenFile, 0o644);
+    assert.deepEqual(await newTroubles({ "client-ca-file": clients }), [
+      `bad permissions: others can write to ${clients}`,
+      `bad permissions: others can read ${tokenFile}`,
+    ]);
+    chmodSync(tokenFile, 0o640);
+    assert.deepEqual(await newTroubles(), []);
+    chmodSync(tokenFile, 0o600);
+  });
+
+  it("finds an etcd whose clock differs from this machine's", async () => {
+    const now = Date.now();
+    const etcd = createServer((_request, response) => {
+      response.writeHead(200, { date: new Date(now + 600_000).toUTCString() }).end();
+    }).listen(0, "127.0.0.1");
+    await once(etcd, "listening");
+    const { port } = etcd.address() as AddressInfo; // it listens on TCP
+    const { storage } = configOf({ "etcd-servers": `http://127.0.0.1:${port},http://127.0.0.1:9` });
+    const found = async (at: number) =>
+      (await examineEtcdClocks(storage, at)).map(({ state, found: what }) => [state, what]);
+    const what = `the clock of etcd's member http://127.0.0.1:${port}`;
+    const behind = await found(now);
+    assert.equal(behind.length, 1);
+    assert.equal(behind[0]?.[0], "bad");
+    assert.match(behind[0]?.[1] ?? "", /is (599|600) s ahead of this machine's$/);
+    assert.deepEqual(await found(now + 600_000), [["good", `${what} agrees with this machine's`]]);
+    etcd.closeAllConnections();
+    etcd.close();
   });
 
   it("finds bindings that name what does not exist", async () => {

@@ -6,6 +6,7 @@ import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { unfinishedRestore } from "../lock-data-directory.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import type { NamedFiles } from "./named-files.ts";
 
 const folders = ["", "signers", "store"];
 /** Certificates may be read by everybody; all other files may hold secrets. */
@@ -43,6 +44,27 @@ export function examinePermissions(directory: string): Finding[] {
     }
   }
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
+}
+
+/** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
+export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {
+  const subject = "permissions";
+  return [...certificates, ...secrets].flatMap((file) => {
+    const status = statSync(file, { throwIfNoEntry: false });
+    // Missing certificates have a finding of their own.
+    if (status === undefined) {
+      return secrets.includes(file)
+        ? [bad(subject, `${file} does not exist`, "restore it, or change the setting")]
+        : [];
+    }
+    const findings: Finding[] = [];
+    if ((status.mode & 0o002) !== 0) findings.push(bad(subject, `others can write to ${file}`, `chmod o-w ${file}`));
+    if (secrets.includes(file) && (status.mode & 0o004) !== 0) {
+      const advice = `chmod o-r ${file}; if others may have read it, replace what is in it`;
+      findings.push(bad(subject, `others can read ${file}`, advice));
+    }
+    return findings;
+  });
 }
 
 /** The ends and beginnings of the certificates in the data directory, and in the files that settings name. */

@@ -7,11 +7,19 @@ import type { ServerConfig } from "../server-config.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { examineEncryption } from "./examine-encryption.ts";
-import { examineCertificates, examineClock, examineDisk, examinePermissions } from "./examine-files.ts";
+import { examineEtcdClocks } from "./examine-etcd-clocks.ts";
+import {
+  examineCertificates,
+  examineClock,
+  examineDisk,
+  examineNamedFiles,
+  examinePermissions,
+} from "./examine-files.ts";
 import { examineSettings } from "./examine-settings.ts";
 import { examineBindings, examineStorage } from "./examine-storage.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import { namedFiles } from "./named-files.ts";
 
 /** Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
@@ -21,12 +29,15 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     return [bad("data directory", `${dataDirectory} does not exist`, advice), ...examineSettings(config)];
   }
   const location = locationOf(config);
+  const files = namedFiles(config);
   const storage = await examineStorage(location);
   const canBeRead = storage.some(({ state }) => state === "good");
   return [
     ...examinePermissions(dataDirectory),
-    ...examineCertificates(dataDirectory, { now, files: settingsCertificates(config) }),
+    ...examineNamedFiles(files),
+    ...examineCertificates(dataDirectory, { now, files: files.certificates }),
     examineClock(dataDirectory, now),
+    ...(await examineEtcdClocks(location.storage, now)),
     ...examineDisk(dataDirectory),
     ...storage,
     ...(canBeRead ? await bindingsOf(location) : []),
@@ -53,10 +64,6 @@ async function bindingsOf(location: StoreLocation): Promise<Finding[]> {
   } finally {
     await close();
   }
-}
-
-function settingsCertificates({ listener }: ServerConfig): string[] {
-  return listener.certificate === undefined ? [] : [listener.certificate.certificateFile];
 }
 
 /** What a running server calls itself: its process and address. */

@@ -1,0 +1,49 @@
+import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
+import type { ServerConfig } from "../server-config.ts";
+
+/** The files that settings name. */
+export interface NamedFiles {
+  /** PEM files with certificates. */
+  readonly certificates: readonly string[];
+  /** Private keys, tokens, and kubeconfigs with one of them. */
+  readonly secrets: readonly string[];
+}
+
+export function namedFiles({ listener, access, accounts, federation, controllers, storage }: ServerConfig): NamedFiles {
+  const etcd = storage.type === "etcd" ? storage : undefined;
+  const { authority, authorityOf, signerConfigurationFile } = controllers.certificates;
+  const pairs = [
+    ...[listener.certificate, authority, ...Object.values(authorityOf), etcd?.clientCertificate],
+    ...signerFiles(signerConfigurationFile),
+  ].filter((pair) => pair !== undefined);
+  const { issuers, webhook } = federation;
+  const { signingKey } = accounts;
+  return {
+    certificates: given([
+      ...pairs.map(({ certificateFile }) => certificateFile),
+      ...[access.clientAuthorityFile, access.frontProxy.authorityFile, etcd?.authorityFile],
+      issuers?.type === "flags" ? issuers.authorityFile : undefined,
+    ]),
+    secrets: given([
+      ...pairs.map(({ keyFile }) => keyFile),
+      ...[access.tokenFile, webhook?.file, "file" in signingKey ? signingKey.file : undefined],
+    ]),
+  };
+}
+
+const given = (files: readonly (string | undefined)[]): string[] => [
+  ...new Set(files.filter((file) => file !== undefined)),
+];
+
+/** The CAs of `--signer-config`. None where the file cannot be used: the server's start says why. */
+function signerFiles(file: string | undefined): { readonly certificateFile: string; readonly keyFile: string }[] {
+  if (file === undefined) return [];
+  try {
+    const parsed = parseSignerConfiguration(readSettingsFile("signer-config", file), file);
+    if (!parsed.isValid) return [];
+    return parsed.signers.flatMap(({ certificateAuthority: from }) => (from.type === "files" ? [from] : []));
+  } catch {
+    return [];
+  }
+}

@@ -7,7 +7,6 @@ import { anonymousUsername } from "../machinery/api/user-info.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
-import { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
@@ -133,15 +132,12 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   let graceMilliseconds = 0;
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const keysBefore = dataDirectoryFiles(dataDirectory).keys;
-  const followed = opening.adopt(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }), (files) =>
-    files.stop(),
-  );
+  const followed = opening.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
   const { store, healthChecks } = opening.adopt(
     await openServerStore(config, { log, followed, given: given.store }),
     (opened) => opened.close(),
   );
   const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
-  const queueCounts = new QueueCounts();
   const observation = observeServer({ names, log, clock, configuredSigners: () => configuredSigners() });
   const stores = new Stores({
     names,
@@ -341,7 +337,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     store,
     decisions: authorizers.counts,
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
-    queueCounts,
     unusableFiles: () => followed.unusable(),
     authorities: () => ({
       server: authorities.server.certificate,
@@ -417,7 +412,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates,
       issueSecretToken: accounts.tokens.issueSecretToken,
-      queueCounts,
+      queueCounts: observation.queueCounts,
       signers: runningSigners({
         names,
         authorityFor: signing.authorityFor,

@@ -37,7 +37,7 @@ export const followMilliseconds = 1000;
  * The files that settings name, read again when they change. While they cannot be used, or do not match each other
  * because one is just being replaced, the last good value stays in use and the log says why.
  */
-export class FollowedFiles {
+export class FollowedFiles implements Disposable {
   readonly #options: FollowedFilesOptions;
   readonly #looks = new Set<(look: Look) => void>();
   /** The settings whose files cannot be used now. Shared with groups. */
@@ -108,6 +108,10 @@ export class FollowedFiles {
   /** Reads what has changed. Never throws. */
   look(look: Look): void {
     for (const one of this.#looks) one(look);
+  }
+
+  [Symbol.dispose](): void {
+    this.stop();
   }
 
   stop(): void {

@@ -4,6 +4,7 @@ import { findWellKnownSigner, wellKnownSigners } from "../../features/certificat
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/authentication.ts";
+import { QueueCounts } from "../../machinery/loops/queue-counts.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
@@ -38,7 +39,7 @@ interface NeededCertificates {
 
 interface ServerMetricsOptions extends Pick<
   DomainMetricsOptions,
-  "registry" | "stores" | "store" | "storedBytes" | "queueCounts" | "unusableFiles"
+  "registry" | "stores" | "store" | "storedBytes" | "unusableFiles"
 > {
   readonly decisions: () => Iterable<DecisionCount>;
   readonly authorities: () => NeededCertificates;
@@ -51,12 +52,15 @@ export interface ServerObservation {
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
   readonly authorization: AuthorizationObserver;
+  /** What the loops' queues count. */
+  readonly queueCounts: QueueCounts;
   addMetrics(options: ServerMetricsOptions): void;
 }
 
 export function observeServer(options: ServerObservationOptions): ServerObservation {
   const { names, log, clock, configuredSigners } = options;
   const tallies = newTallies();
+  const queueCounts = new QueueCounts();
   const authorization = authorizationObserver(clock);
   // Whoever may create requests chooses their signers' names: only known ones become labels.
   const signerLabel = (signerName: string): string =>
@@ -71,12 +75,14 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
       if (info.resource === "serviceaccounts" && info.subresource === "token") tallies.tokensIssued.add({});
     },
     authorization: authorization.observer,
+    queueCounts,
     counted: (review) => countedReviews(review, tallies),
     addMetrics({ authorities, decisions, ...metrics }) {
       authorization.addMetrics(metrics.registry, decisions);
       addDomainMetrics({
         ...metrics,
         tallies,
+        queueCounts,
         clock,
         signerLabel,
         authorityEnds() {

@@ -1,6 +1,9 @@
 // Before anything else is loaded: see there.
 await import("./without-debugger.ts");
 
+const tokenKeyPrograms = () => import("./server/keys/token-key-programs.ts");
+const authorityPrograms = () => import("./server/keys/authority-programs.ts");
+
 if (process.argv[2] === "agent") {
   await (await import("./run-agent-command.ts")).runAgentCommand("signet agent");
 } else {
@@ -19,12 +22,16 @@ if (process.argv[2] === "agent") {
     migrateStorage: async (config, options) =>
       (await import("./server/backup/storage-programs.ts")).runMigrateStorage(config, options),
     tokenKeys: {
-      list: async (config, flags) =>
-        (await import("./server/keys/token-key-programs.ts")).runListTokenKeys(config, flags),
-      rotate: async (config, options) =>
-        (await import("./server/keys/token-key-programs.ts")).runRotateTokenKey(config, options),
-      retire: async (config, options) =>
-        (await import("./server/keys/token-key-programs.ts")).runRetireTokenKey(config, options),
+      list: async (config, flags) => (await tokenKeyPrograms()).runListTokenKeys(config, flags),
+      rotate: async (config, options) => (await tokenKeyPrograms()).runRotateTokenKey(config, options),
+      retire: async (config, options) => (await tokenKeyPrograms()).runRetireTokenKey(config, options),
+    },
+    authorities: {
+      list: async (config, flags) => (await authorityPrograms()).runListAuthorities(config, flags),
+      prepare: async (config, options) => (await authorityPrograms()).runPrepareAuthority(config, options),
+      switchTo: async (config, options) => (await authorityPrograms()).runSwitchAuthority(config, options),
+      retire: async (config, options) => (await authorityPrograms()).runRetireAuthority(config, options),
+      abort: async (config, options) => (await authorityPrograms()).runAbortAuthority(config, options),
     },
     encryption: async (config, action) =>
       (await import("./server/encryption/encryption-programs.ts")).runEncryption(config, action),

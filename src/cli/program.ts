@@ -12,6 +12,8 @@ import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";
 import { agent } from "./agent-command.ts";
 import { audit } from "./audit-command.ts";
+import { ca } from "./ca-commands.ts";
+import type { AuthorityPrograms } from "./ca-commands.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { encryption } from "./encryption-commands.ts";
@@ -30,6 +32,7 @@ import type { StoragePrograms } from "./storage-commands.ts";
 /** The commands that are more than calls of the API. */
 export interface Programs extends StoragePrograms, DoctorPrograms, EncryptionPrograms {
   readonly tokenKeys: TokenKeyPrograms;
+  readonly authorities: AuthorityPrograms;
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
   issue(program: IssueProgram): Promise<void>;
@@ -63,6 +66,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(clusterRoleBinding())
     .commandsGroup("Keys:")
     .addCommand(keys(programs.tokenKeys))
+    .addCommand(ca(programs.authorities))
     .commandsGroup("Data:")
     .addCommand(backup((config, options) => programs.backUp(config, options)))
     .addCommand(restore((config, options) => programs.restore(config, options)))

@@ -8,19 +8,20 @@ import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { Certificate } from "../pki/certificate.ts";
-import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueCertificate } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
 import { isIssuedBy, parseKeyPair } from "./serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {
   readonly dataDirectory: string;
-  readonly authority: ClusterAuthority;
+  /** The CA of client certificates. */
+  readonly authority: () => CertificateAuthority;
   readonly clock: Clock;
   /** The URL with the actual port. */
   readonly server: string;
   /** PEM of the CAs that verify the serving certificate. */
-  readonly caCertificates: string;
+  readonly caCertificates: () => string;
   /** How long a new client certificate is valid. */
   readonly lifetimeMilliseconds: number;
   /** A certificate that is revoked is replaced. */
@@ -42,7 +43,7 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
   const { certificate, key } = adminCredentials(options);
   const text = formatKubeconfig({
     server,
-    caCertificates,
+    caCertificates: caCertificates(),
     user: "admin",
     // Earlier versions stored the key as PKCS #8, which some clients cannot read.
     credentials: { type: "certificate", certificate, key: encodePrivateKeyPem(parsePrivateKeyPem(key)) },
@@ -56,7 +57,8 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
  * good for at least half of it; and when it is revoked, or valid for longer than it should be.
  */
 function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
-  const { dataDirectory, authority, clock, lifetimeMilliseconds, isRevoked } = options;
+  const { dataDirectory, clock, lifetimeMilliseconds, isRevoked } = options;
+  const authority = options.authority();
   const file = join(dataDirectory, "admin.pem");
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {

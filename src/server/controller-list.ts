@@ -12,6 +12,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ServedType } from "../machinery/registry/served-definitions.ts";
 import type { Controller } from "../machinery/loops/controller.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
+import type { Certificate } from "../pki/certificate.ts";
 import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 
 export interface ControllerListOptions extends AccountControllersOptions {
@@ -22,6 +23,10 @@ export interface ControllerListOptions extends AccountControllersOptions {
   readonly policy: (() => ApprovalPolicy) | undefined;
   /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
+  /** The CAs that clients verify the server with. Undefined where they are not this process's to publish. */
+  readonly serverAnchors: (() => readonly Certificate[]) | undefined;
+  /** Whether a CA of a signer was retired by command. */
+  isRetired(anchor: Certificate): boolean;
 }
 
 /** The enabled controllers. */

@@ -1,10 +1,10 @@
 import type { Clock } from "../machinery/api/clock.ts";
 import { signCertificate } from "../pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../pki/certificate-template.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../pki/keys.ts";
 import { encodePem } from "../pki/pem.ts";
 import { clockSkewMilliseconds } from "../features/certificates/authorities/cluster-authority.ts";
-import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
 
 /** A certificate with its private key, both PEM. */
 export interface KeyPair {
@@ -15,7 +15,7 @@ export interface KeyPair {
 export type Identity = Pick<CertificateTemplate, "subject" | "extendedKeyUsages" | "subjectAltNames">;
 
 export interface OwnCertificateOptions {
-  readonly authority: ClusterAuthority;
+  readonly authority: CertificateAuthority;
   readonly clock: Clock;
   readonly lifetimeMilliseconds: number;
 }

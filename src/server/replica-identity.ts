@@ -3,8 +3,10 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
 import { authorityFileName } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
 import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
 import type { SignerShortName } from "../features/certificates/signers/well-known-signers.ts";
+import type { AccountSettings } from "../features/accounts/settings.ts";
 import type { TokenKeys } from "../features/accounts/keys/token-keys.ts";
 import { sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { SealingKey } from "../machinery/keys/sealing-key.ts";
@@ -17,11 +19,11 @@ export interface ReplicaIdentity {
   readonly authorities: ClusterAuthorities;
   readonly sealingKey: SealingKey;
   readonly tokenKeys: TokenKeys;
-  /** Whether the key that signs tokens is in a file of the operator's. Otherwise it is in the store. */
-  readonly isSigningKeyOperators: boolean;
+  /** They say whether the key that signs tokens is in a file of the operator's. Otherwise it is in the store. */
+  readonly settings: Pick<AccountSettings, "signingKey">;
 }
 
-/** In place of a key's id. All replicas have the keys of the store. */
+/** In place of the id of a key, or of a CA. All replicas have those of the store. */
 const inStore = "in the store";
 
 /** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */
@@ -54,10 +56,10 @@ export async function checkReplicaFiles(
  * refuse tokens of the others. The operator's signing key can change once all replicas verify with the new key.
  */
 export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
-  const { tokenKeys, isSigningKeyOperators } = identity;
+  const { tokenKeys, settings } = identity;
   const own: Recorded = {
     ...fingerprintsOf(identity),
-    signingKeyId: isSigningKeyOperators ? tokenKeys.signing().kid : inStore,
+    signingKeyId: "file" in settings.signingKey ? tokenKeys.signing().kid : inStore,
   };
   for (;;) {
     const { recorded, revision } = await readRecorded(store);
@@ -84,19 +86,25 @@ const fingerprintsOf = ({
   authorities,
   sealingKey,
 }: Pick<ReplicaIdentity, "authorities" | "sealingKey">): Omit<Recorded, "signingKeyId"> => ({
-  authority: fingerprintOf(authorities.server.certificate),
-  ofSigner: bySigner((shortName) => fingerprintOf(authorities.ofSigner[shortName].certificate)),
+  authority: identityOf(authorities.server),
+  ofSigner: bySigner((shortName) => identityOf(authorities.ofSigner[shortName])),
   sealingKeyId: sealingKey.id,
 });
 
+/** What tells CAs apart. One that was rotated is in the store: all replicas have the same. */
+const identityOf = (authority: FollowedAuthority): string =>
+  authority.isInStore ? inStore : fingerprintOf(authority.current().certificate);
+
 function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authorities" | "sealingKey">): void {
   const own = fingerprintsOf(identity);
-  if (recorded.authority !== own.authority) {
+  if (own.authority !== inStore && recorded.authority !== own.authority) {
     throw new UsageError(
       "this replica's CA differs from that of the other replicas on this etcd: copy the same ca.crt and ca.key into all data directories",
     );
   }
-  const others = wellKnownSigners.filter(({ shortName }) => recorded.ofSigner[shortName] !== own.ofSigner[shortName]);
+  const others = wellKnownSigners.filter(
+    ({ shortName }) => own.ofSigner[shortName] !== inStore && recorded.ofSigner[shortName] !== own.ofSigner[shortName],
+  );
   if (others.length > 0) {
     const files = others.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ");
     throw new UsageError(

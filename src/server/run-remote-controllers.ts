@@ -49,7 +49,9 @@ export async function runRemoteControllers(
       settings: config,
       names,
       definitions: storedResources(names),
-      caCertificates: transport.caCertificates ?? "",
+      caCertificates: () => transport.caCertificates ?? "",
+      serverAnchors: undefined,
+      isRetired: () => false,
       signers: runningSigners({
         names,
         authorityFor,

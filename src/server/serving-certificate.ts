@@ -6,7 +6,7 @@ import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
-import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueCertificate } from "./issued-certificate.ts";
 import type { KeyPair } from "./issued-certificate.ts";
 
@@ -27,7 +27,7 @@ function servingNames(more: readonly string[]): { dnsNames: string[]; ipAddresse
 
 export interface ServingCertificateOptions {
   readonly dataDirectory: string;
-  readonly authority: ClusterAuthority;
+  readonly authority: CertificateAuthority;
   readonly clock: Clock;
   /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];
@@ -63,13 +63,13 @@ export function parseKeyPair(pem: string): KeyPair | undefined {
 /** Compare name and key: another CA may have the same name. */
 export const isIssuedBy = (
   certificate: Certificate,
-  { certificate: { rawSubject, subjectKeyId } }: ClusterAuthority,
+  { certificate: { rawSubject, subjectKeyId } }: CertificateAuthority,
 ): boolean =>
   certificate.rawIssuer.equals(rawSubject) &&
   (subjectKeyId === undefined || certificate.authorityKeyId?.equals(subjectKeyId) === true);
 
 interface Wanted {
-  readonly authority: ClusterAuthority;
+  readonly authority: CertificateAuthority;
   readonly clock: Clock;
   readonly wanted: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
 }

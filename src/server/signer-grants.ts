@@ -16,6 +16,7 @@ export const wellKnownSignerGrants = (names: Names): SignerGrants[] => [
     hasApproverRole: true,
     controllerVerbs: everyVerb,
   })),
+  { name: signerNames.apiserverServing(names), hasApproverRole: false, controllerVerbs: ["attest"] },
   { name: signerNames.legacyUnknown(names), hasApproverRole: true, controllerVerbs: ["sign"] },
 ];
 

@@ -154,7 +154,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
 
   const sealingKey = SealingKey.open(dataDirectory);
-  const authorities = openClusterAuthorities(dataDirectory, clock);
+  const authorities = openClusterAuthorities({ dataDirectory, records, sealingKey, clock, log });
   if (usesEtcd) await checkReplicaFiles(store, { authorities, sealingKey });
   const signing = openSigningAuthorities({
     settings: certificateSettings,
@@ -173,7 +173,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       ? { type: "refused", reason: "replicas do not share a data directory: set certificateFile and keyFile" }
       : { type: "allowed", dataDirectory },
     clientAuthorities: () => [
-      authorities.administrator.certificate,
+      ...authorities.administrator.current().anchors,
       ...signing.clientAuthorities(),
       ...configuredAuthorities.ofClients(),
       ...(configuredAuthorities.ofFrontProxies() ?? []),
@@ -229,7 +229,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     allowsEverything: authorizers.allowEverything,
     spellObjectName: ownSignerName,
     configured: configuredAuthorities,
-    clientAuthorities: () => [authorities.administrator.certificate, ...signing.clientAuthorities()],
+    clientAuthorities: () => [...authorities.administrator.current().anchors, ...signing.clientAuthorities()],
   });
   const federation = opening.adopt(
     await connectFederation({
@@ -258,12 +258,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const revocation = connectRevocation(stores);
   const connected = { core, accounts, access, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  if (usesEtcd) {
-    const isSigningKeyOperators = "file" in config.accounts.signingKey;
-    await checkReplicaIdentity(store, {
-      ...{ authorities, sealingKey, tokenKeys: accounts.tokenKeys, isSigningKeyOperators },
-    });
-  }
+  const { tokenKeys } = accounts;
+  if (usesEtcd) await checkReplicaIdentity(store, { authorities, sealingKey, tokenKeys, settings: config.accounts });
 
   const status =
     certificateSettings.revocation &&
@@ -339,7 +335,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
     unusableFiles: () => followed.unusable(),
     authorities: () => ({
-      server: authorities.server.certificate,
+      server: authorities.server.current().certificate,
       serving: certificate.current().cert,
       signing: signing.authorityFor,
     }),
@@ -380,10 +376,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(url);
   const plain = opening.adopt(await status?.listen({ ...config.listener, isPortShared }), (opened) => opened?.close());
-  const { caCertificates } = certificate;
+  const caCertificates = (): string => certificate.caCertificates();
   const administrator = await openAdministrator({
     ...{ names, dataDirectory, clock, log, client, revocation, caCertificates, server: url },
-    authority: authorities.administrator,
+    authority: () => authorities.administrator.current(),
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
   });
 
@@ -422,6 +418,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       }),
       policy,
       server: () => certificate.identity(),
+      serverAnchors: config.listener.certificate === undefined ? () => authorities.server.current().anchors : undefined,
+      isRetired: (anchor) => authorities.isRetired(anchor),
     });
     running.adopt(controllers, (loop) => loop.stop());
   };
@@ -432,7 +430,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     port,
     revocationHttpUrl: plain?.url,
     kubeconfigFile: administrator.kubeconfigFile,
-    caCertificates,
+    get caCertificates() {
+      return caCertificates();
+    },
     handler,
     client,
     store,

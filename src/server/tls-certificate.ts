@@ -4,7 +4,7 @@ import type { Clock } from "../machinery/api/clock.ts";
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
 import { periodically } from "../machinery/api/periodically.ts";
 import type { ServingCertificate } from "../machinery/http/listener.ts";
-import type { ClusterAuthority } from "../features/certificates/authorities/cluster-authority.ts";
+import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
@@ -15,8 +15,8 @@ import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 /** The serving certificate of the listener. */
 export interface TlsCertificate {
   current(): ServingCertificate;
-  /** PEM of the CAs that clients verify it with. */
-  readonly caCertificates: string;
+  /** PEM of the CAs that clients verify it with, now and after the next change of the CA. */
+  caCertificates(): string;
   /** The names in the certificate, and the address in the kubeconfig. */
   identity(): ServerIdentity;
   /** Called with each new certificate. There can be only one callback. */
@@ -29,7 +29,7 @@ const renewalMilliseconds = 60_000;
 
 export interface TlsCertificateOptions {
   readonly dataDirectory: string;
-  readonly authority: ClusterAuthority;
+  readonly authority: Pick<FollowedAuthority, "current" | "onChange">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly followed: FollowedFiles;
@@ -49,13 +49,18 @@ export function openTlsCertificate(
       const cert = readSettingsFile(files.certificateFlag, files.certificateFile);
       return { cert, key: readSettingsFile(files.keyFlag, files.keyFile) };
     }
-    const { certificate, key } = openServingCertificate({ dataDirectory, authority, clock, names });
+    const { certificate, key } = openServingCertificate({
+      dataDirectory,
+      authority: authority.current(),
+      clock,
+      names,
+    });
     return { cert: certificate, key };
   };
   const identify = ({ cert }: ServingCertificate): ServerIdentity =>
     serverIdentity({
       shown: parseCertificatesPem(cert),
-      trusted: files === undefined ? [authority.certificate] : [],
+      trusted: files === undefined ? authority.current().anchors : [],
       hosts: names,
     });
   let listener: (certificate: ServingCertificate) => void = () => {};
@@ -76,25 +81,31 @@ export function openTlsCertificate(
           onChange: apply,
           describe: (one) => ({ notAfter: notAfterOf(one) }),
         })();
+  const atStart = current.cert;
   let identity = identify(current);
+  const renew = (): void => {
+    try {
+      const next = read();
+      if (next.cert === current.cert) {
+        // The CAs beside it may have changed.
+        identity = identify(current);
+        return;
+      }
+      apply(next);
+      log.info({ notAfter: notAfterOf(next) }, "serving certificate renewed");
+    } catch (error) {
+      log.error({ err: error }, "could not renew the serving certificate, the last one stays in use");
+    }
+  };
+  if (files === undefined) authority.onChange(renew);
   const renewals =
     files === undefined
-      ? periodically({
-          milliseconds: renewalMilliseconds,
-          task() {
-            const next = read();
-            if (next.cert === current.cert) return;
-            apply(next);
-            log.info({ notAfter: notAfterOf(next) }, "serving certificate renewed");
-          },
-          onFailure: (error) =>
-            log.error({ err: error }, "could not renew the serving certificate, the last one stays in use"),
-        })
+      ? periodically({ milliseconds: renewalMilliseconds, task: renew, onFailure: () => {} })
       : undefined;
   return {
     current: () => current,
     identity: () => identity,
-    caCertificates: files === undefined ? authority.pem : current.cert,
+    caCertificates: () => (files === undefined ? authority.current().trustedPem : atStart),
     onRenewed: (next) => (listener = next),
     stop: () => renewals?.stop(),
   };

@@ -32,6 +32,7 @@ const programs: Programs = {
   migrateStorage: notHere,
   tokenKeys: { list: notHere, rotate: notHere, retire: notHere },
   encryption: notHere,
+  authorities: { list: notHere, prepare: notHere, switchTo: notHere, retire: notHere, abort: notHere },
   doctor: notHere,
   supportBundle: notHere,
 };

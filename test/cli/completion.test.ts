@@ -21,6 +21,13 @@ const program = signetCommand({
   migrateStorage: runsNothing,
   tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
   encryption: runsNothing,
+  authorities: {
+    list: runsNothing,
+    prepare: runsNothing,
+    switchTo: runsNothing,
+    retire: runsNothing,
+    abort: runsNothing,
+  },
   doctor: runsNothing,
   supportBundle: runsNothing,
 });

@@ -56,7 +56,6 @@ export class UnhelpfulServers {
         authority: {
           ...authority,
           certificate: { ...authority.certificate, notAfter: milliseconds + 2 * year },
-          pem: "",
         },
         clock: { now: () => milliseconds },
         lifetimeMilliseconds: year,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -11,11 +11,13 @@ import { parseServerConfig } from "../../src/server/server-config.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { eventually } from "../end-to-end/eventually.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 import { waitForObject } from "../wait-for-object.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
+import { prepareAuthority, switchAuthority } from "../../src/server/keys/authority-programs.ts";
 import { rotateTokenKey } from "../../src/server/keys/token-key-programs.ts";
 import { sharedFiles } from "./replica.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
@@ -212,6 +214,27 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     await assert.rejects(start("half"), /cannot verify the tokens of the other replicas.*service-account\.key/);
     copy("service-account.key");
     await (await start("half")).stop();
+  });
+
+  it("have the new CA after one command, also one that was away", async () => {
+    const dataDirectory = join(folder, "one");
+    const keys = {
+      store: one.store,
+      dataDirectory,
+      names: namesFor("platform"),
+      sealingKey: SealingKey.open(dataDirectory),
+    };
+    const name = "nodeagent-client-ca";
+    const isForced = true;
+    await prepareAuthority(keys, { name, clock: systemClock });
+    await switchAuthority(keys, { name, isForced, clock: systemClock });
+    const away = await start("back", "other");
+    const certificateOf = (replica: string): string => readFileSync(join(folder, replica, `${name}.crt`), "utf8");
+    for (const replica of ["other", "back"]) {
+      await eventually(`the CA of ${replica}`, () => certificateOf(replica) === certificateOf("one"));
+    }
+    assert.equal(certificateOf("one").match(/BEGIN/g)?.length, 2);
+    await away.stop();
   });
 
   it("run the controllers in one of them, and in another once that stops", async () => {

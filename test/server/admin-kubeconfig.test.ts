@@ -22,7 +22,6 @@ const authority = {
     notBefore: startOf2026,
     notAfter: startOf2026 + 104 * week,
   }),
-  pem: "",
 };
 interface Asked {
   readonly lifetimeMilliseconds?: number;
@@ -31,10 +30,10 @@ interface Asked {
 const written = ({ lifetimeMilliseconds = week, isRevoked = () => false }: Asked = {}): Certificate => {
   const { file, certificate } = writeAdminKubeconfig({
     dataDirectory: folder,
-    authority,
+    authority: () => authority,
     clock: { now: () => now },
     server: "https://127.0.0.1:6443",
-    caCertificates: "",
+    caCertificates: () => "",
     lifetimeMilliseconds,
     isRevoked,
   });

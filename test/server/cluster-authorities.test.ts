@@ -101,7 +101,7 @@ describe("the CAs of a data directory", () => {
             extendedKeyUsages: ["clientAuth", "serverAuth"],
             subjectAltNames: { dnsNames: [], ipAddresses: [], emailAddresses: [], uris: [] },
           },
-          { authority: { ...authorityOf(name), pem: "" }, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
+          { authority: authorityOf(name), clock: systemClock, lifetimeMilliseconds: 3_600_000 },
         ),
       );
       const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));

@@ -26,7 +26,7 @@ describe("--controllers", () => {
       settings: settings("*"),
       names,
       definitions: [],
-      caCertificates: "PEM",
+      caCertificates: () => "PEM",
       issueSecretToken: () => "",
       signers: runningSigners({
         names,
@@ -37,6 +37,8 @@ describe("--controllers", () => {
       }),
       policy: () => ({ rules: [] }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
+      serverAnchors: () => [],
+      isRetired: () => false,
     });
     assert.deepEqual(list.map(({ name }) => name).toSorted(), controllerNames.toSorted());
   });

@@ -9,6 +9,7 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import type { ServingCertificate } from "../../src/machinery/http/listener.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
+import { rootSigningAuthority } from "../../src/features/certificates/authorities/signing-authority.ts";
 import { FollowedFiles } from "../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
 
@@ -22,11 +23,12 @@ describe("the serving certificate's files", () => {
     const logged: string[] = [];
     const log = pino({ level: "error" }, { write: (line) => void logged.push(line) });
     const followed = new FollowedFiles({ log });
+    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
     const certificate = openTlsCertificate(
       parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
       {
         dataDirectory: folder,
-        authority: openClusterAuthority({ dataDirectory: folder, clock: systemClock }),
+        authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange: () => {} },
         clock: systemClock,
         log,
         followed,

@@ -12,6 +12,7 @@ import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { retireTokenKey, rotateTokenKey } from "../../src/server/keys/token-key-programs.ts";
 import { InProcess } from "./in-process.ts";
+import { keptStore } from "./kept-store.ts";
 import { ManualTime } from "../manual-time.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -75,17 +76,10 @@ describe("token keys that rotate", () => {
   const time = new ManualTime();
   const { clock } = time;
   const store = new MemoryStore();
-  const closedLast = new Proxy(store, {
-    get: (target, name) => {
-      if (name === "close") return async () => {};
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
   const start = (directory = dataDirectory, settings = {}): Promise<TestServer> =>
     startTestServer({
       dataDirectory: directory,
-      store: closedLast,
+      store: keptStore(store),
       clock,
       settings: { controllers: false, ...settings },
     });
@@ -223,18 +217,15 @@ describe("token keys that rotate", () => {
 
   it("change nothing when the store can't be written, and no token is issued that nobody wrote down", async () => {
     const before = await new Asked(one).keySet();
-    const full = {
-      range: store.range.bind(store),
-      write: () => Promise.reject(new StoreUnavailable("the disk is full")),
-    };
-    const keysOfFullDisk = { ...keys, store: Object.assign(Object.create(store) as MemoryStore, full) };
+    const write = () => Promise.reject(new StoreUnavailable("the disk is full"));
+    const keysOfFullDisk = { ...keys, store: { ...keptStore(store), write } };
     await assert.rejects(
       rotateTokenKey(keysOfFullDisk, { algorithm: undefined, publishMilliseconds, clock }),
       StoreUnavailable,
     );
     assert.deepEqual(await new Asked(one).keySet(), before);
-    const { write } = store;
-    store.write = () => Promise.reject(new StoreUnavailable("the disk is full"));
+    const writeForReal = store.write;
+    store.write = write;
     try {
       const longest = { spec: { audiences: [audience], expirationSeconds: 10 * 365 * 86_400 } };
       const answer = await new Asked(one).api.send(`${accounts}/robot/token`, { method: "POST", body: longest });
@@ -242,7 +233,7 @@ describe("token keys that rotate", () => {
       assert.match(String(answer.body), /no token can be issued now, because the store can't be written/);
       assert.ok((await new Asked(one).newToken()).length > 0, "one that lives no longer than those before");
     } finally {
-      store.write = write;
+      store.write = writeForReal;
     }
   });
 

@@ -20,6 +20,13 @@ export function describedProgram(): Command {
     migrateStorage: runsNothing,
     tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
     encryption: runsNothing,
+    authorities: {
+      list: runsNothing,
+      prepare: runsNothing,
+      switchTo: runsNothing,
+      retire: runsNothing,
+      abort: runsNothing,
+    },
     doctor: runsNothing,
     supportBundle: runsNothing,
   });

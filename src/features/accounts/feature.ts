@@ -102,7 +102,7 @@ export async function connectAccounts(connection: AccountsConnection): Promise<C
 
 export interface AccountControllersOptions {
   /** PEM of the CAs that verify the server. Empty when the system's roots do: then nothing is published. */
-  readonly caCertificates: string;
+  readonly caCertificates: () => string;
   /** Absent when this process has no token signing key: then it does not fill token Secrets. */
   readonly issueSecretToken?: TokenServices["issueSecretToken"];
 }
@@ -110,12 +110,12 @@ export interface AccountControllersOptions {
 export function accountControllers({ caCertificates, issueSecretToken }: AccountControllersOptions): Controller[] {
   return [
     defaultServiceAccount,
-    ...(caCertificates === "" ? [] : [rootCaPublisher({ caCertificates })]),
+    ...(caCertificates() === "" ? [] : [rootCaPublisher({ caCertificates })]),
     ...(issueSecretToken === undefined ? [] : [tokenSecrets(caCertificates, issueSecretToken)]),
   ];
 }
 
-const tokenSecrets = (caCertificates: string, issueSecretToken: TokenServices["issueSecretToken"]): Controller =>
+const tokenSecrets = (caCertificates: () => string, issueSecretToken: TokenServices["issueSecretToken"]): Controller =>
   serviceAccountTokenSecrets({
     caCertificates,
     issueToken: (account, secret) =>

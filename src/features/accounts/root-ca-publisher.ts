@@ -3,24 +3,37 @@ import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
 
-/** Keeps a ConfigMap with the server's CA in every namespace: creates, restores and corrects it. */
-export function rootCaPublisher({ caCertificates }: { readonly caCertificates: string }): Controller {
+/** How often to see whether the server has other CAs. */
+const lookMilliseconds = 5_000;
+/** A key of the queue that is no namespace's name. */
+const everyNamespace = "";
+
+/** Keeps a ConfigMap with the server's CAs in every namespace: creates, restores and corrects it. */
+export function rootCaPublisher({ caCertificates }: { readonly caCertificates: () => string }): Controller {
   return {
     name: "root-ca-cert-publisher",
     start(context) {
       const { client, informers, names } = context;
       const namespaces = informers.of(namespaceResource(names));
       const configMaps = informers.of(configMapResource(names));
-      const wanted: ConfigMap = {
+      let published = caCertificates();
+      const wanted = (): ConfigMap => ({
         apiVersion: "v1",
         kind: "ConfigMap",
         metadata: {
           name: names.rootCaConfigMap,
           annotations: { [names.key("description")]: "The CA bundle that verifies this API server's certificate." },
         },
-        data: { "ca.crt": caCertificates },
-      };
+        data: { "ca.crt": caCertificates() },
+      });
       const queue = controllerQueue(this.name, context, async (name) => {
+        if (name === everyNamespace) {
+          queue.addAfter(everyNamespace, lookMilliseconds);
+          if (published === caCertificates()) return "nothing to do: the server has the same CAs";
+          published = caCertificates();
+          for (const { metadata } of namespaces.list()) queue.add(metadata.name ?? "");
+          return "the server has other CAs: looks at every namespace";
+        }
         const namespace = namespaces.get(name);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
           return "nothing to do: the namespace is gone or being deleted";
@@ -28,11 +41,11 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
         const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
         const inNamespace = client.resource(configMapResource(names), name);
         if (current === undefined) {
-          await ignoring([409], inNamespace.create(wanted));
+          await ignoring([409], inNamespace.create(wanted()));
           return "created the ConfigMap";
         }
-        if (isAsWanted(current, caCertificates)) return "nothing to do: the ConfigMap is current";
-        await inNamespace.update({ ...current, data: { "ca.crt": caCertificates } });
+        if (isAsWanted(current, caCertificates())) return "nothing to do: the ConfigMap is current";
+        await inNamespace.update({ ...current, data: { "ca.crt": caCertificates() } });
         return "corrected the ConfigMap";
       });
       namespaces.addHandler({
@@ -43,7 +56,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: s
         if (metadata.name === names.rootCaConfigMap) queue.add(metadata.namespace ?? "");
       };
       configMaps.addHandler({ onAdd: onConfigMap, onUpdate: onConfigMap, onDelete: onConfigMap });
-      return { queue };
+      return { queue, onSynced: () => queue.add(everyNamespace) };
     },
   };
 }

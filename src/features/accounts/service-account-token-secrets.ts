@@ -8,10 +8,16 @@ import { secretResource } from "../core/index.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 export interface TokenSecretsOptions {
-  readonly caCertificates: string;
+  /** PEM of the CAs that verify the server now. */
+  caCertificates(): string;
   /** Signs a token without expiration for an account, bound to the secret that will contain it. */
   issueToken(account: ServiceAccount, secret: Secret): string;
 }
+
+/** How often to see whether the server has other CAs. */
+const lookMilliseconds = 5_000;
+/** A key of the queue that is no secret's name. */
+const everySecret = "";
 
 /**
  * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
@@ -33,7 +39,15 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };
       };
 
+      let published = caCertificates();
       const queue = controllerQueue(this.name, context, async (key) => {
+        if (key === everySecret) {
+          queue.addAfter(everySecret, lookMilliseconds);
+          if (published === caCertificates()) return "nothing to do: the server has the same CAs";
+          published = caCertificates();
+          for (const secret of secrets.list()) addSecret(secret);
+          return "the server has other CAs: looks at every secret";
+        }
         const secret = secrets.get(key);
         if (secret === undefined || !isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
           return "nothing to do: the secret is gone, being deleted, or not of this type";
@@ -66,7 +80,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
         const { data = {} } = secret;
         const wanted = {
-          "ca.crt": base64(caCertificates),
+          "ca.crt": base64(caCertificates()),
           namespace: base64(namespace),
           token: data["token"] ?? base64(issueToken(account, secret)),
         };
@@ -89,7 +103,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
           }
         },
       });
-      return { queue };
+      return { queue, onSynced: () => queue.add(everySecret) };
     },
   };
 }

@@ -13,11 +13,13 @@ import { csrSigning } from "./signers/csr-signing.ts";
 import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
 import { isDecidedByPolicy } from "./policy/decide-approval.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { signerNames } from "./signer-names.ts";
 import type { ServerIdentity } from "./signers/server-identity.ts";
 import type { RunningSigners } from "./signers/running-signers.ts";
 
 const policyIntervalMilliseconds = 10_000;
-const bundleIntervalMilliseconds = 10_000;
+const bundleIntervalMilliseconds = 5_000;
 /** How often to look whether a signer of an approved request runs here now. */
 const signerIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
@@ -31,11 +33,16 @@ export interface CertificateControllersOptions {
   readonly signers: RunningSigners;
   /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
+  /** The CAs that clients verify the server with. Undefined where they are not this process's to publish. */
+  readonly serverAnchors: (() => readonly Certificate[]) | undefined;
+  /** Whether a CA of a signer was retired by command. */
+  isRetired(anchor: Certificate): boolean;
 }
 
 /** The controllers for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { settings, names, isSigning, policy, signers, server } = given;
+  const { settings, names, isSigning, policy, signers, server, serverAnchors, isRetired } = given;
+  const serverSigner = signerNames.apiserverServing(names);
   return [
     csrApproving({
       isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(names, policy(), identityOf(request)),
@@ -73,8 +80,10 @@ export function certificateControllers(given: CertificateControllersOptions): Co
           }),
         ]),
     trustBundlePublisher({
-      signerNames: () => signers.names(),
-      anchorsFor: (signerName) => signers.find(signerName)?.authority.anchors ?? [],
+      signerNames: () => [...signers.names(), ...(serverAnchors === undefined ? [] : [serverSigner])],
+      anchorsFor: (signerName) =>
+        signerName === serverSigner ? (serverAnchors?.() ?? []) : (signers.find(signerName)?.authority.anchors ?? []),
+      isRetired,
       overlapMilliseconds: (signerName) => signers.lifetimeOf(signerName).maximumSeconds * 1000,
       intervalMilliseconds: bundleIntervalMilliseconds,
     }),

@@ -7,6 +7,9 @@ export const signerNames = {
   apiserverClientNodeAgent: (names: Names) =>
     inDomain(names, { platform: "apiserver-client-nodeagent", kubernetes: "kube-apiserver-client-kubelet" }),
   nodeAgentServing: (names: Names) => inDomain(names, { platform: "nodeagent-serving", kubernetes: "kubelet-serving" }),
+  /** Signs the server's own certificate, and no requests. Its bundle is what the server's clients trust. */
+  apiserverServing: (names: Names) =>
+    inDomain(names, { platform: "apiserver-serving", kubernetes: "kube-apiserver-serving" }),
   /** The legacy signer. New requests must not name it. */
   legacyUnknown: (names: Names) => inDomain(names, { platform: "legacy-unknown", kubernetes: "legacy-unknown" }),
 } as const;

@@ -3,6 +3,7 @@ import { joinFolder } from "../../machinery/files/owned-folder.ts";
 import { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { decrypted } from "../encryption/readable-store.ts";
 import { checkOwner, namesOfStore } from "../backup/back-up.ts";
 import { refuseUnfinishedRestore } from "../lock-data-directory.ts";
 import { openStore } from "../open-store.ts";
@@ -29,7 +30,12 @@ export async function withKeyStore<T>(location: StoreLocation, run: (keys: KeySt
     const names = location.storage.type === "own" ? namesOfStore(dataDirectory) : location.names;
     const store = await openStore({ ...location, names });
     try {
-      return await run({ ...location, names, store, sealingKey: SealingKey.open(dataDirectory) });
+      const readable = await decrypted(store, { ...location, names });
+      try {
+        return await run({ ...location, names, store: readable.store, sealingKey: SealingKey.open(dataDirectory) });
+      } finally {
+        readable.closeKeys();
+      }
     } finally {
       await store.close();
     }

@@ -1,22 +1,27 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
-import { openClusterAuthority } from "./cluster-authority.ts";
-import type { ClusterAuthority } from "./cluster-authority.ts";
+import { FollowedAuthority } from "./followed-authority.ts";
+import type { FollowedAuthorityOptions } from "./followed-authority.ts";
 
-/** The CAs of a data directory. */
+/** The CAs of a data directory. They change when they are rotated: ask each time. */
 export interface ClusterAuthorities {
   /** Signs the server's own certificate: what clients verify the server with. */
-  readonly server: ClusterAuthority;
+  readonly server: FollowedAuthority;
   /** Signs the client certificate in `admin.kubeconfig`. */
-  readonly administrator: ClusterAuthority;
+  readonly administrator: FollowedAuthority;
   /** Signs requests when the settings configure no other CA. */
-  readonly ofSigner: Readonly<Record<SignerShortName, ClusterAuthority>>;
+  readonly ofSigner: Readonly<Record<SignerShortName, FollowedAuthority>>;
+  /** Whether one of them was retired by command. */
+  isRetired(certificate: Certificate): boolean;
 }
+
+/** The name of the files of the server's own CA, without extension. */
+const serverAuthorityName = "ca";
 
 /**
  * Opens the CAs of the data directory and generates them on first use: one for the server itself, and one for each
@@ -24,29 +29,38 @@ export interface ClusterAuthorities {
  * only the server's CA; it is then used for everything. Throws UsageError when a signer's CA is missing, and PkiError
  * when a certificate and key do not match.
  */
-export function openClusterAuthorities(dataDirectory: string, clock: Clock): ClusterAuthorities {
+export function openClusterAuthorities(options: Omit<FollowedAuthorityOptions, "baseName">): ClusterAuthorities {
+  const open = (baseName: string): FollowedAuthority => new FollowedAuthority({ ...options, baseName });
+  if (hasOneAuthority(options.dataDirectory)) {
+    const server = open(serverAuthorityName);
+    const isRetired = (certificate: Certificate): boolean => server.isRetired(certificate);
+    return { server, administrator: server, ofSigner: bySigner(() => server), isRetired };
+  }
+  const ofSigner = bySigner((shortName) => open(authorityFileName(shortName)));
+  const server = open(serverAuthorityName);
+  const isRetired = (certificate: Certificate): boolean =>
+    [server, ...Object.values(ofSigner)].some((authority) => authority.isRetired(certificate));
+  return { server, administrator: ofSigner[apiserverClient.shortName], ofSigner, isRetired };
+}
+
+/** The names of the CA files of a data directory, without extension: the server's own first. */
+export const authorityNames = (dataDirectory: string): string[] => [
+  serverAuthorityName,
+  ...(hasOneAuthority(dataDirectory) ? [] : wellKnownSigners.map(({ shortName }) => authorityFileName(shortName))),
+];
+
+/** Whether the directory is of an earlier version, with one CA for everything. Throws UsageError for what is neither. */
+function hasOneAuthority(dataDirectory: string): boolean {
   const missing = wellKnownSigners.filter(
     ({ shortName }) => !existsSync(join(dataDirectory, `${authorityFileName(shortName)}.crt`)),
   );
   // It is generated last: if it exists, the others exist too, or the directory is of an earlier version.
-  if (existsSync(join(dataDirectory, "ca.crt")) && missing.length > 0) {
-    if (missing.length < wellKnownSigners.length) {
-      throw new UsageError(
-        `${dataDirectory} contains ca.crt but not ${missing.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ")}: ` +
-          "copy the missing files, each with its .key, from a backup or another replica",
-      );
-    }
-    const server = openClusterAuthority({ dataDirectory, clock });
-    return { server, administrator: server, ofSigner: bySigner(() => server) };
-  }
-  const ofSigner = bySigner((shortName) =>
-    openClusterAuthority({ dataDirectory, clock, baseName: authorityFileName(shortName) }),
+  if (missing.length === 0 || !existsSync(join(dataDirectory, `${serverAuthorityName}.crt`))) return false;
+  if (missing.length === wellKnownSigners.length) return true;
+  throw new UsageError(
+    `${dataDirectory} contains ca.crt but not ${missing.map(({ shortName }) => `${authorityFileName(shortName)}.crt`).join(", ")}: ` +
+      "copy the missing files, each with its .key, from a backup or another replica",
   );
-  return {
-    server: openClusterAuthority({ dataDirectory, clock }),
-    administrator: ofSigner[apiserverClient.shortName],
-    ofSigner,
-  };
 }
 
 /** The name of a signer's CA files, without extension. */

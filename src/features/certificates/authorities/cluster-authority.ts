@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
@@ -45,13 +46,7 @@ export function openClusterAuthority({
   const certificateFile = join(dataDirectory, `${baseName}.crt`);
   const keyFile = join(dataDirectory, `${baseName}.key`);
   if (!existsSync(certificateFile)) {
-    const now = clock.now();
-    const authority = createCertificateAuthority({
-      subject: { commonName },
-      privateKey: generatePrivateKey("ECDSA P-256"),
-      notBefore: now - clockSkewMilliseconds,
-      notAfter: now + lifetimeMilliseconds,
-    });
+    const authority = madeAuthority({ commonName, clock, lifetimeMilliseconds });
     // Write the certificate last: if it exists, its key exists too.
     writePrivateFile(keyFile, encodePrivateKeyPem(authority.privateKey));
     writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
@@ -66,4 +61,36 @@ export function openClusterAuthority({
   if (privateKey === undefined)
     throw new UnusableFile(`${keyFile} is missing; restore it, or remove ${certificateFile} too`);
   return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
+}
+
+/** A CA that takes the place of another one. Its name differs from that: certificates tell by the name who signed them. */
+export const createClusterAuthority = ({
+  baseName,
+  clock,
+}: {
+  readonly baseName: string;
+  readonly clock: Clock;
+}): CertificateAuthority =>
+  madeAuthority({
+    commonName: `signet-${baseName}-${randomBytes(4).toString("hex")}`,
+    clock,
+    lifetimeMilliseconds: defaultLifetimeMilliseconds,
+  });
+
+function madeAuthority({
+  commonName,
+  clock,
+  lifetimeMilliseconds,
+}: {
+  readonly commonName: string;
+  readonly clock: Clock;
+  readonly lifetimeMilliseconds: number;
+}): CertificateAuthority {
+  const now = clock.now();
+  return createCertificateAuthority({
+    subject: { commonName },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: now - clockSkewMilliseconds,
+    notAfter: now + lifetimeMilliseconds,
+  });
 }

@@ -6,7 +6,6 @@ import type { CertificateSettings } from "../settings.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
-import { rootSigningAuthority } from "./signing-authority.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
@@ -25,14 +24,14 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 export function openAuthorities(
   names: Names,
   { settings, followed }: { readonly settings: CertificateSettings; readonly followed: FollowedFiles },
-  fallback: (shortName: SignerShortName) => SigningAuthority | undefined = () => undefined,
+  fallback: (shortName: SignerShortName) => () => SigningAuthority | undefined = () => () => undefined,
 ): AuthorityFor {
   const common = settings.authority && openSigningAuthority(settings.authority, followed);
   const bySigner = new Map(
     wellKnownSigners.map(({ shortName, nameIn }) => {
       const files = settings.authorityOf[shortName];
       const other = fallback(shortName);
-      return [nameIn(names), files === undefined ? (common ?? (() => other)) : openSigningAuthority(files, followed)];
+      return [nameIn(names), files === undefined ? (common ?? other) : openSigningAuthority(files, followed)];
     }),
   );
   return (signerName) => bySigner.get(ownSignerName(names, signerName))?.();
@@ -41,6 +40,9 @@ export function openAuthorities(
 /** The names of the signers whose certificates authenticate at the API server. */
 export const clientSigners = (names: Names): readonly string[] =>
   wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
+
+const distinct = (certificates: readonly Certificate[]): Certificate[] =>
+  certificates.filter((one, index) => certificates.findIndex(({ der }) => der.equals(one.der)) === index);
 
 /** A server's signing CAs, and the CAs that it trusts for client certificates because of them. */
 export interface SigningAuthorities {
@@ -65,7 +67,7 @@ export interface ServerAuthorityOptions {
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
   const { settings, dataDirectory, names, clock, own, log } = options;
-  const authorities = openAuthorities(names, options, (shortName) => rootSigningAuthority(own[shortName]));
+  const authorities = openAuthorities(names, options, (shortName) => () => own[shortName].current());
   const retired = new RetiredAuthorities({
     file: join(dataDirectory, "client-authorities.json"),
     clock,
@@ -77,12 +79,23 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
       ),
   });
   const clientSignerNames = clientSigners(names);
+  const ownClientAuthorities = wellKnownSigners
+    .filter(({ isClientAuthenticating }) => isClientAuthenticating)
+    .map((signer) => ({ signerName: signer.nameIn(names), own: own[signer.shortName] }));
+  /** A CA that was prepared is believed before it signs: another replica may sign with it first. */
+  const ownAnchors = (): readonly Certificate[] =>
+    ownClientAuthorities.flatMap(({ signerName, own: followed }) => {
+      const authority = followed.current();
+      return authorities(signerName) === authority ? authority.anchors : [];
+    });
+  const isRetired = (certificate: Certificate): boolean =>
+    ownClientAuthorities.some(({ own: followed }) => followed.isRetired(certificate));
   let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const look = (): readonly Certificate[] => {
-    const signing = clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []);
-    const current = signing.filter((one, index) => signing.findIndex(({ der }) => der.equals(one.der)) === index);
+    const current = distinct(clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []));
     retired.observe(current);
-    looked = { at: clock.now(), certificates: [...current, ...retired.certificates()] };
+    const believed = [...current, ...ownAnchors(), ...retired.certificates()];
+    looked = { at: clock.now(), certificates: distinct(believed).filter((one) => !isRetired(one)) };
     return looked.certificates;
   };
   look();

@@ -15,6 +15,8 @@ export interface TrustBundlePublisherOptions {
   anchorsFor(signerName: string): readonly Certificate[];
   /** How long a certificate of a replaced anchor may still be in use: the longest validity, in milliseconds. */
   overlapMilliseconds(signerName: string): number;
+  /** Whether a CA was retired: then it is not published any more, whatever it signed. */
+  isRetired(anchor: Certificate): boolean;
   /** How often the CAs are checked, in milliseconds. */
   readonly intervalMilliseconds: number;
 }
@@ -42,7 +44,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
         const existing = bundles.get(bundleName(signerName));
         const wanted = publishedAnchors({
           current: anchors,
-          published: existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle),
+          published: (existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle)).filter(
+            (anchor) => !options.isRetired(anchor),
+          ),
           retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
           now: clock.now(),
           overlapMilliseconds: options.overlapMilliseconds(signerName),

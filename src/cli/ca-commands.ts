@@ -1,0 +1,87 @@
+import { Command } from "commander";
+import { withExamples } from "../machinery/command-line/examples.ts";
+import { withOutputFlag } from "../machinery/command-line/output.ts";
+import type { OutputFlags } from "../machinery/command-line/output.ts";
+import type { ServerConfig } from "../server/server-config.ts";
+import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { storageFlags } from "./storage-commands.ts";
+
+interface Named {
+  readonly name: string;
+}
+
+/** What the commands do that replace the CAs of a server's data directory. */
+export interface AuthorityPrograms {
+  list(config: ServerConfig, flags: OutputFlags): Promise<void>;
+  prepare(config: ServerConfig, options: Named): Promise<void>;
+  switchTo(config: ServerConfig, options: Named & { readonly isForced: boolean }): Promise<void>;
+  retire(config: ServerConfig, options: Named & { readonly isForced: boolean }): Promise<void>;
+  abort(config: ServerConfig, options: Named): Promise<void>;
+}
+
+/** `signet ca list|prepare|switch|retire|abort`: the CAs of the data directory. */
+export const ca = (programs: AuthorityPrograms): Command =>
+  new Command("ca")
+    .description("show and replace the CAs of the data directory, while the server runs or not")
+    .addCommand(list(programs))
+    .addCommand(prepare(programs))
+    .addCommand(switchTo(programs))
+    .addCommand(retire(programs))
+    .addCommand(abort(programs));
+
+const list = ({ list: run }: AuthorityPrograms): Command =>
+  withExamples(
+    withOutputFlag(withServerSettings(new Command("list"), storageFlags))
+      .description("list the CAs: which one signs, which ones are trusted, and how many certificates they have")
+      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, storageFlags), flags)),
+    ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
+  );
+
+const argument = ["<name>", "ca for the server's own, or the signer's: apiserver-client-ca"] as const;
+
+const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("prepare"), storageFlags)
+      .description("make a new CA, and let everybody trust it beside the one that signs")
+      .argument(...argument)
+      .action(async (name: string, _flags: unknown, self: Command) =>
+        run(serverConfigOf(self, storageFlags), { name }),
+      ),
+    ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
+  );
+
+const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("switch"), storageFlags)
+      .description("let the new CA sign; the old one stays trusted")
+      .argument(...argument)
+      .option("--force", "also within ten minutes after the new CA was made", false)
+      .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
+        run(serverConfigOf(self, storageFlags), { name, isForced: force }),
+      ),
+    ["When everybody trusts the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
+  );
+
+const retire = ({ retire: run }: AuthorityPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("retire"), storageFlags)
+      .description("end the trust in the old CA, when none of its certificates is valid")
+      .argument(...argument)
+      .option("--force", "also with valid certificates: they are refused from then on", false)
+      .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
+        run(serverConfigOf(self, storageFlags), { name, isForced: force }),
+      ),
+    ["When signet ca list shows no certificates of the old CA", "signet ca retire nodeagent-client-ca"],
+    ["The old CA's key has leaked", "signet ca retire nodeagent-client-ca --force"],
+  );
+
+const abort = ({ abort: run }: AuthorityPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("abort"), storageFlags)
+      .description("take a rotation back: remove the new CA, or let the old one sign again after the switch")
+      .argument(...argument)
+      .action(async (name: string, _flags: unknown, self: Command) =>
+        run(serverConfigOf(self, storageFlags), { name }),
+      ),
+    ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],
+  );

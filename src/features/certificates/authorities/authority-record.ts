@@ -1,0 +1,74 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { KeyRecord } from "../../../machinery/keys/key-records.ts";
+
+/** The CAs that were rotated by command, by the names of their files. The others are in their files alone. */
+export interface AuthorityRecord {
+  readonly version: 1;
+  readonly authorities: Readonly<Record<string, RotatedAuthority>>;
+}
+
+/** A CA and those that come after or came before it. All of them are trusted, one of them signs. */
+export interface RotatedAuthority {
+  readonly generations: readonly Generation[];
+  /** Fingerprints of those that are not trusted any more: whoever remembers them forgets them. */
+  readonly retired: readonly string[];
+}
+
+export interface Generation {
+  /** SHA-256 of the certificate. */
+  readonly fingerprint: string;
+  readonly state: "prepared" | "signing" | "replaced";
+  /** RFC 3339: since when it has this state. */
+  readonly since: string;
+  /** PEM. */
+  readonly certificate: string;
+  /** PEM of the private key, sealed with the data directory's sealing key. */
+  readonly sealedKey: string;
+}
+
+export const authorityRecord: KeyRecord<AuthorityRecord> = {
+  name: "authorities",
+  parse(text) {
+    const record = JSON.parse(text) as AuthorityRecord; // written by this program alone
+    if (record.version === 1) return record;
+    throw new Error(`the CAs in the store have the format ${String(record.version)}: use a newer version of signet`);
+  },
+};
+
+/** Under which name a private key is sealed. */
+export const sealedName = (fingerprint: string): string => `the CA ${fingerprint}`;
+
+type NewGeneration = Pick<Generation, "fingerprint" | "certificate" | "sealedKey">;
+
+/** The CA of the files, as the first generation. */
+export const firstGeneration = (signing: NewGeneration, now: number): RotatedAuthority => ({
+  generations: [{ ...signing, state: "signing", since: timestamp(now) }],
+  retired: [],
+});
+
+/** With a new CA, which is trusted and does not sign yet. */
+export const withPrepared = (authority: RotatedAuthority, prepared: NewGeneration, now: number): RotatedAuthority => ({
+  ...authority,
+  generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
+});
+
+/** Where another CA signs; the one that signed until now stays trusted. */
+export const withSigning = (authority: RotatedAuthority, fingerprint: string, now: number): RotatedAuthority => ({
+  ...authority,
+  generations: authority.generations.map((one) => {
+    if (one.fingerprint === fingerprint) return { ...one, state: "signing", since: timestamp(now) };
+    return one.state === "signing" ? { ...one, state: "replaced", since: timestamp(now) } : one;
+  }),
+});
+
+/** Without a CA: nobody trusts it any more. */
+export const withoutGeneration = (authority: RotatedAuthority, fingerprint: string): RotatedAuthority => ({
+  generations: authority.generations.filter((one) => one.fingerprint !== fingerprint),
+  retired: [...authority.retired, fingerprint],
+});
+
+/** The generation with a state. There is at most one that signs, and one that is prepared. */
+export const generationThat = (
+  { generations }: RotatedAuthority,
+  state: "prepared" | "signing",
+): Generation | undefined => generations.find((one) => one.state === state);

@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
+import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
+import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
+import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
+import { fingerprintOf } from "../../../pki/certificate.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { authorityRecord, sealedName } from "./authority-record.ts";
+import type { Generation, RotatedAuthority } from "./authority-record.ts";
+import { openClusterAuthority } from "./cluster-authority.ts";
+import { rootSigningAuthority } from "./signing-authority.ts";
+import type { SigningAuthority } from "./signing-authority.ts";
+
+/** A CA of a data directory with those that are trusted beside it. */
+export interface DirectoryAuthority extends SigningAuthority {
+  /** PEM of every CA that is trusted: the one that signs, one that will, and those that did. */
+  readonly trustedPem: string;
+}
+
+export interface FollowedAuthorityOptions {
+  readonly dataDirectory: string;
+  /** The name of its files without extension. */
+  readonly baseName: string;
+  readonly records: FollowedKeyRecords;
+  readonly sealingKey: SealingKey;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "error">;
+}
+
+/**
+ * A CA of the data directory. It is in its files until it is rotated for the first time, and in the store from then on;
+ * the files are then a copy for people and earlier versions.
+ */
+export class FollowedAuthority {
+  readonly baseName: string;
+  readonly #options: FollowedAuthorityOptions;
+  readonly #listeners = new Set<() => void>();
+  #rotated: RotatedAuthority | undefined;
+  #seen: string | undefined;
+  #current: DirectoryAuthority;
+
+  /** Throws UnusableFile, UsageError or PkiError for files that can't be used, and for a key that can't be opened. */
+  constructor(options: FollowedAuthorityOptions) {
+    this.baseName = options.baseName;
+    this.#options = options;
+    this.#rotated = this.#read();
+    this.#current = this.#rotated === undefined ? authorityOfFiles(options) : this.#opened(this.#rotated);
+    this.#copyToFiles();
+    options.records.onChange(() => this.#recordChanged());
+  }
+
+  /** The CA that signs now: the same object until something changes. */
+  current(): DirectoryAuthority {
+    return this.#current;
+  }
+
+  /** Whether every replica has it from the store. */
+  get isInStore(): boolean {
+    return this.#rotated !== undefined;
+  }
+
+  /** Whether a CA was trusted beside this one, and is not any more. */
+  isRetired(certificate: Certificate): boolean {
+    return this.#rotated !== undefined && this.#rotated.retired.includes(fingerprintOf(certificate));
+  }
+
+  /** Calls `listener` after each change. It must not throw. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  #read(): RotatedAuthority | undefined {
+    const text = this.#options.records.textOf(authorityRecord.name);
+    this.#seen = text;
+    return text === undefined ? undefined : authorityRecord.parse(text).authorities[this.baseName];
+  }
+
+  #recordChanged(): void {
+    const { records, log } = this.#options;
+    if (records.textOf(authorityRecord.name) === this.#seen) return;
+    try {
+      const rotated = this.#read();
+      if (rotated === undefined || JSON.stringify(rotated) === JSON.stringify(this.#rotated)) return;
+      this.#current = this.#opened(rotated);
+      this.#rotated = rotated;
+      const states = Object.fromEntries(rotated.generations.map(({ fingerprint, state }) => [fingerprint, state]));
+      log.info({ authority: this.baseName, ...states }, "CA rotated");
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error(
+        { authority: this.baseName, error: reason },
+        "the CA in the store can't be used; the previous one stays",
+      );
+    }
+    try {
+      this.#copyToFiles();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error({ authority: this.baseName, error: reason }, "could not copy the CA to its files; the next start does");
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  #opened({ generations }: RotatedAuthority): DirectoryAuthority {
+    const signing = generations.find(({ state }) => state === "signing");
+    if (signing === undefined) throw new Error(`none of the CAs ${this.baseName} in the store signs`);
+    const { certificate, fingerprint, sealedKey } = signing;
+    const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
+    const others = generations.filter((one) => one !== signing);
+    return {
+      ...rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey })),
+      anchors: [signing, ...others].flatMap((one) => parseCertificatesPem(one.certificate)),
+      trustedPem: [signing, ...others].map((one) => one.certificate).join(""),
+    };
+  }
+
+  /** What people copy elsewhere, and what an earlier version would read. The signing CA comes first. */
+  #copyToFiles(): void {
+    const { dataDirectory, sealingKey } = this.#options;
+    const signing = this.#rotated?.generations.find(({ state }) => state === "signing");
+    if (signing === undefined) return;
+    const [certificateFile, keyFile] = ["crt", "key"].map((end) => join(dataDirectory, `${this.baseName}.${end}`));
+    if (certificateFile === undefined || keyFile === undefined || isFile(certificateFile, this.#current.trustedPem))
+      return;
+    writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedName(signing.fingerprint)));
+    writePublicFile(certificateFile, this.#current.trustedPem);
+  }
+}
+
+const isFile = (file: string, text: string): boolean => existsSync(file) && readFileSync(file, "utf8") === text;
+
+function authorityOfFiles({ dataDirectory, baseName, clock }: FollowedAuthorityOptions): DirectoryAuthority {
+  const authority = openClusterAuthority({ dataDirectory, baseName, clock });
+  return { ...rootSigningAuthority(authority), trustedPem: authority.pem };
+}
+
+/** A generation of a CA as the record has it. */
+export function newGeneration(
+  authority: Pick<SigningAuthority, "certificate">,
+  { keyPem, sealingKey }: { readonly keyPem: string; readonly sealingKey: SealingKey },
+): Pick<Generation, "fingerprint" | "certificate" | "sealedKey"> {
+  const fingerprint = fingerprintOf(authority.certificate);
+  return {
+    fingerprint,
+    certificate: encodePem("CERTIFICATE", authority.certificate.der),
+    sealedKey: sealingKey.seal(keyPem, sealedName(fingerprint)),
+  };
+}

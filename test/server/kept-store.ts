@@ -1,0 +1,13 @@
+import type { Store } from "../../src/machinery/storage/store.ts";
+
+/** A store that a server may use and close, and that is there afterwards. */
+export const keptStore = (store: Store): Store => ({
+  latestRevision: () => store.latestRevision(),
+  notify: () => store.notify(),
+  write: (request) => store.write(request),
+  range: (request) => store.range(request),
+  watch: (request) => store.watch(request),
+  compact: (revision) => store.compact(revision),
+  compactedRevision: () => store.compactedRevision(),
+  close: async () => {},
+});

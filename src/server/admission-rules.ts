@@ -1,4 +1,5 @@
 import type { ConnectedAccess } from "../features/access/feature.ts";
+import type { ConnectedAdmission } from "../features/admission/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import type { ConnectedCertificates } from "../features/certificates/feature.ts";
 import type { ConnectedCore } from "../features/core/feature.ts";
@@ -9,6 +10,7 @@ export interface AdmittingFeatures {
   readonly core: ConnectedCore;
   readonly accounts: ConnectedAccounts;
   readonly access: ConnectedAccess;
+  readonly admission: ConnectedAdmission;
   readonly certificates: ConnectedCertificates;
   readonly nodes: ConnectedNodes;
 }
@@ -16,7 +18,14 @@ export interface AdmittingFeatures {
 /**
  * Every admission rule, in the order of evaluation (upstream's recommended order). The order is a security decision.
  */
-export const admissionRules = ({ core, accounts, access, certificates, nodes }: AdmittingFeatures): AdmissionRule[] => [
+export const admissionRules = ({
+  core,
+  accounts,
+  access,
+  admission,
+  certificates,
+  nodes,
+}: AdmittingFeatures): AdmissionRule[] => [
   core.admission.namespaceLifecycle,
   nodes.admission.nodeRestriction,
   accounts.admission.serviceAccount,
@@ -27,6 +36,8 @@ export const admissionRules = ({ core, accounts, access, certificates, nodes }: 
   certificates.admission.certificateSubjectRestriction,
   access.admission.roleEscalation,
   access.admission.bindingEscalation,
+  admission.admission.policyExpressions,
+  admission.admission.validatingAdmissionPolicy,
   nodes.admission.nodeLock,
   // Last: it spends a token, which nothing after it may refuse.
   nodes.admission.bootstrapToken,

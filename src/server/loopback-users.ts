@@ -9,6 +9,10 @@ import { controllerManagerUsername } from "../features/access/policy/controller-
 /** The user of the server's own client. */
 export const serverUser: UserInfo = { username: "system:apiserver", groups: [mastersGroup], extra: {} };
 
+/** Whether it is the server's own client. */
+export const isServer = ({ username, groups }: UserInfo): boolean =>
+  username === serverUser.username && groups.includes(mastersGroup);
+
 /** The user of the controllers that run in the server's process. */
 export const controllersUser = (names: Names): UserInfo => ({
   username: controllerManagerUsername(names),

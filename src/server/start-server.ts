@@ -53,6 +53,7 @@ import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";
+import { openAdmission } from "./open-admission.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectAccess, connectRbac, openConfiguredAuthorities } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
@@ -256,7 +257,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     client: () => client,
   });
   const revocation = connectRevocation(stores);
-  const connected = { core, accounts, access, certificates, nodes, revocation };
+  const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
+  const connected = { core, accounts, access, admission, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
   const { tokenKeys } = accounts;
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, sealingKey, tokenKeys, settings: config.accounts });

@@ -1,5 +1,6 @@
 import { accessFeature } from "../features/access/feature.ts";
 import { accountsFeature } from "../features/accounts/feature.ts";
+import { admissionFeature } from "../features/admission/feature.ts";
 import { authorizationFeature } from "../features/authorization/feature.ts";
 import { certificatesFeature } from "../features/certificates/feature.ts";
 import { revocationFeature } from "../features/revocation/feature.ts";
@@ -12,6 +13,7 @@ import type { Feature } from "../machinery/feature.ts";
 import type { ResourceDefinition } from "../machinery/registry/resource-definition.ts";
 
 const features: readonly Feature[] = [
+  admissionFeature,
   coreFeature,
   accountsFeature,
   accessFeature,

@@ -40,6 +40,7 @@ interface Page {
 const pages: readonly Page[] = [
   { file: "docs/tokens.md" },
   { file: "docs/rbac.md" },
+  { file: "docs/admission-policies.md" },
   {
     file: "docs/certificates.md",
     serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },

@@ -37,6 +37,8 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   namespace: "",
   name: "a",
   isDryRun: false,
+  askedVersion: "v1",
+  listener: { warn: () => {} },
   askedGroup: more.group ?? "",
   ...more,
 });

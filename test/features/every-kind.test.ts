@@ -38,7 +38,7 @@ for (const names of [platformNames, kubernetesNames]) {
           assert.notEqual(description, "", goType);
           const numbers = Object.values(fields)
             .filter(({ number }) => number !== 0)
-            .map(({ embeddedIn, number }) => `${embeddedIn ?? ""} ${number}`);
+            .map(({ embeddedIn, number }) => [...(embeddedIn ?? []), number].join("."));
           assert.deepEqual([...new Set(numbers)], numbers, goType);
           for (const [name, field] of Object.entries(fields))
             assert.match(field.description, /[.:]$/, `${goType}.${name}`);

@@ -29,6 +29,17 @@ export const sampleFields = (names: Names): Readonly<Record<string, object>> => 
     ClusterTrustBundle: { spec: { trustBundle: anchors } },
     RoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
     ClusterRoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
+    ValidatingAdmissionPolicy: {
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["podtemplates"] },
+          ],
+        },
+        validations: [{ expression: "object.metadata.name != ''" }],
+      },
+    },
+    ValidatingAdmissionPolicyBinding: { spec: { policyName: "sample", validationActions: ["Deny"] } },
     Revocation: { spec: { token: { id: "one" } } },
     IssuedCertificate: {
       spec: {

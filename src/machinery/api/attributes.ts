@@ -49,8 +49,9 @@ export interface AdmissionAttributes {
   /** What the kind is stored as, whichever group and version the request names. Rules compare with it. */
   readonly group: string;
   readonly version: string;
-  /** The group in the request's path. Errors show it. */
+  /** The group and version in the request's path. Errors show the group. */
   readonly askedGroup: string;
+  readonly askedVersion: string;
   readonly resource: string;
   /** Empty for the resource itself. */
   readonly subresource: string;
@@ -62,6 +63,15 @@ export interface AdmissionAttributes {
   /** The stored object; absent for CREATE. */
   readonly oldObject?: ApiObject | undefined;
   readonly isDryRun: boolean;
+  /** Hears what rules say besides a refusal. */
+  readonly listener: AdmissionListener;
+}
+
+export interface AdmissionListener {
+  /** Adds a sentence to the Warning headers. */
+  warn(warning: string): void;
+  /** Adds annotations to the request's audit events. Absent when nobody writes any. */
+  annotate?(annotations: Readonly<Record<string, string>>): void;
 }
 
 /** One admission rule. */

@@ -34,6 +34,35 @@ function printRequirement({ key, operator, values }: LabelRequirement): string {
     : `${key}${operator}${values[0]}`;
 }
 
+/** A selector as objects have it (`metav1.LabelSelector`). */
+export interface LabelSelectorObject {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+const objectOperators: Readonly<Record<string, LabelOperator>> = {
+  In: "in",
+  NotIn: "notin",
+  Exists: "exists",
+  DoesNotExist: "doesNotExist",
+};
+
+/** The same as requirements. Throws TypeError for an operator that validation refuses. */
+export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelectorObject): LabelSelector {
+  return [
+    ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: "=" as const, values: [value] })),
+    ...matchExpressions.map(({ key, operator, values = [] }) => {
+      const known = objectOperators[operator];
+      if (known === undefined) throw new TypeError(`${operator} is no operator of a label selector`);
+      return { key, operator: known, values };
+    }),
+  ];
+}
+
 export const matchesLabels = (selector: LabelSelector, labels: Labels = {}): boolean =>
   selector.every((requirement) => isMet(requirement, labels));
 

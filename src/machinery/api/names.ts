@@ -6,6 +6,7 @@ export type GroupName = (typeof groupNames)[number] | "signet";
 
 /** The groups that have a name in each profile. */
 const groupNames = [
+  "admissionregistration",
   "authentication",
   "authorization",
   "certificates",

@@ -26,18 +26,20 @@ export const apiPathOf = (type: Pick<ResourceType, "group" | "version">): string
 /** A resource type under the names of one profile. */
 export type NamedResourceType<T extends ApiObject = ApiObject> = (names: Names) => ResourceType<T>;
 
-/** Names a resource once. The group is resolved by the profile's names; the plural is the lower-case kind with an `s`. */
+/** Names a resource once. The group is resolved by the profile's names. */
 export function resourceType<T extends ApiObject>({
   group,
   version = "v1",
   kind,
+  plural = `${kind.toLowerCase()}s`,
   scope,
 }: {
   readonly group: GroupName | "";
   readonly version?: string;
   readonly kind: string;
+  /** Default: the lower-case kind with an `s`. */
+  readonly plural?: string;
   readonly scope: "Namespaced" | "Cluster";
 }): NamedResourceType<T> {
-  const plural = `${kind.toLowerCase()}s`;
   return (names) => ({ group: group === "" ? "" : names.group(group), version, kind, plural, scope });
 }

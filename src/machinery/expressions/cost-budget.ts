@@ -11,10 +11,16 @@ export class OverBudget extends Error {
  * values. A million steps take about a tenth of a second.
  */
 export class CostBudget {
+  readonly #limit: number;
   #remaining: number;
 
   constructor(steps: number) {
+    this.#limit = steps;
     this.#remaining = steps;
+  }
+
+  get spent(): number {
+    return this.#limit - this.#remaining;
   }
 
   get isSpent(): boolean {

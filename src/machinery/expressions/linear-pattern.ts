@@ -31,6 +31,20 @@ export function isFound(text: string, pattern: string): boolean {
   return compiled.matcher(text).find();
 }
 
+/** The first matches of a pattern, at most `limit`; all of them when it is negative. */
+export function findAll(text: string, pattern: string, limit: number): string[] {
+  const compiled = linearPattern(pattern);
+  const steps = searchSteps(text, compiled);
+  const matcher = compiled.matcher(text);
+  const found: string[] = [];
+  while (found.length !== limit) {
+    spendSteps(steps);
+    if (!matcher.find()) break;
+    found.push(matcher.group() ?? "");
+  }
+  return found;
+}
+
 const searchSteps = (text: string, compiled: RE2JS): number =>
   1 + Math.ceil((text.length / 10) * (compiled.programSize() / 40));
 

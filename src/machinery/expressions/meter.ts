@@ -91,7 +91,7 @@ const stepsOfTimeZone = 500;
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
 /** How many values a comparison may have to look at, and a tenth of the characters. */
-function sizeOf(value: unknown): number {
+export function sizeOf(value: unknown): number {
   if (typeof value === "string") return 1 + value.length / 10;
   if (typeof value !== "object" || value === null) return 1;
   let size = 1;

@@ -16,9 +16,13 @@ const linearMatches = "matchesInLinearTime";
 /** Functions of the library that CEL in Kubernetes does not have. */
 const foreignFunctions: ReadonlySet<string> = new Set(["json", "hex", "base64", "at", linearMatches]);
 
-/** What expressions may use. Variables and functions are registered on it, then it is handed to `compileExpression`. */
+/**
+ * What expressions may use. Lists may mix types, as the values of `format` do: the library would otherwise refuse a list of a
+ * value from an object, whose type is not known, and a text. Variables and functions are registered on it, then it is handed to
+ * `compileExpression`.
+ */
 export const expressionEnvironment = (): Environment =>
-  new Environment({ enableOptionalTypes: true, limits }).registerFunction(
+  new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits }).registerFunction(
     `string.${linearMatches}(string): bool`,
     isFound,
     { async: false },

@@ -1,4 +1,4 @@
-import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
+import type { AdmissionAttributes, AdmissionListener, AdmissionRule } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
@@ -7,15 +7,13 @@ import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
-export interface Caller {
+export interface Caller extends AdmissionListener {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
   /**
    * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
    */
   readonly signal: AbortSignal;
-  /** Adds a sentence to the Warning headers. */
-  warn(warning: string): void;
 }
 
 /** The target of a write, with the admission rules that apply to it. A registry is one. */
@@ -149,6 +147,7 @@ function attributesOf<T extends ApiObject>(
     group,
     version,
     askedGroup: definition.group,
+    askedVersion: definition.version,
     resource: plural,
     subresource,
     kind,
@@ -159,5 +158,6 @@ function attributesOf<T extends ApiObject>(
     object,
     oldObject,
     isDryRun: caller.isDryRun,
+    listener: caller,
   };
 }

@@ -57,15 +57,20 @@ interface ValueCodec {
 }
 
 function messageOf(schema: ObjectSchema): Message {
-  const numbered = Object.entries(schema.fields).filter(([, { number }]) => number !== 0);
-  const embedded = Map.groupBy(
-    numbered.filter(([, { embeddedIn }]) => embeddedIn !== undefined),
-    ([, { embeddedIn }]) => embeddedIn,
+  return messageAt(
+    Object.entries(schema.fields).filter(([, { number }]) => number !== 0),
+    0,
   );
-  return messageWith([
-    ...numbered.filter(([, { embeddedIn }]) => embeddedIn === undefined).map(fieldOf),
-    ...[...embedded].map(([number = 0, fields]) => embeddedMessage(number, messageWith(fields.map(fieldOf)))),
-  ]);
+}
+
+/** The message in which fields are that are embedded so deep, and deeper. */
+function messageAt(fields: readonly (readonly [string, Field])[], depth: number): Message {
+  const embedded = Map.groupBy(fields, ([, { embeddedIn }]) => embeddedIn?.[depth]);
+  return messageWith(
+    [...embedded].flatMap(([number, inside]) =>
+      number === undefined ? inside.map(fieldOf) : [embeddedMessage(number, messageAt(inside, depth + 1))],
+    ),
+  );
 }
 
 const messageWith = (fields: readonly MessageField[]): Message => ({

@@ -93,9 +93,9 @@ export interface Field {
   readonly number: number;
   /**
    * For a field of a Go struct that is inlined into another: the number of the protobuf message that contains the
-   * field.
+   * field, or the numbers from the outermost to the innermost.
    */
-  readonly embeddedIn?: number;
+  readonly embeddedIn?: readonly number[];
   readonly schema: Schema;
   readonly description: string;
   readonly presence?: Presence;
@@ -219,7 +219,10 @@ export const namedStringList = (goType: string): ArraySchema<string[]> => ({
 /** The fields of a Go struct that is inlined into another. In JSON they belong to the outer struct. */
 export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(number: number, fields: F): F =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, { ...field, embeddedIn: number }]),
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      { ...field, embeddedIn: [number, ...(field.embeddedIn ?? [])] },
+    ]),
   ) as unknown as F; // the same names with the same types
 
 export const mapOf = <S extends Schema>(values: S): MapSchema<Record<string, Infer<S>>> => ({ type: "map", values });

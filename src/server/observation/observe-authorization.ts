@@ -13,11 +13,11 @@ export interface AuthorizationMetrics {
 
 /** Counts what authorizers decide, what webhooks answer, and how often their configuration was read again. */
 export function authorizationObserver(clock: Clock): AuthorizationMetrics {
-  const evaluations = new Tally<"name" | "result">();
-  const failedOpen = new Tally<"name" | "result">();
-  const excluded = new Tally<"type" | "name">();
-  const conditionErrors = new Tally<"type" | "name">();
-  const reloads = new Tally<"status">();
+  const evaluations = new Tally("name", "result");
+  const failedOpen = new Tally("name", "result");
+  const excluded = new Tally("type", "name");
+  const conditionErrors = new Tally("type", "name");
+  const reloads = new Tally("status");
   const reloadedAt = new Map<string, number>();
   const durations = new Histogram({
     name: "apiserver_authorization_webhook_duration_seconds",

@@ -14,6 +14,8 @@ import { addDomainMetrics } from "./domain-metrics.ts";
 import type { DomainMetricsOptions } from "./domain-metrics.ts";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { DecisionCount } from "../authorizers.ts";
+import type { PolicyObserver } from "../../features/admission/feature.ts";
+import { policyObserver } from "./observe-policies.ts";
 import { authorizationObserver } from "./observe-authorization.ts";
 import { authenticationObserver, countedReviews } from "./observe-authentication.ts";
 import { writeObserver } from "./observe-writes.ts";
@@ -54,6 +56,7 @@ export interface ServerObservation {
   readonly authorization: AuthorizationObserver;
   /** What the loops' queues count. */
   readonly queueCounts: QueueCounts;
+  readonly policies: PolicyObserver;
   addMetrics(options: ServerMetricsOptions): void;
 }
 
@@ -62,6 +65,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const tallies = newTallies();
   const queueCounts = new QueueCounts();
   const authorization = authorizationObserver(clock);
+  const policies = policyObserver();
   // Whoever may create requests chooses their signers' names: only known ones become labels.
   const signerLabel = (signerName: string): string =>
     findWellKnownSigner(names, signerName)?.nameIn(names) ??
@@ -76,9 +80,11 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     },
     authorization: authorization.observer,
     queueCounts,
+    policies: policies.observer,
     counted: (review) => countedReviews(review, tallies),
     addMetrics({ authorities, decisions, ...metrics }) {
       authorization.addMetrics(metrics.registry, decisions);
+      policies.addMetrics(metrics.registry);
       addDomainMetrics({
         ...metrics,
         tallies,

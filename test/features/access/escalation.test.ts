@@ -41,6 +41,8 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   name: object.metadata.name ?? "",
   object,
   isDryRun: false,
+  askedVersion: "v1",
+  listener: { warn: () => {} },
   ...bent,
 });
 

@@ -33,6 +33,10 @@ class RequestCaller implements Caller {
   warn(warning: string): void {
     this.#warnings.add(warning);
   }
+
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    this.#request.annotate?.(annotations);
+  }
 }
 
 type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings"> & { readonly isDryRun: boolean };

@@ -35,7 +35,7 @@ function add(facts: Map<string, Map<string, string>>, schema: Schema, group: str
 
 function factOf(field: Field, group: string): string {
   return [
-    `${field.embeddedIn === undefined ? "" : `${field.embeddedIn}.`}${field.number}`,
+    `${(field.embeddedIn ?? []).map((number) => `${number}.`).join("")}${field.number}`,
     typeText(field.schema, group),
     field.presence ?? "omitEmpty",
     ...(field.isRequired === true ? ["required"] : []),

@@ -1,0 +1,147 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
+import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { spendSteps } from "../../../machinery/expressions/cost-budget.ts";
+
+/** Asks the server's authorizers. May throw to have the evaluation done again. */
+export type CheckAccess = (attributes: AuthorizationAttributes) => Decision;
+
+/** What a check costs: authorizers look through roles, or wait for a webhook. */
+const stepsOfCheck = 20_000;
+
+interface Asking {
+  readonly user: UserInfo;
+  readonly checkAccess: CheckAccess;
+}
+
+/** The variable `authorizer`: what a user may do. */
+export class CelAuthorizer {
+  readonly asking: Asking;
+  /** Read by expressions: the resource of the request. */
+  readonly requestResource: ResourceCheck;
+
+  constructor(asking: Asking, requestResource: Partial<ResourceQuestion>) {
+    this.asking = asking;
+    this.requestResource = new ResourceCheck(asking, { ...anyResource, ...requestResource });
+  }
+}
+
+class PathCheck {
+  readonly asking: Asking;
+  readonly path: string;
+  constructor(asking: Asking, path: string) {
+    this.asking = asking;
+    this.path = path;
+  }
+}
+
+class GroupCheck {
+  readonly asking: Asking;
+  readonly group: string;
+  constructor(asking: Asking, group: string) {
+    this.asking = asking;
+    this.group = group;
+  }
+}
+
+export type ResourceQuestion = Omit<ResourceAttributes, "kind" | "user" | "verb">;
+
+const anyResource: ResourceQuestion = {
+  group: "",
+  version: "*",
+  resource: "",
+  subresource: "",
+  namespace: "",
+  name: "",
+};
+
+class ResourceCheck {
+  readonly asking: Asking;
+  readonly question: ResourceQuestion;
+  constructor(asking: Asking, question: ResourceQuestion) {
+    this.asking = asking;
+    this.question = question;
+  }
+  with(more: Partial<ResourceQuestion>): ResourceCheck {
+    return new ResourceCheck(this.asking, { ...this.question, ...more });
+  }
+}
+
+class AccessDecision {
+  readonly decision: Decision;
+  constructor(decision: Decision) {
+    this.decision = decision;
+  }
+}
+
+function check({ user, checkAccess }: Asking, question: ResourceQuestion | { readonly path: string }, verb: string) {
+  spendSteps(stepsOfCheck);
+  return new AccessDecision(
+    checkAccess(
+      "path" in question ? { kind: "path", user, verb, ...question } : { kind: "resource", user, verb, ...question },
+    ),
+  );
+}
+
+/** Upstream's library `authz`, with selectors and service accounts. */
+export function addAuthorizerFunctions(environment: Environment): void {
+  const [authorizer, path, group, resource, decision] = [
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision",
+  ];
+  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
+    environment.registerFunction(signature, handler, { async: false });
+  environment
+    .registerType(path, PathCheck)
+    .registerType(group, GroupCheck)
+    .registerType(resource, ResourceCheck)
+    .registerType(decision, AccessDecision)
+    .registerType(authorizer, { ctor: CelAuthorizer, fields: { requestResource: resource } });
+  add(`${authorizer}.path(string): ${path}`, ({ asking }: CelAuthorizer, text: string) => {
+    if (text === "") throw new Error("path must not be empty");
+    return new PathCheck(asking, text);
+  });
+  add(
+    `${authorizer}.group(string): ${group}`,
+    ({ asking }: CelAuthorizer, name: string) => new GroupCheck(asking, name),
+  );
+  add(
+    `${authorizer}.serviceAccount(string, string): ${authorizer}`,
+    ({ asking }: CelAuthorizer, namespace: string, name: string) => {
+      const username = serviceAccountUsername(namespace, name);
+      const groups = [...serviceAccountGroups(namespace), "system:authenticated"];
+      return new CelAuthorizer({ ...asking, user: { username, groups, extra: {} } }, {});
+    },
+  );
+  add(`${path}.check(string): ${decision}`, ({ asking, path: asked }: PathCheck, verb: string) =>
+    check(asking, { path: asked }, verb),
+  );
+  add(`${group}.resource(string): ${resource}`, ({ asking, group: name }: GroupCheck, plural: string) => {
+    if (plural === "") throw new Error("resource must not be empty");
+    return new ResourceCheck(asking, { ...anyResource, group: name, resource: plural });
+  });
+  for (const field of ["subresource", "namespace", "name"]) {
+    add(`${resource}.${field}(string): ${resource}`, (one: ResourceCheck, value: string) =>
+      one.with({ [field]: value }),
+    );
+  }
+  add(`${resource}.fieldSelector(string): ${resource}`, (one: ResourceCheck, text: string) =>
+    one.with({ fieldSelector: parseFieldSelector(text) }),
+  );
+  add(`${resource}.labelSelector(string): ${resource}`, (one: ResourceCheck, text: string) =>
+    one.with({ labelSelector: parseLabelSelector(text) }),
+  );
+  add(`${resource}.check(string): ${decision}`, ({ asking, question }: ResourceCheck, verb: string) =>
+    check(asking, question, verb),
+  );
+  add(`${decision}.allowed(): bool`, ({ decision: one }: AccessDecision) => one.decision === "allow");
+  add(`${decision}.reason(): string`, ({ decision: one }: AccessDecision) => one.reason);
+  add(`${decision}.errored(): bool`, ({ decision: one }: AccessDecision) => one.evaluationError !== undefined);
+  add(`${decision}.error(): string`, ({ decision: one }: AccessDecision) => one.evaluationError ?? "");
+}

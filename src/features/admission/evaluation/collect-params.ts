@@ -1,0 +1,79 @@
+import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { collectionRange } from "../../../machinery/registry/storage-key.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import type { ParamRef } from "../policies/binding-schema.ts";
+import type { PolicySpec } from "../policies/policy-schema.ts";
+
+/** A policy or a binding cannot be evaluated as it is. The message says why. */
+export class ConfigurationFault extends Error {}
+
+/** A policy is evaluated for each param: more are a mistake. */
+const maximumParams = 100;
+
+interface ParamsRequest {
+  readonly paramKind: PolicySpec["paramKind"];
+  readonly paramRef: ParamRef | undefined;
+  /** Of the written object. */
+  readonly namespace: string;
+}
+
+/**
+ * The params of a binding (upstream: `CollectParams`, with its words): none, or `null` for a policy without params. Throws
+ * ConfigurationFault. The copies in memory must be fresh.
+ */
+export function collectParams(
+  stores: Pick<Stores, "registries">,
+  { paramKind, paramRef, namespace }: ParamsRequest,
+): readonly (ApiObject | null)[] {
+  if (paramKind === undefined || paramRef === undefined) return [null];
+  const { apiVersion = "", kind = "" } = paramKind;
+  const registry = stores.registries
+    .flatMap(({ versions }) => versions)
+    .find((one) => one.apiVersion === apiVersion && one.definition.kind === kind);
+  if (registry === undefined) {
+    throw new ConfigurationFault(`failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`);
+  }
+  const params = paramsOf(registry, { paramRef, namespace: namespaceOf(registry, { paramRef, namespace }) });
+  if (params.length === 0 && paramRef.parameterNotFoundAction === "Deny") {
+    throw new ConfigurationFault("no params found for policy binding with `Deny` parameterNotFoundAction");
+  }
+  return params.map((one) => registry.served(one));
+}
+
+interface ParamPlace {
+  readonly paramRef: ParamRef;
+  readonly namespace: string;
+}
+
+function namespaceOf({ definition }: ResourceRegistry, { paramRef, namespace }: ParamPlace): string {
+  const given = paramRef.namespace ?? "";
+  if (definition.scope === "Cluster") {
+    if (given === "") return "";
+    throw new ConfigurationFault("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+  }
+  const where = given === "" ? namespace : given;
+  if (where !== "") return where;
+  throw new ConfigurationFault(
+    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
+  );
+}
+
+function paramsOf(registry: ResourceRegistry, { paramRef, namespace }: ParamPlace): ApiObject[] {
+  const { name = "", selector } = paramRef;
+  if (name !== "") {
+    const found = registry.peek({ namespace, name });
+    return found === undefined ? [] : [found.object];
+  }
+  const requirements = requirementsOf(selector ?? {});
+  const found: ApiObject[] = [];
+  for (const stored of registry.cache.range(collectionRange(registry.definition, namespace))) {
+    if (!matchesLabels(requirements, stored.labels)) continue;
+    if (found.length === maximumParams) {
+      throw new ConfigurationFault(`the selector of paramRef finds more than ${maximumParams} params`);
+    }
+    found.push(stored.object);
+  }
+  return found;
+}

@@ -1,0 +1,85 @@
+import { invalidValue } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { compileExpression, ExpressionError } from "../../../machinery/expressions/metered-expression.ts";
+import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
+import type { PolicySpec } from "../policies/policy-schema.ts";
+import { policyEnvironment } from "./policy-environment.ts";
+import type { EnvironmentOptions } from "./policy-environment.ts";
+
+export interface CompiledValidation {
+  readonly expression: Expression;
+  readonly message: string;
+  readonly messageExpression: Expression | undefined;
+  readonly reason: string;
+}
+
+/** The expressions of a policy, checked and ready. */
+export interface CompiledPolicy {
+  readonly matchConditions: readonly Expression[];
+  readonly variables: ReadonlyMap<string, Expression>;
+  readonly validations: readonly CompiledValidation[];
+  readonly auditAnnotations: readonly { readonly key: string; readonly expression: Expression }[];
+}
+
+/** Compiles the expressions of a policy. Those with a fault are left out. */
+export function compilePolicy(spec: PolicySpec): {
+  readonly policy: CompiledPolicy;
+  readonly faults: readonly FieldError[];
+} {
+  const faults: FieldError[] = [];
+  const types = new Map<string, string>();
+  const hasParams = spec.paramKind !== undefined;
+  const compile = (source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] => {
+    try {
+      const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
+      if (accepted === undefined || accepted.includes(expression.type)) return [expression];
+      faults.push(invalidValue(field, source, `must evaluate to ${accepted[0]} but got ${expression.type}`));
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      faults.push(invalidValue(field, source, `compilation failed: ${error.message}`));
+    }
+    return [];
+  };
+  const variables = new Map<string, Expression>();
+  for (const [index, { name, expression }] of (spec.variables ?? []).entries()) {
+    const [compiled] = compile(expression, { field: `spec.variables[${index}].expression`, accepted: undefined });
+    if (compiled === undefined) continue;
+    variables.set(name, compiled);
+    types.set(name, compiled.type);
+  }
+  const matchConditions = (spec.matchConditions ?? []).flatMap(({ expression }, index) =>
+    compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: boolean }),
+  );
+  const validations = (spec.validations ?? []).flatMap((validation, index) => {
+    const field = `spec.validations[${index}]`;
+    const { message = "", reason = "Invalid", messageExpression = "" } = validation;
+    const said =
+      messageExpression.trim() === ""
+        ? []
+        : compile(messageExpression, { field: `${field}.messageExpression`, accepted: text, hasAuthorizer: false });
+    return compile(validation.expression, { field: `${field}.expression`, accepted: boolean }).map((expression) => ({
+      expression,
+      message,
+      messageExpression: said[0],
+      reason,
+    }));
+  });
+  const auditAnnotations = (spec.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) =>
+    compile(valueExpression, {
+      field: `spec.auditAnnotations[${index}].valueExpression`,
+      accepted: textOrNull,
+    }).map((expression) => ({ key, expression })),
+  );
+  return { policy: { matchConditions, variables, validations, auditAnnotations }, faults };
+}
+
+interface Wanted extends Partial<Pick<EnvironmentOptions, "hasAuthorizer">> {
+  readonly field: string;
+  /** Undefined: any type. */
+  readonly accepted: readonly string[] | undefined;
+}
+
+/** The type of a value from an object is known when it is evaluated. */
+const boolean = ["bool", "dyn"];
+const text = ["string", "dyn"];
+const textOrNull = ["string", "null", "dyn"];

@@ -1,0 +1,144 @@
+import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
+import { summaryOf } from "../../../machinery/expressions/metered-expression.ts";
+import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
+import type { CelAuthorizer } from "./authorizer-functions.ts";
+import type { CompiledPolicy, CompiledValidation } from "./compile-policy.ts";
+import { celVariables } from "./policy-environment.ts";
+import type { CelRequest } from "./policy-environment.ts";
+
+/** The values that expressions read. Objects are JSON with integers as CEL has them; null where there is none. */
+export interface PolicyInput {
+  readonly object: unknown;
+  readonly oldObject: unknown;
+  readonly request: CelRequest;
+  readonly namespaceObject: unknown;
+  readonly params: unknown;
+  readonly authorizer: CelAuthorizer;
+}
+
+/** What a policy says of one write. */
+export interface PolicyResult {
+  readonly failures: readonly PolicyFailure[];
+  /** Errors that failurePolicy Ignore lets pass. */
+  readonly ignored: readonly ErrorType[];
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The work that was done. */
+  readonly steps: number;
+}
+
+export interface PolicyFailure {
+  readonly index: number;
+  readonly message: string;
+  readonly reason: string;
+  readonly error: ErrorType;
+}
+
+/** As upstream's metric names it. */
+export type ErrorType = "no_error" | "invalid_error" | "out_of_budget";
+
+/** What a policy may do for one write and one param: a tenth of a second. */
+export const stepsOfPolicy = 1_000_000;
+const longestMessageBytes = 5 * 1024;
+const longestAnnotation = 10 * 1024;
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/**
+ * Evaluates a policy, in upstream's order: conditions, validations with their messages, annotations. Expressions are
+ * synchronous; what they ask authorizers must be at hand.
+ */
+export function evaluatePolicy(
+  policy: CompiledPolicy,
+  input: PolicyInput,
+  failurePolicy: "Fail" | "Ignore",
+): PolicyResult {
+  const evaluation = new Evaluation(policy, input);
+  const failures: PolicyFailure[] = [];
+  const ignored: ErrorType[] = [];
+  const annotations: Record<string, string> = {};
+  const failed = (index: number, { message, type }: EvaluationFault): void => {
+    if (failurePolicy === "Ignore") ignored.push(type);
+    else failures.push({ index, message, reason: "Invalid", error: type });
+  };
+  const result = (): PolicyResult => ({ failures, ignored, annotations, steps: evaluation.steps });
+
+  const conditionFaults: EvaluationFault[] = [];
+  for (const condition of policy.matchConditions) {
+    const value = evaluation.valueOf(condition);
+    if (value instanceof EvaluationFault) conditionFaults.push(value);
+    else if (value !== true) return result();
+  }
+  const [conditionFault] = conditionFaults;
+  if (conditionFault !== undefined) {
+    const messages = conditionFaults.map(({ message }) => message);
+    const message = messages.length === 1 ? conditionFault.message : `[${messages.join(", ")}]`;
+    failed(0, new EvaluationFault(message, conditionFault.type));
+    return result();
+  }
+  for (const [index, validation] of policy.validations.entries()) {
+    const value = evaluation.valueOf(validation.expression);
+    if (value instanceof EvaluationFault) failed(index, value);
+    else if (value !== true) {
+      const message = evaluation.messageOf(validation);
+      failures.push({ index, message, reason: validation.reason, error: "no_error" });
+    }
+  }
+  for (const { key, expression } of policy.auditAnnotations) {
+    const value = evaluation.valueOf(expression);
+    if (value instanceof EvaluationFault) failed(0, value);
+    else if (typeof value === "string") {
+      if (value.trim() !== "") annotations[key] = value.trim().slice(0, longestAnnotation);
+    } else if (value !== null) {
+      const what = `valueExpression '${expression.source}' resulted in unsupported return type`;
+      failed(0, new EvaluationFault(`${what}. Return type must be either string or null.`, "invalid_error"));
+    }
+  }
+  return result();
+}
+
+class EvaluationFault {
+  readonly message: string;
+  readonly type: ErrorType;
+  constructor(message: string, type: ErrorType) {
+    this.message = message;
+    this.type = type;
+  }
+}
+
+class Evaluation {
+  readonly #activation: Readonly<Record<string, unknown>>;
+  readonly #budget = new CostBudget(stepsOfPolicy);
+
+  constructor({ variables }: CompiledPolicy, input: PolicyInput) {
+    const activation: Record<string, unknown> = { ...input };
+    activation["variables"] = celVariables(
+      [...variables].map(([name, expression]) => [name, () => expression.evaluate(activation, this.#budget)] as const),
+    );
+    this.#activation = activation;
+  }
+
+  get steps(): number {
+    return this.#budget.spent;
+  }
+
+  valueOf(expression: Expression): unknown {
+    if (this.#budget.isSpent) return new EvaluationFault(outOfBudget, "out_of_budget");
+    try {
+      return expression.evaluate(this.#activation, this.#budget);
+    } catch (error) {
+      if (error instanceof OverBudget || this.#budget.isSpent) return new EvaluationFault(outOfBudget, "out_of_budget");
+      return new EvaluationFault(
+        `expression '${expression.source}' resulted in error: ${summaryOf(error)}`,
+        "invalid_error",
+      );
+    }
+  }
+
+  messageOf({ expression, message, messageExpression }: CompiledValidation): string {
+    if (messageExpression !== undefined) {
+      const value = this.valueOf(messageExpression);
+      const said = typeof value === "string" ? value.trim() : "";
+      if (said !== "" && !said.includes("\n") && Buffer.byteLength(said) <= longestMessageBytes) return said;
+    }
+    return message.trim() || `failed expression: ${expression.source.trim()}`;
+  }
+}

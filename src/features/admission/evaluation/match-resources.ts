@@ -1,0 +1,83 @@
+import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
+import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import type { Labels } from "../../../machinery/api/label-selector.ts";
+import type { MatchResources, NamedRule } from "../policies/match-resources-schema.ts";
+
+/** A group and version under which the objects of a write are served. */
+export interface ServedAs {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+/** A write, as rules are compared with it. */
+export interface MatchedWrite {
+  readonly attributes: AdmissionAttributes;
+  /** As the path of the request says. */
+  readonly asked: ServedAs;
+  /** Every version that serves the same objects, the asked one first. */
+  readonly versions: readonly ServedAs[];
+  /** Labels of the namespace, or of the Namespace that is written. Undefined: the objects have no namespace. */
+  readonly namespaceLabels: () => Labels | undefined;
+}
+
+/** Says under which of its versions a write matches; undefined when it does not match. */
+export type Matcher = (write: MatchedWrite) => ServedAs | undefined;
+
+/**
+ * Compiles a matcher (upstream: `matching.Matcher`). `ownGroup` respells groups: a rule that names a group in one spelling
+ * means it in the other too.
+ */
+export function compileMatcher(match: MatchResources | undefined, ownGroup: (group: string) => string): Matcher {
+  if (match === undefined) return ({ asked }) => asked;
+  const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
+  const namespaces = requirementsOf(match.namespaceSelector ?? {});
+  const objects = requirementsOf(match.objectSelector ?? {});
+  const included = resourceRules.map((rule) => compileRule(rule, ownGroup));
+  const excluded = excludeResourceRules.map((rule) => compileRule(rule, ownGroup));
+  const isExact = matchPolicy === "Exact";
+  const matched = (rules: readonly CompiledRule[], { attributes, asked, versions }: MatchedWrite) =>
+    [asked, ...(isExact ? versions.filter((one) => isRespelled(one, asked, ownGroup)) : versions)].find((served) =>
+      rules.some((rule) => rule(attributes, served)),
+    );
+  return (write) => {
+    const { object, oldObject } = write.attributes;
+    if (namespaces.length > 0) {
+      const labels = write.namespaceLabels();
+      if (labels !== undefined && !matchesLabels(namespaces, labels)) return undefined;
+    }
+    const isSelected = [object, oldObject].some(
+      (one) => one !== undefined && matchesLabels(objects, one.metadata.labels),
+    );
+    if (objects.length > 0 && !isSelected) return undefined;
+    if (matched(excluded, write) !== undefined) return undefined;
+    return included.length === 0 ? write.asked : matched(included, write);
+  };
+}
+
+/** The same version in the other spelling. */
+const isRespelled = (one: ServedAs, asked: ServedAs, ownGroup: (group: string) => string): boolean =>
+  one.version === asked.version && ownGroup(one.group) === ownGroup(asked.group);
+
+type CompiledRule = (attributes: AdmissionAttributes, served: ServedAs) => boolean;
+
+function compileRule(rule: NamedRule, ownGroup: (group: string) => string): CompiledRule {
+  const { resourceNames = [], operations = [], apiGroups = [], apiVersions = [], resources = [], scope = "*" } = rule;
+  const groups = new Set(apiGroups.map(ownGroup));
+  const includes = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
+  return ({ operation, name, namespace, subresource, resource }, served) => {
+    const isNamespace = resource === "namespaces" && served.group === "";
+    const isNamespaced = namespace !== "" && !isNamespace;
+    return (
+      includes(operations, operation) &&
+      (groups.has("*") || groups.has(ownGroup(served.group))) &&
+      includes(apiVersions, served.version) &&
+      resources.some((one) => {
+        const [main = "", sub = ""] = one.split("/", 2);
+        return (main === "*" || main === served.resource) && (sub === "*" || sub === subresource);
+      }) &&
+      (scope === "*" || isNamespaced === (scope === "Namespaced")) &&
+      (resourceNames.length === 0 || resourceNames.includes(name))
+    );
+  };
+}

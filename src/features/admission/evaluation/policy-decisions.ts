@@ -1,0 +1,245 @@
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { StatusReason } from "../../../machinery/api/status.ts";
+import { TooDeep } from "../../../machinery/expressions/with-integers.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
+import type { ValidatingAdmissionPolicyBinding } from "../policies/binding-schema.ts";
+import type { ValidatingAdmissionPolicy } from "../policies/policy-schema.ts";
+import { AccessChecks } from "./access-checks.ts";
+import { collectParams, ConfigurationFault } from "./collect-params.ts";
+import { compilePolicy } from "./compile-policy.ts";
+import type { CompiledPolicy } from "./compile-policy.ts";
+import { evaluatePolicy, stepsOfPolicy } from "./evaluate-policy.ts";
+import type { ErrorType, PolicyFailure } from "./evaluate-policy.ts";
+import { compileMatcher } from "./match-resources.ts";
+import type { Matcher } from "./match-resources.ts";
+import { WrittenObjects } from "./written-objects.ts";
+
+/** Hears what comes of a validation. */
+export interface PolicyObserver {
+  onChecked(check: {
+    readonly policy: string;
+    readonly binding: string;
+    readonly error: ErrorType;
+    readonly action: "allow" | "deny" | "audit" | "warn";
+    readonly seconds: number;
+  }): void;
+}
+
+export interface PolicyDecisionsOptions {
+  readonly names: Names;
+  readonly stores: Stores;
+  readonly authorize: Authorize;
+  readonly known: KnownPolicies;
+  readonly observer: PolicyObserver;
+}
+
+interface ReadyBinding {
+  readonly name: string;
+  readonly spec: ValidatingAdmissionPolicyBinding["spec"];
+  readonly matches: Matcher;
+}
+
+interface ReadyPolicy {
+  readonly name: string;
+  readonly spec: ValidatingAdmissionPolicy["spec"];
+  readonly matches: Matcher;
+  readonly compiled: CompiledPolicy;
+  /** Why it cannot be evaluated. */
+  readonly fault: string | undefined;
+}
+
+interface Denial {
+  readonly policy: string;
+  readonly binding: string | undefined;
+  readonly failure: Pick<PolicyFailure, "message" | "reason">;
+}
+
+/** What all policies may do for one write. A write that needs more is refused. */
+const stepsOfWrite = 2 * stepsOfPolicy;
+
+/** Decides on writes by the policies in force. Loaded when there is one: it brings CEL. */
+export class PolicyDecisions {
+  readonly #options: PolicyDecisionsOptions;
+  readonly #policies = new WeakMap<ValidatingAdmissionPolicy, ReadyPolicy>();
+  readonly #bindings = new WeakMap<ValidatingAdmissionPolicyBinding, ReadyBinding>();
+
+  constructor(options: PolicyDecisionsOptions) {
+    this.#options = options;
+  }
+
+  /** Compiles what is new among the policies in force. */
+  prepare(): void {
+    for (const { policy, bindings } of this.#options.known.inForce()) {
+      this.#readyPolicy(policy);
+      for (const binding of bindings) this.#readyBinding(binding);
+    }
+  }
+
+  /** Throws an ApiError when a policy refuses the write. Sends warnings and annotations of the others. */
+  async decide(attributes: AdmissionAttributes): Promise<void> {
+    try {
+      await this.#decide(attributes);
+    } catch (error) {
+      if (!(error instanceof TooDeep)) throw error;
+      throw admissionForbidden(attributes, `admission policies cannot read it: ${error.message}`);
+    }
+  }
+
+  async #decide(attributes: AdmissionAttributes): Promise<void> {
+    const { names, stores, authorize, known } = this.#options;
+    const waiting = stores.waitForFreshCache();
+    if (waiting !== undefined) await waiting;
+    const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
+    const denials: Denial[] = [];
+    let steps = 0;
+    for (const inForce of known.inForce()) {
+      const policy = this.#readyPolicy(inForce.policy);
+      const found = await this.#decideOne(written, { policy, inForce });
+      denials.push(...found.denials);
+      steps += found.steps;
+      if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
+    }
+    const [first] = denials;
+    if (first !== undefined) throw refusal(attributes, first);
+  }
+
+  async #decideOne(
+    written: WrittenObjects,
+    { policy, inForce }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce },
+  ): Promise<{ readonly denials: readonly Denial[]; readonly steps: number }> {
+    const denials: Denial[] = [];
+    let steps = 0;
+    const isStrict = policy.spec.failurePolicy !== "Ignore";
+    const misconfigured = (what: string, binding: string | undefined): void => {
+      if (isStrict) denials.push({ policy: policy.name, binding, failure: { message: what, reason: "Invalid" } });
+    };
+    const matched = policy.matches(written.write);
+    if (matched === undefined) return { denials, steps };
+    if (policy.fault !== undefined) {
+      misconfigured(`failed to configure policy: ${policy.fault}`, undefined);
+      return { denials, steps };
+    }
+    const annotations = new Map<string, Set<string>>();
+    for (const binding of inForce.bindings.map((one) => this.#readyBinding(one))) {
+      if (binding.matches(written.write) === undefined) continue;
+      try {
+        const { paramKind, failurePolicy } = policy.spec;
+        const { namespace } = written.write.attributes;
+        const { stores } = this.#options;
+        for (const params of collectParams(stores, { paramKind, paramRef: binding.spec.paramRef, namespace })) {
+          const started = performance.now();
+          const input = written.inputFor(matched, params);
+          const result = await written.checks.settled(() =>
+            evaluatePolicy(policy.compiled, input, failurePolicy === "Ignore" ? "Ignore" : "Fail"),
+          );
+          steps += result.steps;
+          const seconds = (performance.now() - started) / 1000;
+          const checked = { policy: policy.name, binding: binding.name, seconds };
+          for (const error of result.ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
+          for (const failure of result.failures) {
+            if (this.#act(failure, { policy, binding, written, seconds })) {
+              denials.push({ policy: policy.name, binding: binding.name, failure });
+            }
+          }
+          for (const [key, value] of Object.entries(result.annotations)) {
+            annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
+          }
+        }
+      } catch (error) {
+        if (!(error instanceof ConfigurationFault)) throw error;
+        misconfigured(`failed to configure binding: ${error.message}`, binding.name);
+      }
+    }
+    const { listener } = written.write.attributes;
+    for (const [key, values] of annotations) {
+      listener.annotate?.({ [`${policy.name}/${key}`]: [...values].join(", ") });
+    }
+    return { denials, steps };
+  }
+
+  /** Does what the binding says. Returns whether that refuses the write. */
+  #act(
+    failure: PolicyFailure,
+    {
+      policy,
+      binding,
+      written,
+      seconds,
+    }: {
+      readonly policy: ReadyPolicy;
+      readonly binding: ReadyBinding;
+      readonly written: WrittenObjects;
+      readonly seconds: number;
+    },
+  ): boolean {
+    const { listener } = written.write.attributes;
+    const actions = binding.spec.validationActions ?? [];
+    const checked = { policy: policy.name, binding: binding.name, error: failure.error, seconds };
+    for (const action of actions) {
+      if (action === "Deny") this.#options.observer.onChecked({ ...checked, action: "deny" });
+      else if (action === "Warn") {
+        const who = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
+        listener.warn(`Validation failed for ${who}: ${failure.message}`);
+        this.#options.observer.onChecked({ ...checked, action: "warn" });
+      } else {
+        const failures = [
+          {
+            message: failure.message,
+            policy: policy.name,
+            binding: binding.name,
+            expressionIndex: failure.index,
+            validationActions: actions,
+          },
+        ];
+        listener.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": JSON.stringify(failures) });
+        this.#options.observer.onChecked({ ...checked, action: "audit" });
+      }
+    }
+    return actions.includes("Deny");
+  }
+
+  #readyPolicy(policy: ValidatingAdmissionPolicy): ReadyPolicy {
+    const known = this.#policies.get(policy);
+    if (known !== undefined) return known;
+    const { spec } = policy;
+    const { policy: compiled, faults } = compilePolicy(spec);
+    const ready: ReadyPolicy = {
+      name: policy.metadata.name ?? "",
+      spec,
+      matches: compileMatcher(spec.matchConstraints, (group) => this.#options.names.ownGroup(group)),
+      compiled,
+      fault: faults.length === 0 ? undefined : faults.map(({ field, message }) => `${field}: ${message}`).join("; "),
+    };
+    this.#policies.set(policy, ready);
+    return ready;
+  }
+
+  #readyBinding(binding: ValidatingAdmissionPolicyBinding): ReadyBinding {
+    const known = this.#bindings.get(binding);
+    if (known !== undefined) return known;
+    const { spec } = binding;
+    const matches = compileMatcher(spec.matchResources, (group) => this.#options.names.ownGroup(group));
+    const ready = { name: binding.metadata.name ?? "", spec, matches };
+    this.#bindings.set(binding, ready);
+    return ready;
+  }
+}
+
+const codes: Readonly<Record<string, readonly [code: number, reason: StatusReason]>> = {
+  Forbidden: [403, "Forbidden"],
+  Unauthorized: [401, "Unauthorized"],
+  RequestEntityTooLarge: [413, "RequestEntityTooLarge"],
+};
+
+/** Upstream's message and code. */
+function refusal(attributes: AdmissionAttributes, { policy, binding, failure }: Denial): ApiError {
+  const who = `ValidatingAdmissionPolicy '${policy}'${binding === undefined ? "" : ` with binding '${binding}'`}`;
+  const sentence = `${who} denied request: ${failure.message}`;
+  const { message, details } = admissionForbidden(attributes, sentence, [{ message: sentence }]);
+  const [code, reason] = codes[failure.reason] ?? [422, "Invalid"];
+  return new ApiError({ code, reason, message, ...(details !== undefined && { details }) });
+}

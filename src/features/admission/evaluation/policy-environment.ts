@@ -1,0 +1,197 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes/kubernetes-environment.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { addAuthorizerFunctions } from "./authorizer-functions.ts";
+
+interface KindName {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+interface ResourceName {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+/** The variable `request` (upstream: `AdmissionRequest`). Expressions read its fields by these names. */
+export interface RequestFields {
+  readonly kind: KindName;
+  readonly resource: ResourceName;
+  readonly subResource: string;
+  readonly requestKind: KindName;
+  readonly requestResource: ResourceName;
+  readonly requestSubResource: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly operation: string;
+  readonly userInfo: UserInfo;
+  readonly dryRun: boolean;
+}
+
+/** CEL tells types apart by classes. */
+class KindOf implements KindName {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  constructor({ group, version, kind }: KindName) {
+    this.group = group;
+    this.version = version;
+    this.kind = kind;
+  }
+}
+class ResourceOf implements ResourceName {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  constructor({ group, version, resource }: ResourceName) {
+    this.group = group;
+    this.version = version;
+    this.resource = resource;
+  }
+}
+class UserOf implements UserInfo {
+  readonly username: string;
+  readonly uid: string;
+  readonly groups: UserInfo["groups"];
+  readonly extra: UserInfo["extra"];
+  constructor({ username, uid = "", groups, extra }: UserInfo) {
+    this.username = username;
+    this.uid = uid;
+    this.groups = groups;
+    this.extra = extra;
+  }
+}
+
+export class CelRequest implements RequestFields {
+  readonly kind: KindName;
+  readonly resource: ResourceName;
+  readonly subResource: string;
+  readonly requestKind: KindName;
+  readonly requestResource: ResourceName;
+  readonly requestSubResource: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly operation: string;
+  readonly userInfo: UserInfo;
+  readonly dryRun: boolean;
+  /** Empty: the options of writes are not read here. */
+  readonly options = {};
+
+  constructor(fields: RequestFields) {
+    this.kind = new KindOf(fields.kind);
+    this.resource = new ResourceOf(fields.resource);
+    this.subResource = fields.subResource;
+    this.requestKind = new KindOf(fields.requestKind);
+    this.requestResource = new ResourceOf(fields.requestResource);
+    this.requestSubResource = fields.requestSubResource;
+    this.name = fields.name;
+    this.namespace = fields.namespace;
+    this.operation = fields.operation;
+    this.userInfo = new UserOf(fields.userInfo);
+    this.dryRun = fields.dryRun;
+  }
+}
+
+/** The type of the variable `variables`. */
+class CelVariables {
+  readonly areLazy = true;
+}
+
+/** Variables of which each is evaluated when it is first read, once for each evaluation of a policy. */
+export function celVariables(variables: Iterable<readonly [name: string, evaluate: () => unknown]>): CelVariables {
+  const made = new CelVariables();
+  for (const [name, evaluate] of variables) {
+    Object.defineProperty(made, name, { get: once(evaluate), enumerable: true });
+  }
+  return made;
+}
+
+function once(evaluate: () => unknown): () => unknown {
+  let result: { readonly value: unknown } | { readonly error: unknown } | undefined;
+  return () => {
+    if (result === undefined) {
+      try {
+        result = { value: evaluate() };
+      } catch (error) {
+        result = { error };
+      }
+    }
+    if ("error" in result) throw result.error;
+    return result.value;
+  };
+}
+
+export interface EnvironmentOptions {
+  readonly hasParams: boolean;
+  readonly hasAuthorizer: boolean;
+}
+
+const base = new Map<string, Environment>();
+
+/** The variables of a policy's expressions. `variables` are those that are known so far, with their types. */
+export function policyEnvironment(
+  { hasParams, hasAuthorizer }: EnvironmentOptions,
+  variables: ReadonlyMap<string, string>,
+): Environment {
+  const key = `${hasParams}/${hasAuthorizer}`;
+  let environment = base.get(key);
+  if (environment === undefined) base.set(key, (environment = baseEnvironment({ hasParams, hasAuthorizer })));
+  const fields = Object.fromEntries([...variables].map(([name, type]) => [name, usableType(type)]));
+  return environment
+    .clone()
+    .registerType("kubernetes.Variables", { ctor: CelVariables, fields })
+    .registerVariable("variables", "kubernetes.Variables");
+}
+
+function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Environment {
+  const environment = kubernetesEnvironment()
+    .registerVariable("object", "dyn")
+    .registerVariable("oldObject", "dyn")
+    .registerVariable("namespaceObject", "dyn")
+    .registerType("kubernetes.GroupVersionKind", {
+      ctor: KindOf,
+      fields: { group: "string", version: "string", kind: "string" },
+    })
+    .registerType("kubernetes.GroupVersionResource", {
+      ctor: ResourceOf,
+      fields: { group: "string", version: "string", resource: "string" },
+    })
+    .registerType("kubernetes.UserInfo", {
+      ctor: UserOf,
+      fields: { username: "string", uid: "string", groups: "list<string>", extra: "map<string, list<string>>" },
+    })
+    .registerType("kubernetes.AdmissionRequest", {
+      ctor: CelRequest,
+      fields: {
+        kind: "kubernetes.GroupVersionKind",
+        resource: "kubernetes.GroupVersionResource",
+        subResource: "string",
+        requestKind: "kubernetes.GroupVersionKind",
+        requestResource: "kubernetes.GroupVersionResource",
+        requestSubResource: "string",
+        name: "string",
+        namespace: "string",
+        operation: "string",
+        userInfo: "kubernetes.UserInfo",
+        dryRun: "bool",
+        options: "dyn",
+      },
+    })
+    .registerVariable("request", "kubernetes.AdmissionRequest");
+  if (hasParams) environment.registerVariable("params", "dyn");
+  if (hasAuthorizer) {
+    addAuthorizerFunctions(environment);
+    environment.registerVariable("authorizer", "kubernetes.authorization.Authorizer");
+  }
+  return environment;
+}
+
+/** Types that a field can have. Others are found out when they are read. */
+const usableType = (type: string): string =>
+  /^(?:bool|int|uint|double|string|bytes|list|map|list<(?:bool|int|double|string)>|map<string, (?:string|int|bool)>)$/.test(
+    type,
+  )
+    ? type
+    : "dyn";

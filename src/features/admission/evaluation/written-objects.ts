@@ -1,0 +1,127 @@
+import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { withIntegers } from "../../../machinery/expressions/with-integers.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { namespaceResource } from "../../core/index.ts";
+import type { AccessChecks } from "./access-checks.ts";
+import { CelAuthorizer } from "./authorizer-functions.ts";
+import type { PolicyInput } from "./evaluate-policy.ts";
+import type { MatchedWrite, ServedAs } from "./match-resources.ts";
+import { CelRequest } from "./policy-environment.ts";
+
+export interface WrittenObjectsOptions {
+  readonly names: Names;
+  readonly stores: Stores;
+  readonly attributes: AdmissionAttributes;
+  readonly checks: AccessChecks;
+}
+
+/** One write, as matchers and expressions see it. What they do not read is not made. */
+export class WrittenObjects {
+  readonly write: MatchedWrite;
+  readonly checks: AccessChecks;
+  readonly #options: WrittenObjectsOptions;
+  readonly #registry: ResourceRegistry | undefined;
+  readonly #converted = new Map<string, unknown>();
+
+  constructor(options: WrittenObjectsOptions) {
+    const { stores, attributes } = options;
+    const { group, resource, askedGroup, askedVersion } = attributes;
+    this.#options = options;
+    this.checks = options.checks;
+    this.#registry = stores.registries.find(
+      ({ definition }) => definition.group === group && definition.plural === resource,
+    );
+    const asked = { group: askedGroup, version: askedVersion, resource };
+    this.write = {
+      attributes,
+      asked,
+      versions: (this.#registry?.versions ?? []).map(({ definition }) => ({
+        group: definition.group,
+        version: definition.version,
+        resource,
+      })),
+      namespaceLabels: () => this.#namespaceLabels(),
+    };
+  }
+
+  /** `matched` is the version whose form the objects have. */
+  inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
+    const { user, namespace, subresource, name, operation, isDryRun, object, oldObject, kind } =
+      this.#options.attributes;
+    const { asked } = this.write;
+    const kindOf = (served: ServedAs) => ({ ...this.#groupVersionOf(served), kind });
+    return {
+      object: this.#inCel("object", object, matched),
+      oldObject: this.#inCel("oldObject", oldObject, matched),
+      namespaceObject: this.#namespaceObject(),
+      params: params === null ? null : withIntegers(params),
+      request: new CelRequest({
+        kind: kindOf(matched),
+        resource: matched,
+        subResource: subresource,
+        requestKind: kindOf(asked),
+        requestResource: asked,
+        requestSubResource: subresource,
+        name,
+        namespace,
+        operation,
+        userInfo: user,
+        dryRun: isDryRun,
+      }),
+      authorizer: new CelAuthorizer(
+        { user, checkAccess: this.checks.check },
+        { group: asked.group, version: asked.version, resource: asked.resource, subresource, namespace, name },
+      ),
+    };
+  }
+
+  /** What is created below another object has a group of its own, such as a TokenRequest. */
+  #groupVersionOf(served: ServedAs): { readonly group: string; readonly version: string } {
+    const { subresource, object, kind } = this.#options.attributes;
+    const isOwn = subresource === "" || this.#registry?.definition.kind === kind;
+    const apiVersion = isOwn ? undefined : object?.apiVersion;
+    if (apiVersion === undefined) return { group: served.group, version: served.version };
+    const [group = "", version] = apiVersion.split("/", 2);
+    return version === undefined ? { group: "", version: group } : { group, version };
+  }
+
+  #inCel(which: string, object: ApiObject | undefined, matched: ServedAs): unknown {
+    if (object === undefined) return null;
+    const key = `${which} ${matched.group}/${matched.version}`;
+    if (this.#converted.has(key)) return this.#converted.get(key);
+    const { kind } = this.#options.attributes;
+    const registry = this.#registry?.versions.find(
+      ({ definition }) => definition.group === matched.group && definition.version === matched.version,
+    );
+    const isOwn = this.#registry?.definition.kind === kind;
+    const converted = withIntegers({ ...(isOwn && registry !== undefined ? registry.served(object) : object), kind });
+    this.#converted.set(key, converted);
+    return converted;
+  }
+
+  #namespaceLabels(): Readonly<Record<string, string>> | undefined {
+    const { resource, group, object, operation } = this.#options.attributes;
+    const isNamespace = resource === "namespaces" && group === "";
+    if (isNamespace && operation !== "DELETE") return object?.metadata.labels ?? {};
+    return this.#namespace()?.metadata.labels ?? (this.#options.attributes.namespace === "" ? undefined : {});
+  }
+
+  #namespaceObject(): unknown {
+    const { resource, group, namespace } = this.#options.attributes;
+    if (namespace === "" || (resource === "namespaces" && group === "")) return null;
+    if (!this.#converted.has("namespace")) {
+      const { apiVersion: _apiVersion, kind: _kind, ...found } = this.#namespace() ?? { metadata: {} };
+      this.#converted.set("namespace", withIntegers(found));
+    }
+    return this.#converted.get("namespace");
+  }
+
+  #namespace(): ApiObject | undefined {
+    const { stores, attributes } = this.#options;
+    if (attributes.namespace === "") return undefined;
+    return stores.of(namespaceResource).peek({ namespace: "", name: attributes.namespace })?.object;
+  }
+}

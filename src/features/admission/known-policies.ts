@@ -1,0 +1,80 @@
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { prefixEnd } from "../../machinery/storage/store.ts";
+import type { ValidatingAdmissionPolicyBinding } from "./policies/binding-schema.ts";
+import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
+import { policyBindingResource, policyResource } from "./resources.ts";
+
+/** A policy that a binding names. */
+export interface PolicyInForce {
+  readonly policy: ValidatingAdmissionPolicy;
+  readonly bindings: readonly ValidatingAdmissionPolicyBinding[];
+}
+
+/** The policies and bindings that are stored, whoever wrote them. */
+export class KnownPolicies {
+  readonly #policies = new Map<string, ValidatingAdmissionPolicy>();
+  readonly #bindings = new Map<string, ValidatingAdmissionPolicyBinding>();
+  readonly #onChanged: () => void;
+  #inForce: readonly PolicyInForce[] | undefined;
+
+  /** Knows everything that is stored when it returns. `onChanged` is called after each change from then on. */
+  constructor(stores: Stores, onChanged: () => void) {
+    this.#onChanged = () => {};
+    this.#follow(stores, { resource: policyResource, known: this.#policies });
+    this.#follow(stores, { resource: policyBindingResource, known: this.#bindings });
+    this.#onChanged = onChanged;
+  }
+
+  /** Whether there is a binding at all: asked for each write. */
+  get areBound(): boolean {
+    return this.#bindings.size > 0;
+  }
+
+  /** In the order of their names. */
+  inForce(): readonly PolicyInForce[] {
+    return (this.#inForce ??= this.#bound());
+  }
+
+  #bound(): PolicyInForce[] {
+    const byPolicy = Map.groupBy(this.#bindings.values(), ({ spec }) => spec.policyName ?? "");
+    return [...byPolicy]
+      .flatMap(([name, bindings]) => {
+        const policy = this.#policies.get(name);
+        return policy === undefined ? [] : [{ policy, bindings: bindings.toSorted(byName) }];
+      })
+      .toSorted((one, other) => byName(one.policy, other.policy));
+  }
+
+  #follow<T extends ApiObject>(
+    stores: Stores,
+    { resource, known }: { readonly resource: NamedResourceType<T>; readonly known: Map<string, T> },
+  ): void {
+    const registry = stores.of(resource);
+    const start = resourcePrefix(registry.definition);
+    const changed = (): void => {
+      this.#inForce = undefined;
+      this.#onChanged();
+    };
+    followRegistry(registry, {
+      onLoaded() {
+        known.clear();
+        for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) {
+          known.set(object.metadata.name ?? "", object);
+        }
+        changed();
+      },
+      onEvent(event) {
+        if (event.type === "put") known.set(event.object.object.metadata.name ?? "", event.object.object);
+        else known.delete(event.key.slice(start.length));
+        changed();
+      },
+    });
+  }
+}
+
+const byName = (one: ApiObject, other: ApiObject): number =>
+  (one.metadata.name ?? "") < (other.metadata.name ?? "") ? -1 : 1;

@@ -1,0 +1,201 @@
+import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { dnsSubdomainFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { policyResource } from "../resources.ts";
+import { policySchema } from "./policy-schema.ts";
+import type { PolicySpec, Validation, ValidatingAdmissionPolicy } from "./policy-schema.ts";
+import { validateMatchResources } from "./validate-match-resources.ts";
+
+const maximumConditions = 64;
+const maximumAuditAnnotations = 20;
+const longestValueExpression = 5 * 1024;
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+/** Every expression is work for each write. */
+const maximumExpressions = 256;
+
+/** Rules in CEL for writes. Expressions are compiled by an admission rule: who writes no policy loads no CEL. */
+export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<ValidatingAdmissionPolicy> =>
+  defineResource({
+    ...policyResource(names),
+    singular: "validatingadmissionpolicy",
+    categories: ["api-extensions"],
+    schema: policySchema,
+    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    prepareForCreate: (policy) => ({
+      ...policy,
+      metadata: { ...policy.metadata, generation: 1 },
+      status: { observedGeneration: 1 },
+    }),
+    prepareForUpdate(next, previous) {
+      const generation = (previous.metadata.generation ?? 0) + Number(!isSemanticallyEqual(next.spec, previous.spec));
+      return {
+        ...next,
+        metadata: { ...next.metadata, generation },
+        // The server compiled it to accept it: what is stored is in force.
+        status: { ...previous.status, observedGeneration: generation },
+      };
+    },
+    validate: ({ metadata, spec }) => validateSpec(spec, metadata.name ?? ""),
+    validateUpdate: ({ metadata, spec }) => validateSpec(spec, metadata.name ?? ""),
+    subresources: {
+      status: {
+        type: "update",
+        prepareForUpdate: (next, previous) => ({ ...previous, metadata: next.metadata, status: next.status }),
+        resetFields: [["spec"]],
+      },
+    },
+    resetFields: [["status"]],
+    columns: [
+      nameColumn(names),
+      {
+        name: "Validations",
+        type: "integer",
+        description: "Validations indicates the number of validation rules defined in this configuration",
+        cell: ({ spec }) => (spec.validations ?? []).length,
+      },
+      {
+        name: "ParamKind",
+        type: "string",
+        description: "ParamKind specifies the kind of resources used to parameterize this policy",
+        cell({ spec }) {
+          const kind = spec.paramKind;
+          return kind === undefined ? "<unset>" : `${kind.apiVersion ?? ""}/${kind.kind ?? ""}`;
+        },
+      },
+      ageColumn(names),
+    ],
+  });
+
+/** Upstream: `validateValidatingAdmissionPolicySpec`, without what compiling the expressions finds. */
+function validateSpec(spec: PolicySpec, name: string): FieldError[] {
+  const { failurePolicy, paramKind, matchConstraints, validations = [], auditAnnotations = [] } = spec;
+  const { matchConditions = [], variables = [] } = spec;
+  const policies = ["Fail", "Ignore"];
+  const expressions = validations.length + auditAnnotations.length + matchConditions.length + variables.length;
+  if (expressions > maximumExpressions) {
+    return [invalidValue("spec", expressions, `must have at most ${maximumExpressions} expressions`)];
+  }
+  return [
+    ...(failurePolicy === undefined || policies.includes(failurePolicy)
+      ? []
+      : [notSupported("spec.failurePolicy", failurePolicy, policies)]),
+    ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
+    ...(matchConstraints === undefined
+      ? [required("spec.matchConstraints", "")]
+      : validateMatchResources(matchConstraints, "spec.matchConstraints")),
+    ...(matchConstraints !== undefined && (matchConstraints.resourceRules ?? []).length === 0
+      ? [required("spec.matchConstraints.resourceRules", "")]
+      : []),
+    ...validateConditions(matchConditions),
+    ...variables.flatMap((variable, index) => validateVariable(variable, `spec.variables[${index}]`)),
+    ...(validations.length === 0 && auditAnnotations.length === 0
+      ? ["validations", "auditAnnotations"].map((field) =>
+          required(`spec.${field}`, "validations or auditAnnotations must contain at least one item"),
+        )
+      : []),
+    ...validations.flatMap((validation, index) => validateValidation(validation, `spec.validations[${index}]`)),
+    ...validateAuditAnnotations(auditAnnotations, name),
+  ];
+}
+
+function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpec["paramKind"]>): FieldError[] {
+  const field = "spec.paramKind";
+  const [group = "", version = group, ...rest] = apiVersion.split("/");
+  const groupFaults = apiVersion.includes("/") && group !== "" ? dnsSubdomainFaults(group) : [];
+  return [
+    ...(apiVersion === ""
+      ? [required(`${field}.apiVersion`, "")]
+      : rest.length > 0
+        ? [invalidValue(`${field}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)]
+        : groupFaults.map((fault) => invalidValue(`${field}.apiVersion`, group, fault))),
+    ...(apiVersion !== "" && version === ""
+      ? [invalidValue(`${field}.apiVersion`, apiVersion, "version must be specified")]
+      : []),
+    ...(kind === ""
+      ? [required(`${field}.kind`, "")]
+      : /^[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/.test(kind)
+        ? []
+        : [invalidValue(`${field}.kind`, kind, "may have mixed case, but should otherwise match: a DNS-1035 label")]),
+  ];
+}
+
+function validateConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {
+  const field = "spec.matchConditions";
+  if (conditions.length > maximumConditions) {
+    return [invalidValue(field, conditions.length, `must have at most ${maximumConditions} items`)];
+  }
+  const names = new Set<string>();
+  return conditions.flatMap(({ name, expression }, index) => {
+    const at = `${field}[${index}]`;
+    const isKnown = name !== "" && names.has(name);
+    names.add(name);
+    return [
+      ...(expression.trim() === "" ? [required(`${at}.expression`, "")] : []),
+      ...(name === ""
+        ? [required(`${at}.name`, "")]
+        : qualifiedNameFaults(name).map((fault) => invalidValue(`${at}.name`, name, fault))),
+      ...(isKnown ? [duplicate(`${at}.name`, name)] : []),
+    ];
+  });
+}
+
+function validateVariable({ name, expression }: { name: string; expression: string }, field: string): FieldError[] {
+  return [
+    ...(name.trim() === ""
+      ? [required(`${field}.name`, "name is not specified")]
+      : /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)
+        ? []
+        : [invalidValue(`${field}.name`, name, "name is not a valid CEL identifier")]),
+    ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
+  ];
+}
+
+function validateValidation(validation: Validation, field: string): FieldError[] {
+  const { expression, message = "", messageExpression = "", reason } = validation;
+  const nonEmpty = (name: string, text: string, detail: string): FieldError[] =>
+    text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, text, detail)] : [];
+  return [
+    ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
+    ...nonEmpty("messageExpression", messageExpression, "must be non-empty if specified"),
+    ...nonEmpty("message", message, "message must be non-empty if specified"),
+    ...(/[\n\r]/.test(message.trim())
+      ? [invalidValue(`${field}.message`, message, "message must not contain line breaks")]
+      : []),
+    ...(reason === undefined || reasons.includes(reason) ? [] : [notSupported(`${field}.reason`, reason, reasons)]),
+  ];
+}
+
+function validateAuditAnnotations(
+  annotations: NonNullable<PolicySpec["auditAnnotations"]>,
+  name: string,
+): FieldError[] {
+  const field = "spec.auditAnnotations";
+  if (annotations.length > maximumAuditAnnotations) {
+    const detail = `must not have more than ${maximumAuditAnnotations} auditAnnotations`;
+    return [invalidValue(field, annotations.length, detail)];
+  }
+  const keys = new Set<string>();
+  return annotations.flatMap(({ key, valueExpression }, index) => {
+    const at = `${field}[${index}]`;
+    const isKnown = keys.has(key);
+    keys.add(key);
+    const expression = valueExpression.trim();
+    return [
+      ...(name === ""
+        ? [invalidValue(`${at}.key`, key, "requires metadata.name be non-empty")]
+        : qualifiedNameFaults(`${name}/${key}`).map((fault) => invalidValue(`${at}.key`, `${name}/${key}`, fault))),
+      ...(expression === ""
+        ? [required(`${at}.valueExpression`, "valueExpression is not specified")]
+        : expression.length > longestValueExpression
+          ? [required(`${at}.valueExpression`, `must not exceed ${longestValueExpression} bytes in length`)]
+          : []),
+      ...(isKnown ? [duplicate(`${at}.key`, key)] : []),
+    ];
+  });
+}

@@ -1,0 +1,112 @@
+import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { validateDnsSubdomainName, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import { validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { policyBindingResource } from "../resources.ts";
+import { bindingSchema } from "./binding-schema.ts";
+import type { BindingSpec, ParamRef, ValidatingAdmissionPolicyBinding } from "./binding-schema.ts";
+import { nameAndSelector, validateMatchResources } from "./validate-match-resources.ts";
+
+const actions = ["Audit", "Deny", "Warn"];
+
+/** Puts policies into force. */
+export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinition<ValidatingAdmissionPolicyBinding> =>
+  defineResource({
+    ...policyBindingResource(names),
+    singular: "validatingadmissionpolicybinding",
+    categories: ["api-extensions"],
+    schema: bindingSchema,
+    validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    prepareForCreate: (binding) => ({ ...binding, metadata: { ...binding.metadata, generation: 1 } }),
+    prepareForUpdate(next, previous) {
+      const { generation = 0 } = previous.metadata;
+      const isChanged = !isSemanticallyEqual(next.spec, previous.spec);
+      return { ...next, metadata: { ...next.metadata, generation: generation + Number(isChanged) } };
+    },
+    validate: ({ spec }) => validateSpec(spec),
+    validateUpdate: ({ spec }) => validateSpec(spec),
+    columns: [
+      nameColumn(names),
+      {
+        name: "PolicyName",
+        type: "string",
+        description: "PolicyName indicates the policy definition which the policy binding binded to",
+        cell: ({ spec }) => spec.policyName ?? "",
+      },
+      {
+        name: "ParamRef",
+        type: "string",
+        description: "ParamRef indicates the param resource which sets the configration param",
+        cell({ spec }) {
+          const params = spec.paramRef;
+          return params === undefined ? "<unset>" : `${params.namespace ?? ""}/${params.name ?? "*"}`;
+        },
+      },
+      ageColumn(names),
+    ],
+  });
+
+/** Upstream: `validateValidatingAdmissionPolicyBindingSpec`, with its spelling of `matchResouces`. */
+function validateSpec({
+  policyName = "",
+  paramRef,
+  matchResources,
+  validationActions = [],
+}: BindingSpec): FieldError[] {
+  return [
+    ...(policyName === ""
+      ? [required("spec.policyName", "")]
+      : validateDnsSubdomainName(policyName, { isPrefix: false }).map((fault) =>
+          invalidValue("spec.policyName", policyName, fault),
+        )),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResouces")),
+    ...validateActions(validationActions, "spec.validationActions"),
+  ];
+}
+
+function validateParamRef(
+  { name = "", selector, parameterNotFoundAction = "" }: ParamRef,
+  field: string,
+): FieldError[] {
+  const notFound = ["Deny", "Allow"];
+  const isBoth = name !== "" && selector !== undefined;
+  return [
+    ...(name === ""
+      ? []
+      : validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue(`${field}.name`, name, fault))),
+    ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
+    ...(selector === undefined ? [] : validateLabelSelector(selector, `${field}.selector`)),
+    ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),
+    ...(name === "" && selector === undefined ? [required(field, "one of name or selector must be specified")] : []),
+    ...(parameterNotFoundAction === ""
+      ? [required(`${field}.parameterNotFoundAction`, "")]
+      : notFound.includes(parameterNotFoundAction)
+        ? []
+        : [notSupported(`${field}.parameterNotFoundAction`, parameterNotFoundAction, notFound)]),
+  ];
+}
+
+function validateActions(given: readonly string[], field: string): FieldError[] {
+  const seen = new Set<string>();
+  const faults = given.flatMap((action, index) => {
+    const at = `${field}[${index}]`;
+    const isKnown = seen.has(action);
+    seen.add(action);
+    return [
+      ...(actions.includes(action) ? [] : [notSupported(at, action, actions)]),
+      ...(isKnown ? [duplicate(at, action)] : []),
+    ];
+  });
+  if (seen.has("Deny") && seen.has("Warn")) {
+    const detail =
+      "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+    faults.push(invalidValue(field, given, detail));
+  }
+  return given.length === 0 ? [required(field, "at least one validation action is required")] : faults;
+}

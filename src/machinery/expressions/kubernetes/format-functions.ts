@@ -1,0 +1,83 @@
+import { Optional } from "@marcbachmann/cel-js";
+import type { Environment } from "@marcbachmann/cel-js";
+import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
+import { patternMessage, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
+
+const dns1035Label = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
+const maximumLabelLength = 63;
+
+function dns1035Faults(text: string, { isPrefix }: { readonly isPrefix: boolean }): string[] {
+  const checked = isPrefix && text.endsWith("-") ? `${text.slice(0, -1)}a` : text;
+  if (checked.length > maximumLabelLength) return [`must be no more than ${maximumLabelLength} characters`];
+  if (dns1035Label.test(checked)) return [];
+  return [
+    patternMessage(
+      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+      { format: "[a-z]([-a-z0-9]*[a-z0-9])?", examples: ["my-name", "abc-123"] },
+    ),
+  ];
+}
+
+const matching =
+  (pattern: RegExp, fault: string) =>
+  (text: string): string[] =>
+    pattern.test(text) ? [] : [fault];
+
+/** No part of these patterns can be read in two ways: they match in linear time. */
+const uuid = /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$/;
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+const isDate = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+const isDateTime = (text: string): boolean => dateTime.test(text) && !Number.isNaN(Date.parse(text));
+
+const validators: Readonly<Record<string, (text: string) => string[]>> = {
+  dns1123Label: (text) => validateDnsLabelName(text, { isPrefix: false }),
+  dns1123Subdomain: (text) => validateDnsSubdomainName(text, { isPrefix: false }),
+  dns1035Label: (text) => dns1035Faults(text, { isPrefix: false }),
+  qualifiedName: qualifiedNameFaults,
+  dns1123LabelPrefix: (text) => validateDnsLabelName(text, { isPrefix: true }),
+  dns1123SubdomainPrefix: (text) => validateDnsSubdomainName(text, { isPrefix: true }),
+  dns1035LabelPrefix: (text) => dns1035Faults(text, { isPrefix: true }),
+  labelValue: labelValueFaults,
+  uri: (text) =>
+    URL.parse(text) === null && !text.startsWith("/") ? [`parse ${JSON.stringify(text)}: invalid URI for request`] : [],
+  uuid: matching(uuid, "does not match the UUID format"),
+  byte: matching(base64, "invalid base64"),
+  date: (text) => (isDate(text) ? [] : ["invalid date"]),
+  datetime: (text) => (isDateTime(text) ? [] : ["invalid datetime"]),
+};
+
+class Format {
+  readonly validate: (text: string) => string[];
+
+  constructor(validate: (text: string) => string[]) {
+    this.validate = validate;
+  }
+}
+
+/** `format.dns1123Label()` and the others. */
+class Formats {
+  readonly name = "format";
+}
+
+/** Kubernetes' named formats: `!format.dns1123Label().validate(text).hasValue()`. */
+export function addFormatFunctions(environment: Environment): void {
+  const [format, formats] = ["kubernetes.Format", "kubernetes.Formats"];
+  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
+    environment.registerFunction(signature, handler, { async: false });
+  environment
+    .registerType(format, Format)
+    .registerType(formats, Formats)
+    .registerConstant("format", formats, new Formats());
+  const known = new Map(Object.entries(validators).map(([name, validate]) => [name, new Format(validate)]));
+  for (const [name, one] of known) add(`${formats}.${name}(): ${format}`, () => one);
+  add(`${formats}.named(string): optional<${format}>`, (_formats: Formats, name: string) => {
+    const found = known.get(name);
+    return found === undefined ? Optional.none() : Optional.of(found);
+  });
+  add(`${format}.validate(string): optional<list<string>>`, (one: Format, text: string) => {
+    const faults = one.validate(text);
+    return faults.length === 0 ? Optional.none() : Optional.of(faults);
+  });
+}

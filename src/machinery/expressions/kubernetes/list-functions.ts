@@ -1,0 +1,91 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import { spendSteps } from "../cost-budget.ts";
+import { sizeOf } from "../meter.ts";
+
+/** What can be ordered. Integers are bigints. */
+type Ordered = string | number | bigint | boolean | Date;
+
+const isBefore = (one: Ordered, other: Ordered): boolean => one < other;
+const first = (list: readonly Ordered[], name: string): Ordered => {
+  const [one] = list;
+  if (one === undefined) throw new Error(`${name} called on empty list`);
+  return one;
+};
+
+/** Equality as `==` has it for what JSON can say, with numbers of both kinds. */
+function isEqual(one: unknown, other: unknown): boolean {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) {
+    // An integer equals a double of the same value.
+    return one === other || (isNumber(one) && isNumber(other) && one == other); // eslint-disable-line eqeqeq
+  }
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  const [left, right] = [one as Record<string, unknown>, other as Record<string, unknown>];
+  return keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]));
+}
+const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
+
+/** Whether a list has a value. Spends what it may cost. */
+function has(list: readonly unknown[], value: unknown): boolean {
+  spendSteps(list.length + sizeOf(value));
+  return list.some((one) => isEqual(one, value));
+}
+
+class Sets {
+  contains(list: readonly unknown[], others: readonly unknown[]): boolean {
+    return others.every((one) => has(list, one));
+  }
+  intersects(list: readonly unknown[], others: readonly unknown[]): boolean {
+    return others.some((one) => has(list, one));
+  }
+}
+const sets = new Sets();
+
+/** Kubernetes' functions on lists, and CEL's extension for sets. */
+export function addListFunctions(environment: Environment): void {
+  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
+    environment.registerFunction(signature, handler, { async: false });
+  add("list.isSorted(): bool", (list: readonly Ordered[]) =>
+    list.every((one, index) => index === 0 || !isBefore(one, list[index - 1] as Ordered)),
+  );
+  add("list.sum(): dyn", (list: readonly Ordered[]) =>
+    list.reduce((sum: Ordered, one) => (typeof sum === typeof one ? plus(sum, one) : unsummable()), zeroOf(list[0])),
+  );
+  add("list.min(): dyn", (list: readonly Ordered[]) =>
+    list.reduce((least, one) => (isBefore(one, least) ? one : least), first(list, "min")),
+  );
+  add("list.max(): dyn", (list: readonly Ordered[]) =>
+    list.reduce((most, one) => (isBefore(most, one) ? one : most), first(list, "max")),
+  );
+  add("list.indexOf(dyn): int", (list: readonly unknown[], value: unknown) => {
+    spendSteps(list.length + sizeOf(value));
+    return BigInt(list.findIndex((one) => isEqual(one, value)));
+  });
+  add("list.lastIndexOf(dyn): int", (list: readonly unknown[], value: unknown) => {
+    spendSteps(list.length + sizeOf(value));
+    return BigInt(list.findLastIndex((one) => isEqual(one, value)));
+  });
+  environment.registerType("kubernetes.Sets", Sets).registerConstant("sets", "kubernetes.Sets", sets);
+  add("kubernetes.Sets.contains(list, list): bool", (_sets: Sets, one: unknown[], other: unknown[]) =>
+    sets.contains(one, other),
+  );
+  add("kubernetes.Sets.intersects(list, list): bool", (_sets: Sets, one: unknown[], other: unknown[]) =>
+    sets.intersects(one, other),
+  );
+  add(
+    "kubernetes.Sets.equivalent(list, list): bool",
+    (_sets: Sets, one: unknown[], other: unknown[]) => sets.contains(one, other) && sets.contains(other, one),
+  );
+}
+
+const unsummable = (): never => {
+  throw new Error("no such overload: sum of values of different types");
+};
+/** The sum of nothing is an integer, as in upstream where the type is not known. */
+const zeroOf = (one: Ordered | undefined): Ordered => (typeof one === "number" ? 0 : 0n);
+function plus(sum: Ordered, one: Ordered): Ordered {
+  if (typeof sum === "bigint" && typeof one === "bigint") return sum + one;
+  if (typeof sum === "number" && typeof one === "number") return sum + one;
+  return unsummable();
+}

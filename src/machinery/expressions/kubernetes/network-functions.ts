@@ -1,0 +1,169 @@
+import { isIPv4, isIPv6 } from "node:net";
+import type { Environment } from "@marcbachmann/cel-js";
+
+/** An IP address. Upstream refuses zones, leading zeros, and IPv4 addresses that are written as IPv6. */
+class Address {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+
+  constructor(text: string, bytes: Uint8Array) {
+    this.text = text;
+    this.bytes = bytes;
+  }
+
+  static parse(text: string): Address {
+    if (isIPv4(text)) return new Address(text, Uint8Array.from(text.split("."), Number));
+    const canonical =
+      isIPv6(text) && !text.includes("%") ? URL.parse(`http://[${text}]`)?.hostname.slice(1, -1) : undefined;
+    if (canonical === undefined)
+      throw new Error(`IP Address ${JSON.stringify(text)} parse error during conversion from string`);
+    if (canonical.startsWith("::ffff:"))
+      throw new Error(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
+    return new Address(canonical, expanded(canonical));
+  }
+
+  get family(): bigint {
+    return this.bytes.length === 4 ? 4n : 6n;
+  }
+  get isUnspecified(): boolean {
+    return this.bytes.every((byte) => byte === 0);
+  }
+  get isLoopback(): boolean {
+    return this.family === 4n ? this.#byte(0) === 127 : this.text === "::1";
+  }
+  get isMulticast(): boolean {
+    return this.family === 4n ? (this.#byte(0) & 0xf0) === 0xe0 : this.#byte(0) === 0xff;
+  }
+  get isLinkLocalMulticast(): boolean {
+    return this.family === 4n
+      ? this.#byte(0) === 224 && this.#byte(1) === 0 && this.#byte(2) === 0
+      : this.#byte(0) === 0xff && (this.#byte(1) & 0x0f) === 2;
+  }
+  get isLinkLocalUnicast(): boolean {
+    return this.family === 4n
+      ? this.#byte(0) === 169 && this.#byte(1) === 254
+      : this.#byte(0) === 0xfe && (this.#byte(1) & 0xc0) === 0x80;
+  }
+  get isGlobalUnicast(): boolean {
+    const isBroadcast = this.text === "255.255.255.255";
+    return !(isBroadcast || this.isUnspecified || this.isLoopback || this.isMulticast || this.isLinkLocalUnicast);
+  }
+  toString(): string {
+    return this.text;
+  }
+
+  #byte(index: number): number {
+    return this.bytes[index] ?? 0;
+  }
+}
+
+function expanded(canonical: string): Uint8Array {
+  const [head = "", tail] = canonical.split("::");
+  const groups = (part: string): string[] => (part === "" ? [] : part.split(":"));
+  const before = groups(head);
+  const behind = groups(tail ?? "");
+  const all = [...before, ...Array.from({ length: 8 - before.length - behind.length }, () => "0"), ...behind];
+  return Uint8Array.from(all.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]));
+}
+
+/** A network: an address and the length of its prefix. */
+class Network {
+  readonly address: Address;
+  readonly prefixLength: number;
+
+  constructor(address: Address, prefixLength: number) {
+    this.address = address;
+    this.prefixLength = prefixLength;
+  }
+
+  static parse(text: string): Network {
+    const [address = "", length = "", ...rest] = text.split("/");
+    const prefixLength = /^(0|[1-9]\d{0,2})$/.test(length) && rest.length === 0 ? Number(length) : Number.NaN;
+    const parsed = Address.parse(address);
+    if (!(prefixLength <= parsed.bytes.length * 8)) {
+      throw new Error(`network address parse error during conversion from string: ${JSON.stringify(text)}`);
+    }
+    return new Network(parsed, prefixLength);
+  }
+
+  containsAddress({ bytes }: Address): boolean {
+    if (bytes.length !== this.address.bytes.length) return false;
+    return bytes.every((byte, index) => {
+      const mask = this.#mask(index);
+      return (byte & mask) === ((this.address.bytes[index] ?? 0) & mask);
+    });
+  }
+  containsNetwork(other: Network): boolean {
+    return other.prefixLength >= this.prefixLength && this.containsAddress(other.address);
+  }
+  masked(): Network {
+    const bytes = this.address.bytes.map((byte, index) => byte & this.#mask(index));
+    const text =
+      bytes.length === 4
+        ? bytes.join(".")
+        : Array.from({ length: 8 }, (_, index) =>
+            (((bytes[2 * index] ?? 0) << 8) | (bytes[2 * index + 1] ?? 0)).toString(16),
+          ).join(":");
+    return new Network(Address.parse(text), this.prefixLength);
+  }
+  toString(): string {
+    return `${this.address.text}/${this.prefixLength}`;
+  }
+
+  #mask(index: number): number {
+    const bits = Math.min(8, Math.max(0, this.prefixLength - index * 8));
+    return (0xff << (8 - bits)) & 0xff;
+  }
+}
+
+const parses =
+  (parse: (text: string) => unknown) =>
+  (text: string): boolean => {
+    try {
+      return parse(text) !== undefined;
+    } catch {
+      return false;
+    }
+  };
+
+/** `ip.isCanonical(text)`. */
+class AddressFunctions {
+  readonly name = "ip";
+}
+
+/** Kubernetes' functions for addresses and networks. */
+export function addNetworkFunctions(environment: Environment): void {
+  const [ip, cidr] = ["net.IP", "net.CIDR"];
+  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
+    environment.registerFunction(signature, handler, { async: false });
+  environment
+    .registerType(ip, Address)
+    .registerType(cidr, Network)
+    .registerType("kubernetes.AddressFunctions", AddressFunctions)
+    .registerConstant("ip", "kubernetes.AddressFunctions", new AddressFunctions());
+  environment.registerOperator(`${ip} == ${ip}`, (one: Address, other: Address) => one.text === other.text);
+  environment.registerOperator(`${cidr} == ${cidr}`, (one: Network, other: Network) => String(one) === String(other));
+  add(`ip(string): ${ip}`, (text: string) => Address.parse(text));
+  add("isIP(string): bool", parses(Address.parse));
+  add(
+    "kubernetes.AddressFunctions.isCanonical(string): bool",
+    (_functions: unknown, text: string) => Address.parse(text).text === text,
+  );
+  add(`string(${ip}): string`, String);
+  add(`${ip}.family(): int`, (one: Address) => one.family);
+  add(`${ip}.isUnspecified(): bool`, (one: Address) => one.isUnspecified);
+  add(`${ip}.isLoopback(): bool`, (one: Address) => one.isLoopback);
+  add(`${ip}.isLinkLocalMulticast(): bool`, (one: Address) => one.isLinkLocalMulticast);
+  add(`${ip}.isLinkLocalUnicast(): bool`, (one: Address) => one.isLinkLocalUnicast);
+  add(`${ip}.isGlobalUnicast(): bool`, (one: Address) => one.isGlobalUnicast);
+  add(`cidr(string): ${cidr}`, (text: string) => Network.parse(text));
+  add("isCIDR(string): bool", parses(Network.parse));
+  add(`string(${cidr}): string`, String);
+  add(`${cidr}.containsIP(${ip}): bool`, (one: Network, other: Address) => one.containsAddress(other));
+  add(`${cidr}.containsIP(string): bool`, (one: Network, other: string) => one.containsAddress(Address.parse(other)));
+  add(`${cidr}.containsCIDR(${cidr}): bool`, (one: Network, other: Network) => one.containsNetwork(other));
+  add(`${cidr}.containsCIDR(string): bool`, (one: Network, other: string) => one.containsNetwork(Network.parse(other)));
+  add(`${cidr}.ip(): ${ip}`, (one: Network) => one.address);
+  add(`${cidr}.masked(): ${cidr}`, (one: Network) => one.masked());
+  add(`${cidr}.prefixLength(): int`, (one: Network) => BigInt(one.prefixLength));
+}

@@ -1,0 +1,75 @@
+import type { Environment } from "@marcbachmann/cel-js";
+
+/** An absolute URL, or an absolute path. */
+class CelUrl {
+  readonly text: string;
+  readonly #url: URL;
+  readonly #isPath: boolean;
+
+  constructor(text: string) {
+    // Go's url.ParseRequestURI, which upstream uses.
+    this.#isPath = text.startsWith("/");
+    const url = /[\s#]/.test(text) ? null : URL.parse(text, this.#isPath ? "https://none.invalid" : undefined);
+    if (url === null)
+      throw new Error(`URL parse error during conversion from string: parse ${JSON.stringify(text)}: invalid URI`);
+    this.text = text;
+    this.#url = url;
+  }
+
+  get scheme(): string {
+    return this.#isPath ? "" : this.#url.protocol.slice(0, -1);
+  }
+  get host(): string {
+    return this.#isPath ? "" : (/^[^:]+:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(this.text)?.[1] ?? "");
+  }
+  get port(): string {
+    return /:(\d+)$/.exec(this.host)?.[1] ?? "";
+  }
+  get hostname(): string {
+    return this.host.replace(/:\d*$/, "").replace(/^\[|\]$/g, "");
+  }
+  get escapedPath(): string {
+    return this.#isPath || this.#url.host !== ""
+      ? this.#url.pathname === "/" && !this.#pathIsWritten()
+        ? ""
+        : this.#url.pathname
+      : "";
+  }
+  get query(): Record<string, string[]> {
+    const found: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
+    for (const [key, value] of this.#url.searchParams) (found[key] ??= []).push(value);
+    return { ...found };
+  }
+  toString(): string {
+    return this.text;
+  }
+
+  #pathIsWritten(): boolean {
+    return this.#isPath || this.text.slice(this.text.indexOf("://") + 3).includes("/");
+  }
+}
+
+const isUrl = (text: string): boolean => {
+  try {
+    return new CelUrl(text).text === text;
+  } catch {
+    return false;
+  }
+};
+
+/** Kubernetes' functions for URLs. */
+export function addUrlFunctions(environment: Environment): void {
+  const type = "kubernetes.URL";
+  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
+    environment.registerFunction(signature, handler, { async: false });
+  environment.registerType(type, CelUrl);
+  environment.registerOperator(`${type} == ${type}`, (one: CelUrl, other: CelUrl) => one.text === other.text);
+  add(`url(string): ${type}`, (text: string) => new CelUrl(text));
+  add("isURL(string): bool", isUrl);
+  add(`${type}.getScheme(): string`, (url: CelUrl) => url.scheme);
+  add(`${type}.getHost(): string`, (url: CelUrl) => url.host);
+  add(`${type}.getHostname(): string`, (url: CelUrl) => url.hostname);
+  add(`${type}.getPort(): string`, (url: CelUrl) => url.port);
+  add(`${type}.getEscapedPath(): string`, (url: CelUrl) => url.escapedPath);
+  add(`${type}.getQuery(): map<string, list<string>>`, (url: CelUrl) => url.query);
+}

@@ -1,0 +1,403 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, it } from "node:test";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { configMap, matching, PolicyScene } from "./policy-scene.ts";
+
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const accounts = "/api/v1/namespaces/default/serviceaccounts";
+const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+describe("a policy in force", () => {
+  let scene: PolicyScene;
+  before(async () => {
+    scene = await PolicyScene.start();
+  });
+  afterEach(() => scene.clear());
+  after(() => scene.stop());
+
+  it("refuses writes with upstream's message, and lets others pass", async () => {
+    await scene.policy("owner", {
+      matchConstraints: matching(["configmaps"]),
+      validations: [
+        { expression: "has(object.metadata.labels) && 'owner' in object.metadata.labels", message: "say whose it is" },
+      ],
+    });
+    const refused = await scene.send("POST", configMaps, configMap("a"));
+    assert.deepEqual([refused.code, refused.reason], [422, "Invalid"]);
+    const sentence = "ValidatingAdmissionPolicy 'owner' with binding 'owner' denied request: say whose it is";
+    assert.equal(refused.message, `configmaps "a" is forbidden: ${sentence}`);
+    assert.deepEqual(refused.body["details"], { name: "a", kind: "configmaps", causes: [{ message: sentence }] });
+    const labelled = await scene.send("POST", configMaps, configMap("a", { metadata: { labels: { owner: "ada" } } }));
+    assert.equal(labelled.status, 201);
+    assert.equal((await scene.send("GET", `${configMaps}/a`)).status, 200);
+  });
+
+  it("is asked for every way to write", async () => {
+    await scene.send("POST", configMaps, configMap("fixed", { metadata: { labels: { a: "b" } } }));
+    await scene.policy("nothing", {
+      matchConstraints: matching(["configmaps", "serviceaccounts/token"]),
+      validations: [
+        {
+          expression: "request.name != 'fixed' && request.subResource != 'token'",
+          messageExpression: "request.operation + ' refused'",
+        },
+      ],
+    });
+    const patch = { metadata: { labels: { x: "y" } } };
+    const ways: readonly (readonly [method: string, path: string, body: unknown, type: string, operation: string])[] = [
+      ["PUT", `${configMaps}/fixed`, configMap("fixed"), "application/json", "UPDATE"],
+      ["PATCH", `${configMaps}/fixed`, patch, "application/merge-patch+json", "UPDATE"],
+      ["PATCH", `${configMaps}/fixed`, patch, "application/strategic-merge-patch+json", "UPDATE"],
+      [
+        "PATCH",
+        `${configMaps}/fixed?fieldManager=me&force=true`,
+        configMap("fixed", { data: { a: "b" } }),
+        "application/apply-patch+yaml",
+        "UPDATE",
+      ],
+      [
+        "PATCH",
+        `${configMaps}/fixed`,
+        [{ op: "add", path: "/data", value: { a: "b" } }],
+        "application/json-patch+json",
+        "UPDATE",
+      ],
+      ["PUT", `${configMaps}/fixed?dryRun=All`, configMap("fixed"), "application/json", "UPDATE"],
+      ["DELETE", `${configMaps}/fixed`, undefined, "", "DELETE"],
+      ["DELETE", `${configMaps}?labelSelector=a%3Db`, undefined, "", "DELETE"],
+      [
+        "POST",
+        `${accounts}/default/token`,
+        { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences: ["a"] } },
+        "application/json",
+        "CREATE",
+      ],
+    ];
+    for (const [method, path, body, type, operation] of ways) {
+      const answer = await scene.send(method, path, body, { type });
+      assert.equal(answer.code, 422, `${method} ${path} ${type}: ${answer.message}`);
+      assert.match(answer.message, new RegExp(`denied request: ${operation} refused$`));
+    }
+    await scene.clear();
+    await scene.policy("creation", {
+      matchConstraints: matching(["configmaps"], { operations: ["CREATE"] }),
+      validations: [{ expression: "object.metadata.name != 'new' && oldObject == null" }],
+    });
+    for (const answer of [
+      await scene.send("POST", configMaps, configMap("new")),
+      await scene.send("POST", `${configMaps}?dryRun=All`, configMap("new")),
+      await scene.send("PATCH", `${configMaps}/new?fieldManager=me`, configMap("new"), {
+        type: "application/apply-patch+yaml",
+      }),
+    ]) {
+      assert.match(answer.message, /failed expression: object.metadata.name != 'new' && oldObject == null$/);
+    }
+    assert.equal((await scene.send("GET", `${configMaps}/new`)).status, 404);
+  });
+
+  it("is asked about the approval, the status and the deletion of certificate requests", async () => {
+    await scene.policy("requests", {
+      matchConstraints: matching(["certificatesigningrequests/approval", "certificatesigningrequests/status"], {
+        apiGroups: ["certificates.k8s.io"],
+      }),
+      validations: [{ expression: "request.userInfo.groups.exists(g, g == 'approvers')", message: "not yours" }],
+    });
+    const list = await scene.send("GET", requests);
+    assert.equal(list.status, 200);
+    const csr = await scene.send("POST", requests, {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name: "r" },
+      spec: { request: testRequest, signerName: "example.com/x", usages: ["client auth"] },
+    });
+    assert.equal(csr.status, 201, csr.message);
+    for (const subresource of ["approval", "status"]) {
+      for (const domain of ["k8s.io", "platform.io"]) {
+        const path = `/apis/certificates.${domain}/v1/certificatesigningrequests/r/${subresource}`;
+        const answer = await scene.send("PUT", path, { ...csr.body, apiVersion: `certificates.${domain}/v1` });
+        assert.match(answer.message, /denied request: not yours$/, path);
+      }
+    }
+    assert.equal((await scene.send("DELETE", `${requests}/r`)).status, 200, "the rule is for subresources");
+  });
+
+  it("means the same objects in either spelling of a group, and in other versions as it says", async () => {
+    const events = "/apis/events.k8s.io/v1/namespaces/default/events";
+    const event = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: "e", namespace: "default" },
+      eventTime: "2026-11-22T00:00:00.000000Z",
+      reportingController: "a.b/c",
+      reportingInstance: "i",
+      action: "Do",
+      reason: "Because",
+      type: "Normal",
+      note: "text",
+      regarding: { kind: "ConfigMap", name: "a", namespace: "default" },
+    };
+    await scene.policy("spelled", {
+      matchConstraints: matching(["events"], { apiGroups: ["events.platform.io"] }),
+      validations: [
+        {
+          expression: "object.note != 'text'",
+          messageExpression: "object.apiVersion + ' ' + request.resource.group + ' ' + request.requestResource.group",
+        },
+      ],
+    });
+    const asked = await scene.send("POST", events, event);
+    assert.match(asked.message, /denied request: events.k8s.io\/v1 events.k8s.io events.k8s.io$/);
+    const core = {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: "f" },
+      involvedObject: { kind: "ConfigMap", name: "a", namespace: "default" },
+      message: "text",
+      reason: "Because",
+      type: "Normal",
+    };
+    const equivalent = await scene.send("POST", "/api/v1/namespaces/default/events", core);
+    assert.match(equivalent.message, /denied request: events\.(k8s|platform)\.io\/v1 events\.(k8s|platform)\.io$/);
+    await scene.clear();
+    await scene.policy("exact", {
+      matchConstraints: matching(["events"], { apiGroups: ["events.platform.io"], matchPolicy: "Exact" }),
+      validations: [{ expression: "false", message: "never" }],
+    });
+    assert.equal((await scene.send("POST", "/api/v1/namespaces/default/events", core)).status, 201);
+    assert.match((await scene.send("POST", events, event)).message, /never$/);
+  });
+
+  it("selects by namespaces, objects, names, operations and scope, and what is excluded", async () => {
+    const passes = async (constraints: Record<string, unknown>, name = "s", labels = {}): Promise<boolean> => {
+      await scene.policy("select", { matchConstraints: constraints, validations: [{ expression: "false" }] });
+      const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap(name, { metadata: { labels } }));
+      await scene.clear();
+      return answer.status === 201;
+    };
+    const all = matching(["configmaps"]);
+    const ofNamespace = (name: string) => ({ matchLabels: { "kubernetes.io/metadata.name": name } });
+    assert.equal(await passes({ ...all, namespaceSelector: ofNamespace("default") }), false);
+    assert.equal(await passes({ ...all, namespaceSelector: ofNamespace("other") }), true);
+    const dev = { matchExpressions: [{ key: "stage", operator: "In", values: ["dev"] }] };
+    assert.equal(await passes({ ...all, objectSelector: dev }, "s", { stage: "dev" }), false);
+    assert.equal(await passes({ ...all, objectSelector: dev }), true);
+    assert.equal(await passes({ ...all, excludeResourceRules: matching(["*"])["resourceRules"] }), true);
+    assert.equal(await passes(matching(["*"])), false);
+    assert.equal(await passes(matching(["*/*"])), false);
+    assert.equal(await passes(matching(["configmaps/status"])), true);
+    assert.equal(await passes(matching(["configmaps"], { operations: ["DELETE", "UPDATE"] })), true);
+    assert.equal(await passes(matching(["configmaps"], { apiVersions: ["v2"] })), true);
+    const rule = { apiGroups: ["*"], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] };
+    assert.equal(await passes({ resourceRules: [{ ...rule, resourceNames: ["s"] }] }), false);
+    assert.equal(await passes({ resourceRules: [{ ...rule, resourceNames: ["t"] }] }), true);
+    assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Cluster" }] }), true);
+    assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Namespaced" }] }), false);
+  });
+
+  it("reads objects, the request, the namespace, variables and what the user may do", async () => {
+    await scene.policy("reads", {
+      matchConstraints: matching(["configmaps"]),
+      matchConditions: [{ name: "users", expression: "request.userInfo.username != 'root' || object.data.size() > 0" }],
+      variables: [
+        { name: "keys", expression: "object.data.map(k, k)" },
+        { name: "count", expression: "size(variables.keys)" },
+      ],
+      validations: [
+        { expression: "variables.count == 2 && variables.keys.all(k, k.matches('^[a-z]+$'))", message: "keys" },
+        {
+          expression: "namespaceObject.metadata.name == 'default' && namespaceObject.metadata.labels.size() > 0",
+          message: "namespace",
+        },
+        {
+          expression:
+            "request.kind.kind == 'ConfigMap' && request.resource.resource == 'configmaps' && !request.dryRun",
+          message: "request",
+        },
+        {
+          expression: "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()",
+          message: "secrets",
+          reason: "Forbidden",
+        },
+        {
+          expression:
+            "authorizer.requestResource.check('create').allowed() && !authorizer.path('/metrics').check('put').allowed() || request.userInfo.username == 'root'",
+          message: "path",
+        },
+        {
+          expression:
+            "!authorizer.serviceAccount('default', 'default').group('').resource('secrets').check('list').allowed()",
+          message: "account",
+        },
+      ],
+    });
+    const good = { data: { a: "1", b: "2" } };
+    assert.equal((await scene.send("POST", configMaps, configMap("good", good))).status, 201);
+    const bad = await scene.send("POST", configMaps, configMap("bad", { data: { a: "1", B: "2" } }));
+    assert.match(bad.message, /denied request: keys$/);
+    await scene.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "writer" },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create"] }],
+    });
+    await scene.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: "writer" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "writer" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "dev" }],
+    });
+    const ada = await scene.send("POST", configMaps, configMap("hers", good), { token: "ada" });
+    assert.deepEqual([ada.code, ada.reason], [403, "Forbidden"]);
+    assert.match(ada.message, /denied request: secrets$/);
+  });
+
+  it("warns, or annotates the audit event, where its binding says so", async () => {
+    const spec = {
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "false", message: "never" }],
+    };
+    await scene.policy("soft", spec, { validationActions: ["Warn", "Audit"] });
+    const warned = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("warned"));
+    assert.equal(warned.status, 201);
+    assert.deepEqual(warned.warnings, [
+      "Validation failed for ValidatingAdmissionPolicy 'soft' with binding 'soft': never",
+    ]);
+    assert.match(
+      await scene.server.metricsText(),
+      /apiserver_validating_admission_policy_check_total\{policy="soft",policy_binding="soft",error_type="no_error",enforcement_action="warn"\} 1/,
+    );
+  });
+
+  it("takes params from objects, and fails or passes without them as its binding says", async () => {
+    const limits = (name: string, data: Record<string, string>, labels: Record<string, string> = {}) =>
+      scene.send("POST", configMaps, configMap(name, { data, metadata: { labels } }));
+    await limits("limit-one", { largest: "3" }, { limits: "yes" });
+    await limits("limit-two", { largest: "5" }, { limits: "yes" });
+    const spec = {
+      paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+      matchConstraints: matching(["secrets"]),
+      validations: [
+        {
+          expression: "size(object.metadata.name) <= int(params.data.largest)",
+          messageExpression: "'at most ' + params.data.largest",
+        },
+      ],
+    };
+    const secret = (name: string) =>
+      scene.send("POST", "/api/v1/namespaces/default/secrets?dryRun=All", {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name },
+      });
+    const outcome = async (paramRef: unknown, name: string): Promise<string> => {
+      await scene.policy("limits", spec, { paramRef });
+      const { status, message } = await secret(name);
+      await scene.clear();
+      return status === 201 ? "passes" : message.replace(/^.*denied request: /, "");
+    };
+    const deny = { parameterNotFoundAction: "Deny" };
+    assert.equal(await outcome({ name: "limit-one", ...deny }, "abc"), "passes");
+    assert.equal(await outcome({ name: "limit-one", ...deny }, "abcd"), "at most 3");
+    assert.equal(await outcome({ selector: { matchLabels: { limits: "yes" } }, ...deny }, "abcd"), "at most 3");
+    assert.equal(
+      await outcome({ selector: { matchLabels: { limits: "yes" } }, namespace: "default", ...deny }, "abc"),
+      "passes",
+    );
+    assert.equal(await outcome({ name: "none", parameterNotFoundAction: "Allow" }, "abcdef"), "passes");
+    const missing =
+      "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    assert.equal(await outcome({ name: "none", ...deny }, "a"), missing);
+    assert.equal(
+      await outcome(undefined, "a"),
+      "expression 'size(object.metadata.name) <= int(params.data.largest)' resulted in error: No such key: data",
+    );
+  });
+
+  it("fails, or is passed over, as failurePolicy says, when an expression cannot be evaluated", async () => {
+    const spec = {
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "object.data.missing == 'x'" }],
+    };
+    await scene.policy("fails", spec);
+    const failed = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+    assert.match(
+      failed.message,
+      /denied request: expression 'object.data.missing == 'x'' resulted in error: No such key: data$/,
+    );
+    await scene.clear();
+    await scene.policy("ignores", { ...spec, failurePolicy: "Ignore" });
+    assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);
+  });
+
+  it("is not asked about reviews, policies and the server's own writes", async () => {
+    await scene.policy("closed", {
+      matchConstraints: matching(["*", "*/*"].slice(1), { apiGroups: ["*"] }),
+      validations: [{ expression: "false", message: "closed" }],
+    });
+    assert.match((await scene.send("POST", configMaps, configMap("x"))).message, /closed$/);
+    for (const [group, kind] of [
+      ["authorization", "SelfSubjectAccessReview"],
+      ["authentication", "SelfSubjectReview"],
+    ] as const) {
+      const body = {
+        apiVersion: `${group}.k8s.io/v1`,
+        kind,
+        spec: { nonResourceAttributes: { path: "/", verb: "get" } },
+      };
+      assert.equal((await scene.send("POST", `/apis/${group}.k8s.io/v1/${kind.toLowerCase()}s`, body)).status, 201);
+    }
+    await scene.server.client.request("POST", configMaps, { body: configMap("own") });
+  });
+
+  it("does nothing without a binding, and stops when it or its binding is gone or changed", async () => {
+    const path = "/apis/admissionregistration.platform.io/v1/validatingadmissionpolicies/brief";
+    const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+    const send = () => scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+    await scene.policy("brief", {
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "false", message: "one" }],
+    });
+    assert.match((await send()).message, /one$/);
+    const patch = [{ op: "replace", path: "/spec/validations/0/message", value: "two" }];
+    const changed = await scene.send("PATCH", path, patch, { type: "application/json-patch+json" });
+    assert.deepEqual(changed.body["status"], { observedGeneration: 2 });
+    assert.match((await send()).message, /two$/);
+    await scene.send("DELETE", `${bindings}/brief`);
+    assert.equal((await send()).status, 201);
+    await scene.bind("again", { policyName: "brief", validationActions: ["Deny"] });
+    assert.match((await send()).message, /with binding 'again' denied request: two$/);
+    await scene.send("DELETE", path);
+    assert.equal((await send()).status, 201);
+  });
+
+  it("cannot hold the server up: a write that would take too many steps is refused, whatever the policy says", async () => {
+    const data = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]));
+    const spec = (failurePolicy: string) => ({
+      failurePolicy,
+      matchConstraints: matching(["configmaps"]),
+      validations: [
+        { expression: "object.data.all(a, object.data.all(b, a != b || object.data[a] == object.data[b]))" },
+      ],
+    });
+    await scene.policy("slow", spec("Fail"));
+    const refused = await scene.send("POST", configMaps, configMap("big", { data }));
+    assert.match(refused.message, /denied request: validation failed due to running out of cost budget/);
+    await scene.clear();
+    for (const name of ["a", "b", "c", "d"]) await scene.policy(name, spec("Ignore"));
+    const start = process.cpuUsage();
+    const many = await scene.send("POST", configMaps, configMap("big", { data }));
+    assert.equal(many.message, 'configmaps "big" is forbidden: its admission policies take too long');
+    assert.ok(process.cpuUsage(start).user < 10_000_000);
+  });
+});
+
+const testRequest = Buffer.from(
+  createCertificateRequestPem({
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    subject: { commonName: "r", organizations: [] },
+    subjectAltNames: noSubjectAltNames,
+  }),
+).toString("base64");

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CostBudget } from "../../../src/machinery/expressions/cost-budget.ts";
+import { kubernetesEnvironment } from "../../../src/machinery/expressions/kubernetes/kubernetes-environment.ts";
+import { compileExpression } from "../../../src/machinery/expressions/metered-expression.ts";
+
+const environment = kubernetesEnvironment().registerVariable("object", "dyn");
+const object = {
+  texts: ["b", "a", "c"],
+  numbers: [3n, 1n, 2n],
+  mixed: [1n, "a"],
+  empty: [],
+  text: "a1b22",
+  address: "10.0.0.7",
+  url: "https://user@example.com:8443/a%20b?x=1&x=2",
+  memory: "1.5Gi",
+};
+const run = (source: string, steps = 1_000_000): unknown =>
+  compileExpression(source, environment).evaluate({ object }, new CostBudget(steps));
+
+const results: Readonly<Record<string, unknown>> = {
+  "object.texts.isSorted()": false,
+  "[1, 2, 2].isSorted() && object.empty.isSorted()": true,
+  "object.numbers.sum()": 6n,
+  "object.empty.sum()": 0n,
+  "[1.5, 2.5].sum()": 4,
+  "object.texts.min() + object.texts.max()": "ac",
+  "object.texts.indexOf('a')": 1n,
+  "object.texts.indexOf('z')": -1n,
+  "[1, 2, 1].lastIndexOf(1)": 2n,
+  "sets.contains(object.texts, ['a', 'b'])": true,
+  "sets.contains(['a'], object.texts)": false,
+  "sets.equivalent([1, 1, 2], [2, 1])": true,
+  "sets.intersects(object.texts, ['x', 'c'])": true,
+  "object.text.find('[0-9]+')": "1",
+  "object.text.findAll('[0-9]+') == ['1', '22']": true,
+  "object.text.findAll('[0-9]+', 1).size()": 1n,
+  "object.text.charAt(1)": "1",
+  "object.text.replace('2', 'x')": "a1bxx",
+  "object.text.replace('2', 'x', 1)": "a1bx2",
+  "'ab'.replace('', '-')": "-a-b-",
+  "'%s has %d of %.1f%% %x'.format(['a', 3, 2.25, 255])": "a has 3 of 2.3% ff",
+  "'%s'.format([object.texts])": "[b, a, c]",
+  "strings.quote('a\"b')": '"a\\"b"',
+  "isURL(object.url) && !isURL('no url') && !isURL('relative/path') && isURL('/path')": true,
+  "url(object.url).getScheme() + ' ' + url(object.url).getHost() + ' ' + url(object.url).getHostname()":
+    "https example.com:8443 example.com",
+  "url(object.url).getPort()": "8443",
+  "url('https://example.com').getPort() + url('https://example.com').getEscapedPath()": "",
+  "url(object.url).getEscapedPath()": "/a%20b",
+  "url(object.url).getQuery()['x'] == ['1', '2']": true,
+  "url('https://a') == url('https://a') && url('https://a') != url('https://b')": true,
+  "url('https://[::1]:80/').getHostname()": "::1",
+  "isQuantity(object.memory) && !isQuantity('1.5 Gi') && !isQuantity('Gi')": true,
+  "quantity(object.memory).isGreaterThan(quantity('1500Mi'))": true,
+  "quantity('1k').asInteger()": 1000n,
+  "quantity('100m').isInteger()": false,
+  "quantity('-2').sign()": -1n,
+  "quantity('1').add(quantity('500m')).asApproximateFloat()": 1.5,
+  "quantity('1Ki').sub(24).compareTo(quantity('1000'))": 0n,
+  "quantity('1') == quantity('1000m')": true,
+  "quantity('1e3').isLessThan(quantity('1Ki'))": true,
+  "isIP(object.address) && !isIP('010.0.0.1') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0')": true,
+  "ip(object.address).family() == 4 && ip('::1').isLoopback()": true,
+  "ip('fe80::1').isLinkLocalUnicast() && ip('8.8.8.8').isGlobalUnicast()": true,
+  "ip('2001:db8::1') == ip('2001:DB8:0::1')": true,
+  "ip.isCanonical('2001:DB8::1')": false,
+  "cidr('10.0.0.0/8').containsIP(object.address) && !cidr('10.0.0.0/30').containsIP(ip(object.address))": true,
+  "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && !cidr('10.1.0.0/16').containsCIDR('10.0.0.0/8')": true,
+  "string(cidr('10.1.2.3/8').masked())": "10.0.0.0/8",
+  "cidr('2001:db8::/32').containsIP('2001:db8:1::1') && cidr('10.0.0.0/8').prefixLength() == 8": true,
+  "isCIDR('10.0.0.0/33') || isCIDR('10.0.0.0') || isCIDR('10.0.0.0/08')": false,
+  "format.dns1123Label().validate('my-name').hasValue()": false,
+  "format.dns1123Label().validate('My_Name').hasValue()": true,
+  "format.named('uuid').value().validate('x').value() == ['does not match the UUID format']": true,
+  "format.named('nothing').hasValue()": false,
+  "format.dns1035Label().validate('1a').hasValue() && !format.date().validate('2026-11-22').hasValue()": true,
+};
+
+describe("the functions of Kubernetes", () => {
+  for (const [source, expected] of Object.entries(results)) {
+    it(source, () => assert.deepEqual(run(source), expected));
+  }
+
+  const faults: Readonly<Record<string, RegExp>> = {
+    "object.empty.min()": /empty list/,
+    "object.mixed.sum()": /different types/,
+    "url('no url')": /URL parse error/,
+    "quantity('x')": /quantities must match/,
+    "quantity('100m').asInteger()": /cannot convert/,
+    "ip('1.2.3')": /parse error/,
+    "cidr('1.2.3.4/40')": /parse error/,
+    "'%d'.format(['a'])": /cannot show/,
+    "'%s'.format([])": /out of range/,
+    "'%q'.format(['a'])": /unrecognized formatting clause/,
+    "'a'.charAt(2)": /out of range/,
+  };
+  for (const [source, fault] of Object.entries(faults)) {
+    it(`fails: ${source}`, () => assert.throws(() => run(source), fault));
+  }
+
+  for (const source of [
+    "semver('1.0.0').major() == 1",
+    "object.texts.transformList(i, v, v)",
+    "jsonpatch.escapeKey('a')",
+    "authorizer.path('/')",
+    "nothing == 1",
+    "object.texts.nothing()",
+  ]) {
+    it(`is invalid before it is used: ${source}`, () =>
+      assert.throws(() => compileExpression(source, environment), Error));
+  }
+
+  for (const source of [
+    "'x'.replace('', object.text).replace('', object.text).replace('', object.text).replace('', object.text).replace('', object.text).replace('', object.text).replace('', object.text).replace('', object.text)",
+    "[0,1,2,3,4,5,6,7,8,9].map(a, '%s%s'.format([object, object])).exists(b, object.texts.exists(c, b == c)) || [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, object.text.findAll('') != [])))",
+  ]) {
+    it(`is stopped: ${source.slice(0, 60)}`, () => assert.throws(() => run(source, 10_000), /cost limit/));
+  }
+});

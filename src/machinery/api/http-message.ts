@@ -34,8 +34,6 @@ export interface HttpRequest {
   readBody(): Promise<Buffer>;
   /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
-  /** Adds annotations to the audit events of the request. Set by whoever writes them. */
-  annotate?(annotations: Readonly<Record<string, string>>): void;
 }
 
 /** A whole body, or one that is written over time (a watch). */

@@ -141,7 +141,7 @@ class RecordedRequest implements AuditedRequest {
     this.#object = response.audited?.object;
     this.#status = this.#statusOf(response, isPanic);
     if (decision !== undefined) {
-      this.#annotate({
+      this.annotate({
         "authorization.k8s.io/decision": decision.decision === "allow" ? "allow" : "forbid",
         "authorization.k8s.io/reason": decision.reason,
       });
@@ -152,19 +152,19 @@ class RecordedRequest implements AuditedRequest {
     if (!isWanted && annotate === undefined) return;
     const { body } = response;
     if ((typeof body === "string" || Buffer.isBuffer(body)) && body.length > maximumBodyBytes) {
-      if (isWanted) this.#annotate(truncatedAnnotation);
+      if (isWanted) this.annotate(truncatedAnnotation);
       return;
     }
     let object: unknown;
     const read = (): unknown => (object ??= bodies.objectOf(response));
-    this.#annotate(response.status < 400 ? annotate?.(info, read) : undefined);
+    this.annotate(response.status < 400 ? annotate?.(info, read) : undefined);
     if (!isWanted) return;
     const { omitManagedFields } = this.#decision;
     if (read() !== undefined)
       this.#responseObject = recordedObject(read(), { rule: this.#bodyRule, omitManagedFields });
   }
 
-  #annotate(annotations: Readonly<Record<string, string>> | undefined): void {
+  annotate(annotations: Readonly<Record<string, string>> | undefined): void {
     if (annotations !== undefined) this.#annotations = { ...this.#annotations, ...annotations };
   }
 

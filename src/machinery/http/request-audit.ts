@@ -22,8 +22,13 @@ export interface ReceivedRequest {
   readonly user: UserInfo | undefined;
 }
 
+/** Takes annotations for the events of a request, such as those of admission policies. */
+export interface AnnotatedRequest {
+  annotate(annotations: Readonly<Record<string, string>>): void;
+}
+
 /** One request that is recorded. */
-export interface AuditedRequest {
+export interface AuditedRequest extends AnnotatedRequest {
   /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
   readonly recordObject: RecordObject | undefined;
   /** The answer is ready. Never rejects. */

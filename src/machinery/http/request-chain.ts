@@ -16,7 +16,7 @@ import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestInfo } from "./parse-request-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
-import type { AuditedRequest, RecordedAnswer, RecordObject, RequestAudit } from "./request-audit.ts";
+import type { AnnotatedRequest, AuditedRequest, RecordedAnswer, RecordObject, RequestAudit } from "./request-audit.ts";
 import { requestUri } from "./request-uri.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
@@ -43,6 +43,7 @@ export interface ChainOptions {
     info: ResourceRequestInfo,
     user: UserInfo,
     recordObject?: RecordObject,
+    audited?: AnnotatedRequest,
   ): MaybePromise<HttpResponse>;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
@@ -253,7 +254,7 @@ function route(
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource(request, info, user, lifecycle.audited?.recordObject);
+  return options.handleResource(request, info, user, lifecycle.audited?.recordObject, lifecycle.audited);
 }
 
 /** Watches, health checks and administrators do not wait in a queue. */

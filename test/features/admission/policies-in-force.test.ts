@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
@@ -11,11 +14,20 @@ const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 describe("a policy in force", () => {
   let scene: PolicyScene;
+  const auditFile = join(mkdtempSync(join(tmpdir(), "signet-audit-")), "audit.log");
   before(async () => {
-    scene = await PolicyScene.start();
+    scene = await PolicyScene.start({ settings: { controllers: false, "audit-log-path": auditFile } });
   });
   afterEach(() => scene.clear());
-  after(() => scene.stop());
+  after(async () => {
+    await scene.stop();
+    const lines = readFileSync(auditFile, "utf8");
+    rmSync(dirname(auditFile), { recursive: true });
+    assert.match(
+      lines,
+      /"validation.policy.admission.k8s.io\/validation_failure":"\[\{\\"message\\":\\"never\\",\\"policy\\":\\"soft\\"/,
+    );
+  });
 
   it("refuses writes with upstream's message, and lets others pass", async () => {
     await scene.policy("owner", {

@@ -3,26 +3,29 @@ import type { UserInfo } from "../../api/user-info.ts";
 import type { Caller } from "../../registry/admission.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
+import type { AnnotatedRequest } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The caller of a write, as the registry and admission rules see it. */
 export const requestCaller = (
-  { request, user, warnings }: ResourceRequest,
+  { request, user, warnings, audited }: ResourceRequest,
   { isDryRun }: { readonly isDryRun: boolean },
-): Caller => new RequestCaller({ request, user, warnings, isDryRun });
+): Caller => new RequestCaller({ request, user, warnings, audited, isDryRun });
 
 class RequestCaller implements Caller {
   readonly user: UserInfo;
   readonly isDryRun: boolean;
   readonly #request: HttpRequest;
   readonly #warnings: Warnings;
+  readonly #audited: AnnotatedRequest | undefined;
 
-  constructor({ request, user, warnings, isDryRun }: CallerOptions) {
+  constructor({ request, user, warnings, audited, isDryRun }: CallerOptions) {
     this.user = user;
     this.isDryRun = isDryRun;
     this.#request = request;
     this.#warnings = warnings;
+    this.#audited = audited;
   }
 
   // A request creates its signal on first use.
@@ -35,11 +38,13 @@ class RequestCaller implements Caller {
   }
 
   annotate(annotations: Readonly<Record<string, string>>): void {
-    this.#request.annotate?.(annotations);
+    this.#audited?.annotate(annotations);
   }
 }
 
-type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings"> & { readonly isDryRun: boolean };
+type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings" | "audited"> & {
+  readonly isDryRun: boolean;
+};
 
 /** Whose fields a write's are: as it says, or else the program that sends it. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {

@@ -12,7 +12,7 @@ import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { RecordObject } from "../request-audit.ts";
+import type { AnnotatedRequest, RecordObject } from "../request-audit.ts";
 import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
@@ -37,6 +37,7 @@ export type HandleResource = (
   info: ResourceRequestInfo,
   user: UserInfo,
   recordObject?: RecordObject,
+  audited?: AnnotatedRequest,
 ) => HttpResponse | Promise<HttpResponse>;
 
 /**
@@ -60,14 +61,25 @@ export function createResourceHandler({
       { ...compileReview(review), create: (object, context) => review.create(object, context) },
     ]),
   );
-  return (request, info, user, recordObject) => {
+  return (request, info, user, recordObject, audited) => {
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
       return getRequest(registry, { request, info });
     }
     const warnings = new Warnings();
-    const resourceRequest = { request, info, user, warnings, admission, authorize, clock, schedule, recordObject };
+    const resourceRequest = {
+      request,
+      info,
+      user,
+      warnings,
+      admission,
+      authorize,
+      clock,
+      schedule,
+      recordObject,
+      audited,
+    };
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);

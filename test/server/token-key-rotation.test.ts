@@ -86,7 +86,8 @@ describe("token keys that rotate", () => {
   const keys = { store, dataDirectory, names: platformNames, sealingKey: SealingKey.open(newFolder(dataDirectory)) };
   const rotate = (algorithm?: "ES256" | "ES384" | "RS256" | "EdDSA") =>
     rotateTokenKey(keys, { algorithm, publishMilliseconds, clock });
-  const retire = (kid: string, isForced = false) => retireTokenKey(keys, { kid, isForced, clock });
+  const retire = (kid: string, isForced = false) =>
+    retireTokenKey({ ...keys, store: one.store }, { kid, isForced, clock });
 
   let one: TestServer;
   let other: TestServer;

@@ -3,7 +3,8 @@ export class Tally<Label extends string> {
   readonly #names: readonly Label[];
   readonly #counts = new Map<string, { readonly labels: Readonly<Record<Label, string>>; count: number }>();
 
-  constructor(...names: readonly Label[]) {
+  /** Every label, in any order: `new Tally<"method">()` does not compile. */
+  constructor(...names: [Label] extends [never] ? [] : [Label, ...Label[]]) {
     this.#names = names;
   }
 

@@ -1,5 +1,9 @@
 import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
+import { namedKeyPairs, namedKeyPairsFlags } from "./named-key-pairs.ts";
+import type { NamedKeyPair } from "./named-key-pairs.ts";
+import { tlsProtocolFlags, tlsProtocolSettings } from "./tls-protocol-settings.ts";
+import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 export const listenerFlags = {
   "bind-address": { type: "string", default: "127.0.0.1", help: "The address to listen on." },
@@ -34,6 +38,8 @@ export const listenerFlags = {
     help: "PEM file with the serving certificate's private key.",
   },
   "tls-san": { type: "strings", help: "Additional DNS names and IP addresses for the generated serving certificate." },
+  ...namedKeyPairsFlags,
+  ...tlsProtocolFlags,
   "max-connections": {
     type: "integer",
     default: 10_000,
@@ -62,6 +68,9 @@ export interface ListenerSettings {
   readonly revocationAddress: { readonly host: string; readonly port: number } | undefined;
   /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
+  /** Certificates for clients that ask for certain names. */
+  readonly namedCertificates: readonly NamedKeyPair[];
+  readonly tls: TlsProtocolSettings;
   /** Names and addresses that clients may use, in addition to loopback and the machine's own. */
   readonly names: readonly string[];
   readonly maximumConnections: number;
@@ -78,6 +87,8 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     administratorLifetimeMilliseconds: administratorLifetime(values["admin-certificate-duration"]),
     revocationAddress: plainAddress(values["revocation-http-address"]),
     certificate: keyPairFiles(values, "tls-cert-file", "tls-private-key-file"),
+    namedCertificates: namedKeyPairs(values),
+    tls: tlsProtocolSettings(values),
     names: [host, advertised ?? "", ...values["tls-san"]].filter((name) => name !== ""),
     maximumConnections: values["max-connections"],
     maximumConnectionsPerAddress: values["max-connections-per-address"],

@@ -183,7 +183,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     followed,
   });
   const certificate = opening.adopt(
-    openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log, followed }),
+    await openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log, followed }),
     (opened) => opened.stop(),
   );
 
@@ -358,13 +358,11 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const listener = opening.adopt(
     createListener({
-      handler,
-      certificate: certificate.current(),
+      ...{ handler, log, certificate: certificate.current(), tls: certificate.tls },
       limits: {
         connections: connectionLimit(config.listener.maximumConnections, openFileLimit()),
         connectionsPerAddress: config.listener.maximumConnectionsPerAddress,
       },
-      log,
     }),
     (opened) => opened.close({ graceMilliseconds }),
   );

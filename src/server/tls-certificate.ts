@@ -3,21 +3,26 @@ import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
 import { periodically } from "../machinery/api/periodically.ts";
-import type { ServingCertificate } from "../machinery/http/listener.ts";
+import type { ListenerTls } from "../machinery/http/listener.ts";
+import type { ServingCertificate } from "../machinery/http/serving-context.ts";
 import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ListenerSettings } from "./listener-settings.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
+import type { NamedCertificates } from "./named-certificates.ts";
+import { checkGroups, tlsWarnings } from "./tls-protocol-checks.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 
 /** The serving certificate of the listener. */
 export interface TlsCertificate {
   current(): ServingCertificate;
+  /** TLS versions, suites and groups, and the certificates for server names. */
+  readonly tls: ListenerTls;
   /** PEM of the CAs that clients verify it with, now and after the next change of the CA. */
   caCertificates(): string;
-  /** The names in the certificate, and the address in the kubeconfig. */
+  /** The names in the certificates, and the address in the kubeconfig. */
   identity(): ServerIdentity;
   /** Called with each new certificate. There can be only one callback. */
   onRenewed(listener: (certificate: ServingCertificate) => void): void;
@@ -36,14 +41,20 @@ export interface TlsCertificateOptions {
 }
 
 /**
- * Opens the certificate of the configured files, or the one in the data directory. Throws UsageError for files that
- * cannot be read. When they cannot be read later, or certificate and key do not match, the last good certificate stays
- * in use.
+ * Opens the certificate of the configured files, or the one in the data directory, and those for server names. Rejects
+ * with UsageError for files that cannot be read. When they cannot be read later, or certificate and key do not match, the
+ * last good certificate stays in use.
  */
-export function openTlsCertificate(
-  { certificate: files, names }: ListenerSettings,
+export async function openTlsCertificate(
+  { certificate: files, names, namedCertificates, tls }: ListenerSettings,
   { dataDirectory, authority, clock, log, followed }: TlsCertificateOptions,
-): TlsCertificate {
+): Promise<TlsCertificate> {
+  const { protocol } = tls;
+  checkGroups(protocol);
+  const named =
+    namedCertificates.length > 0
+      ? (await import("./named-certificates.ts")).openNamedCertificates(namedCertificates, { protocol, followed })
+      : undefined;
   const read = (): ServingCertificate => {
     if (files !== undefined) {
       const cert = readSettingsFile(files.certificateFlag, files.certificateFile);
@@ -83,6 +94,7 @@ export function openTlsCertificate(
         })();
   const atStart = current.cert;
   let identity = identify(current);
+  for (const warning of tlsWarnings(tls, current)) log.warn(warning);
   const renew = (): void => {
     try {
       const next = read();
@@ -104,11 +116,20 @@ export function openTlsCertificate(
       : undefined;
   return {
     current: () => current,
-    identity: () => identity,
+    tls: { protocol, contextFor: named?.contextFor },
+    identity: () => (named === undefined ? identity : withNamed(identity, named)),
     caCertificates: () => (files === undefined ? authority.current().trustedPem : atStart),
     onRenewed: (next) => (listener = next),
     stop: () => renewals?.stop(),
   };
 }
+
+const withNamed = (
+  { names: { dnsNames, ipAddresses }, certificates }: ServerIdentity,
+  named: NamedCertificates,
+): ServerIdentity => ({
+  names: { dnsNames: [...dnsNames, ...named.names()], ipAddresses },
+  certificates: [...certificates, ...named.certificates()],
+});
 
 const notAfterOf = ({ cert }: ServingCertificate): string => timestamp(parseCertificatesPem(cert)[0]?.notAfter ?? 0);

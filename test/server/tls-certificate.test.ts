@@ -7,14 +7,17 @@ import type { TestContext } from "node:test";
 import pino from "pino";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
-import type { ServingCertificate } from "../../src/machinery/http/listener.ts";
+import type { ServingCertificate } from "../../src/machinery/http/serving-context.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
 import { rootSigningAuthority } from "../../src/features/certificates/authorities/signing-authority.ts";
 import { FollowedFiles } from "../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
+import { serverNamesIn } from "../../src/features/certificates/signers/server-names.ts";
+import { issueCertificate } from "../../src/server/issued-certificate.ts";
+import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
-  it("may be unreadable or not match for a while: that is logged, and the next look tries again", (context: TestContext) => {
+  it("may be unreadable or not match for a while: that is logged, and the next look tries again", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
@@ -24,7 +27,7 @@ describe("the serving certificate's files", () => {
     const log = pino({ level: "error" }, { write: (line) => void logged.push(line) });
     const followed = new FollowedFiles({ log });
     const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const certificate = openTlsCertificate(
+    const certificate = await openTlsCertificate(
       parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
       {
         dataDirectory: folder,
@@ -54,5 +57,48 @@ describe("the serving certificate's files", () => {
     assert.deepEqual(taken, [{ cert: "certificate 1", key: "key 2" }]);
     assert.equal(certificate.current().key, "key 2");
     certificate.stop();
+  });
+});
+
+describe("the certificates for server names", () => {
+  it("belong to the server's identity, so that no signer certifies their names for others", async (context: TestContext) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const authority = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
+    const { certificate, key } = issueCertificate(
+      {
+        subject: { commonName: "named" },
+        extendedKeyUsages: ["serverAuth"],
+        subjectAltNames: { ...noSubjectAltNames, dnsNames: ["unused.test"] },
+      },
+      { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
+    );
+    const [certificateFile, keyFile] = [join(folder, "named.crt"), join(folder, "named.key")];
+    writeFileSync(certificateFile, certificate);
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    const log = pino({ level: "silent" });
+    const opened = await openTlsCertificate(
+      parseServerConfig({
+        commandLine: { "tls-sni-cert-key": `${certificateFile},${keyFile}:a.test,*.b.test` },
+        file: {},
+      }).listener,
+      {
+        dataDirectory: folder,
+        authority: {
+          current: () => ({ ...rootSigningAuthority(authority), trustedPem: authority.pem }),
+          onChange: () => {},
+        },
+        clock: systemClock,
+        log,
+        followed: new FollowedFiles({ log }),
+      },
+    );
+    const { names, certificates } = opened.identity();
+    assert.deepEqual(serverNamesIn({ dnsNames: ["x.b.test", "a.test", "c.test"], ipAddresses: [] }, names), [
+      "x.b.test",
+      "a.test",
+    ]);
+    assert.ok(certificates.some(({ subject }) => subject.commonName === "named"));
+    opened.stop();
   });
 });

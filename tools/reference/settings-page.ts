@@ -39,7 +39,7 @@ function valueText(flag: Flag): string {
     case "string":
       return flag.choices === undefined ? "text" : flag.choices.map(code).join(", ");
     case "strings":
-      return "list, with commas or repeated";
+      return flag.hasCommasInTexts ? "list, repeated" : "list, with commas or repeated";
     case "boolean":
       return "`true` or `false`";
     case "integer":

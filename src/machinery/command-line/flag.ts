@@ -25,6 +25,8 @@ export type Flag =
       readonly help: string;
       /** As for a file, where the texts are names of files. */
       readonly isFollowed?: true;
+      /** Whether commas are part of a text. Then each text needs a flag of its own, or an entry of a list in the file. */
+      readonly hasCommasInTexts?: true;
     }
   | { readonly type: "boolean"; readonly default: boolean; readonly help: string }
   | {
@@ -115,7 +117,7 @@ function parseValue(flag: Flag, raw: unknown, given: string): unknown {
       return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
     case "strings":
       return (Array.isArray(raw) ? raw : [raw])
-        .flatMap((one) => String(one).split(","))
+        .flatMap((one) => (flag.hasCommasInTexts ? [String(one)] : String(one).split(",")))
         .filter((one) => one !== "")
         .map((one) => chosen(flag, one, given));
     case "file":

@@ -1,4 +1,3 @@
-import { constants } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performServerHandshake } from "node:http2";
@@ -7,7 +6,7 @@ import { createServer } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SecureContextOptions, TLSSocket } from "node:tls";
+import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
 import { newServerResponse } from "../api/node-http.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
@@ -17,14 +16,10 @@ import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { serveSession } from "./http2-exchange.ts";
+import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
+import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
-
-/** A PEM certificate chain and its PEM private key. */
-export interface ServingCertificate {
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface ListenerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
@@ -57,9 +52,16 @@ const defaultLimits: ListenerLimits = {
   resetsPerSecond: 100,
 };
 
+export interface ListenerTls {
+  readonly protocol: TlsProtocol;
+  /** The certificate for a server name that a client asks for (RFC 6066 3). Undefined: the listener's certificate. */
+  readonly contextFor?: ((serverName: string) => SecureContext | undefined) | undefined;
+}
+
 export interface ListenerOptions {
   readonly handler: Handler;
   readonly certificate: ServingCertificate;
+  readonly tls?: ListenerTls;
   readonly limits?: Partial<ListenerLimits>;
   readonly log?: ListenerLog;
 }
@@ -114,7 +116,7 @@ export interface Listener {
  * HTTPS with HTTP/2 (through stream events) and HTTP/1.1 on one port. It requests client certificates but does not
  * verify them: the authenticators do that for every connection. Sessions are never resumed.
  */
-export function createListener({ handler, certificate, limits: changes, log }: ListenerOptions): Listener {
+export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
   const context: ExchangeContext = {
     handler,
@@ -127,11 +129,17 @@ export function createListener({ handler, certificate, limits: changes, log }: L
   const connections = new WeakMap<TLSSocket, TlsConnection>();
   /** From their first byte on: closing ends those too that never finish their handshake. */
   const sockets = new Set<Socket>();
+  const contextFor = tls?.contextFor;
   const server = createServer({
-    ...secureContextOf(certificate),
+    ...servingContextOptions(certificate, tls?.protocol),
+    // Only when it is needed: with a callback, Node.js stops every handshake to ask it.
+    ...(contextFor !== undefined && {
+      SNICallback: (serverName: string, answer: (error: null, context?: SecureContext) => void) =>
+        answer(null, contextFor(serverName)),
+    }),
     requestCert: true,
     rejectUnauthorized: false,
-    ALPNProtocols: ["h2", "http/1.1"],
+    ALPNProtocols: alpnProtocols,
     handshakeTimeout: limits.handshakeSeconds * 1000,
     noDelay: true,
     keepAlive: true,
@@ -258,7 +266,7 @@ export function createListener({ handler, certificate, limits: changes, log }: L
           resolve((server.address() as AddressInfo).port);
         });
       }),
-    setCertificate: (next) => server.setSecureContext(secureContextOf(next)),
+    setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls?.protocol)),
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep,
     close: async ({ graceMilliseconds }) => {
@@ -288,16 +296,6 @@ const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | {
   "fileDescriptor" in address
     ? { fd: address.fileDescriptor }
     : { host: address.host, port: address.port, backlog: 1024, reusePort: address.isPortShared === true };
-
-const secureContextOf = ({ cert, key }: ServingCertificate): SecureContextOptions => ({
-  cert,
-  key,
-  minVersion: "TLSv1.2",
-  // An empty list of CAs: otherwise Node.js loads its own root certificates.
-  ca: [],
-  // A resumed session could skip what a full handshake proves: the ticket does not contain the peer's chain.
-  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
-});
 
 /**
  * Removes Node.js's own listener from an HTTPS server. For connections: only those within the limits may start TLS. For

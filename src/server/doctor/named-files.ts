@@ -15,6 +15,7 @@ export function namedFiles({ listener, access, accounts, federation, controllers
   const { authority, authorityOf, signerConfigurationFile } = controllers.certificates;
   const pairs = [
     ...[listener.certificate, authority, ...Object.values(authorityOf), etcd?.clientCertificate],
+    ...listener.namedCertificates,
     ...signerFiles(signerConfigurationFile),
   ].filter((pair) => pair !== undefined);
   const { issuers, webhook } = federation;

@@ -15,8 +15,9 @@ import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
-import type { Listener, ListenerLimits, ServingCertificate } from "../../../src/machinery/http/listener.ts";
+import type { Listener, ListenerLimits } from "../../../src/machinery/http/listener.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
+import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
 
 let directory: string;
 let serving: ServingCertificate;

@@ -1,0 +1,47 @@
+import { constants } from "node:crypto";
+import { PassThrough } from "node:stream";
+import { createSecureContext, TLSSocket } from "node:tls";
+import type { SecureContext, SecureContextOptions } from "node:tls";
+
+/** A PEM certificate chain and its PEM private key. */
+export interface ServingCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What a listener offers in a TLS handshake. */
+export interface TlsProtocol {
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's names, separated by colons, those of TLS 1.3 too. The first one that the client has is used. Default: the runtime's. */
+  readonly ciphers?: string;
+  /** OpenSSL's names of the groups for the key exchange, separated by colons. Default: the runtime's. */
+  readonly ecdhCurve?: string;
+}
+
+const defaultProtocol: TlsProtocol = { minVersion: "TLSv1.2" };
+
+/** What a listener speaks after the handshake, best first (RFC 7301). */
+export const alpnProtocols: string[] = ["h2", "http/1.1"];
+
+/** The options of every context that a listener uses: its certificate's, and those for server names. */
+export const servingContextOptions = (
+  { cert, key }: ServingCertificate,
+  protocol: TlsProtocol = defaultProtocol,
+): SecureContextOptions => ({
+  cert,
+  key,
+  ...protocol,
+  // An empty list of CAs: otherwise Node.js loads its own root certificates.
+  ca: [],
+  // A resumed session could skip what a full handshake proves: the ticket does not contain the peer's chain.
+  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+});
+
+/** The context of a certificate for server names. Throws when certificate and key do not match. */
+export function createNamedContext(certificate: ServingCertificate, protocol: TlsProtocol): SecureContext {
+  const secureContext = createSecureContext(servingContextOptions(certificate, protocol));
+  // The first server socket of a context lets it choose among these protocols. Without it, a handshake that asks the
+  // client for another key share (RFC 8446 4.1.4) would end without HTTP/2: by then this context is the connection's.
+  new TLSSocket(new PassThrough(), { isServer: true, secureContext, ALPNProtocols: alpnProtocols }).destroy();
+  return secureContext;
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import type { ClientHttp2Session } from "node:http2";
 import { tmpdir } from "node:os";
@@ -15,6 +15,7 @@ import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { issueCertificate } from "../../src/server/issued-certificate.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { tlsWarnings } from "../../src/server/tls-protocol-checks.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -265,5 +266,19 @@ describe("a TLS setting that cannot be used", () => {
       /another\.crt has no DNS name: give the names for it/,
     );
     await assert.rejects(start(`${file("missing.crt")},${other}`), /^UsageError: --tls-sni-cert-key: cannot read /);
+  });
+});
+
+describe("the start of a server with a list of suites", () => {
+  const warningsOf = (suites: string): string[] => {
+    const { listener } = parseServerConfig({ commandLine: { "tls-cipher-suites": suites }, file: {} });
+    writePair("warned", { commonName: "warned" });
+    return tlsWarnings(listener.tls, { cert: readFileSync(file("warned.crt"), "utf8"), key: "" });
+  };
+
+  it("warns of clients with TLS 1.2 that cannot connect, or cannot speak HTTP/2", () => {
+    assert.deepEqual(warningsOf("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"), []);
+    assert.match(warningsOf("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").join(), /no suite for the ECDSA key/);
+    assert.match(warningsOf("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA").join(), /only suites that HTTP\/2 forbids/);
   });
 });

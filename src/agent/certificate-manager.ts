@@ -15,7 +15,7 @@ import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
-import { wishDigest } from "./wanted-certificate.ts";
+import { wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 export interface CertificateManagerOptions {
@@ -145,11 +145,11 @@ export class CertificateManager {
 
   #state({ wanted }: CertificateSpecification): CertificateState {
     const { store, lifetimeSeconds } = this.#options;
-    const wish = wishDigest(wanted, lifetimeSeconds);
+    const digest = wantedDigest(wanted, lifetimeSeconds);
     return certificateState({
       certificate: this.#current?.certificate,
       wanted,
-      isWishChanged: (store.wish ?? wish) !== wish,
+      isSpecificationChanged: (store.wantedDigest ?? digest) !== digest,
       isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
       now: this.#options.clock.now(),
@@ -181,7 +181,7 @@ export class CertificateManager {
         },
         signal,
       );
-      store.install(pair, { now: clock.now(), wish: wishDigest(specification.wanted, lifetimeSeconds) });
+      store.install(pair, { now: clock.now(), wantedDigest: wantedDigest(specification.wanted, lifetimeSeconds) });
       this.#use(pair);
       this.#isRenewalRequested = false;
       this.#pendingRequest = undefined;

@@ -35,8 +35,8 @@ export type CertificateState =
 export interface CertificateQuestion {
   readonly certificate: Certificate | undefined;
   readonly wanted: WantedCertificate;
-  /** Whether the wish was another one when it was requested. */
-  readonly isWishChanged: boolean;
+  /** Whether something else was wanted when it was requested. */
+  readonly isSpecificationChanged: boolean;
   readonly isRefused: boolean;
   readonly renewAt: number;
   readonly now: number;
@@ -47,11 +47,11 @@ export interface CertificateQuestion {
  * give the same.
  */
 export function certificateState(question: CertificateQuestion): CertificateState {
-  const { certificate, wanted, isWishChanged, isRefused, renewAt, now } = question;
+  const { certificate, wanted, isSpecificationChanged, isRefused, renewAt, now } = question;
   if (certificate === undefined) return "missing";
   if (isRefused) return "refused";
   if (now > certificate.notAfter) return "expired";
-  if (isWishChanged || !isCertificateFor(certificate, wanted)) return "outdated";
+  if (isSpecificationChanged || !isCertificateFor(certificate, wanted)) return "outdated";
   return now >= renewAt ? "due" : "current";
 }
 

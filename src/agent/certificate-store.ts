@@ -38,22 +38,22 @@ export class CertificateStore {
     return pem === undefined ? undefined : parseKeyPair(pem);
   }
 
-  /** The digest of the wish that the pair in use fulfils. Undefined when it is not known. */
-  get wish(): string | undefined {
-    return readUnlessUnusable(this.#wishFile);
+  /** The digest of what was asked for when the pair in use was requested. Undefined when it is not known. */
+  get wantedDigest(): string | undefined {
+    return readUnlessUnusable(this.#wantedDigestFile);
   }
 
   /**
    * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it. `now`
    * is in milliseconds since the epoch.
    */
-  install(pair: KeyPair, { now, wish }: { readonly now: number; readonly wish: string }): void {
+  install(pair: KeyPair, { now, wantedDigest }: { readonly now: number; readonly wantedDigest: string }): void {
     const previous = linkTarget(this.file);
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair that nobody wants any more.
-    writePrivateFile(this.#wishFile, wish);
+    writePrivateFile(this.#wantedDigestFile, wantedDigest);
     this.forgetPendingKey();
     for (const file of readdirSync(this.#directory)) {
       if (this.#isDated(file) && file !== dated && file !== previous) rmSync(join(this.#directory, file));
@@ -77,8 +77,8 @@ export class CertificateStore {
     return join(this.#directory, `${this.#name}-pending.key`);
   }
 
-  get #wishFile(): string {
-    return join(this.#directory, `${this.#name}-wish`);
+  get #wantedDigestFile(): string {
+    return join(this.#directory, `${this.#name}-wanted`);
   }
 
   /** Another certificate's name may begin with this one's. */

@@ -88,8 +88,8 @@ const isSubjectOf = (
   subject.commonName === wanted.commonName &&
   wanted.organizations.every((organization) => subject.organizations.includes(organization));
 
-/** Tells one wish from another: usages and lifetime too, which a certificate does not show as they were asked for. */
-export const wishDigest = (wanted: WantedCertificate, lifetimeSeconds: number | undefined): string =>
+/** Changes with everything that is wanted: usages and lifetime too, which a certificate does not show as they were asked for. */
+export const wantedDigest = (wanted: WantedCertificate, lifetimeSeconds: number | undefined): string =>
   createHash("sha256")
     .update(JSON.stringify([wanted, lifetimeSeconds]))
     .digest("hex");

@@ -37,7 +37,14 @@ describe("a certificate", () => {
     ipAddresses: ["10.0.0.1"],
   });
   const certificate = certificateFor(wanted, { notBefore: 1_000_000, notAfter: 2_000_000 });
-  const question = { certificate, wanted, isRefused: false, isWishChanged: false, renewAt: 1_800_000, now: 1_500_000 };
+  const question = {
+    certificate,
+    wanted,
+    isRefused: false,
+    isSpecificationChanged: false,
+    renewAt: 1_800_000,
+    now: 1_500_000,
+  };
 
   it("is current until it is due, expired after its end, and current before its beginning", () => {
     assert.equal(certificateState(question), "current");
@@ -55,7 +62,7 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, wanted: moved }), "outdated");
     assert.equal(certificateState({ ...question, wanted: wantedClientCertificate(platformNames, "n2") }), "outdated");
     assert.equal(certificateState({ ...question, wanted: { ...wanted, keyType: "RSA 2048" } }), "outdated");
-    assert.equal(certificateState({ ...question, isWishChanged: true }), "outdated");
+    assert.equal(certificateState({ ...question, isSpecificationChanged: true }), "outdated");
     const fewer = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: [] } };
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
   });

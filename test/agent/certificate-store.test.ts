@@ -11,7 +11,7 @@ import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
 import { newPair } from "./new-pair.ts";
 
-const wish = "a digest";
+const wantedDigest = "a digest";
 
 function folderFor(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "signet-store-"));
@@ -26,12 +26,12 @@ describe("the files of a certificate", () => {
     const pair = newPair();
     store.keepPendingKey(pair.keyPem);
     assert.equal(statSync(join(folder, "client-pending.key")).mode & 0o777, 0o600);
-    store.install(pair, { now: Date.UTC(2026, 0, 2, 3, 4, 5, 6), wish });
+    store.install(pair, { now: Date.UTC(2026, 0, 2, 3, 4, 5, 6), wantedDigest });
     assert.equal(statSync(folder).mode & 0o777, 0o700);
     assert.deepEqual(readdirSync(folder).sort(), [
       "client-2026-01-02-03-04-05-006.pem",
       "client-current.pem",
-      "client-wish",
+      "client-wanted",
     ]);
     assert.ok(lstatSync(store.file).isSymbolicLink());
     assert.equal(statSync(store.file).mode & 0o777, 0o600);
@@ -41,21 +41,21 @@ describe("the files of a certificate", () => {
   it("keep the pair before the current one, and no older", (context) => {
     const folder = folderFor(context);
     const store = new CertificateStore(folder, "client");
-    for (const second of [1, 2, 3, 4]) store.install(newPair(), { now: second * 1000, wish });
+    for (const second of [1, 2, 3, 4]) store.install(newPair(), { now: second * 1000, wantedDigest });
     assert.deepEqual(readdirSync(folder).sort(), [
       "client-1970-01-01-00-00-03-000.pem",
       "client-1970-01-01-00-00-04-000.pem",
       "client-current.pem",
-      "client-wish",
+      "client-wanted",
     ]);
   });
 
   it("leave other certificates' files alone, also those whose name begins with this one's", (context) => {
     const folder = folderFor(context);
     const serving = new CertificateStore(folder, "client-1234");
-    serving.install(newPair(), { now: 0, wish });
+    serving.install(newPair(), { now: 0, wantedDigest });
     const client = new CertificateStore(folder, "client");
-    for (const second of [1, 2, 3]) client.install(newPair(), { now: second * 1000, wish });
+    for (const second of [1, 2, 3]) client.install(newPair(), { now: second * 1000, wantedDigest });
     assert.ok(serving.read());
   });
 
@@ -74,7 +74,7 @@ describe("the files of a certificate", () => {
       );
       assert.notEqual(fault, "");
     }
-    store.install(one, { now: 0, wish });
+    store.install(one, { now: 0, wantedDigest });
     assert.equal(store.read()?.keyPem, one.keyPem);
     assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
   });
@@ -82,7 +82,7 @@ describe("the files of a certificate", () => {
   it("that other users can read are no pair: the node asks for a new one", (context) => {
     const store = new CertificateStore(folderFor(context), "client");
     const { keyPem } = newPair();
-    store.install(newPair(), { now: 0, wish });
+    store.install(newPair(), { now: 0, wantedDigest });
     store.keepPendingKey(keyPem);
     assert.equal(store.pendingKey(), keyPem);
     for (const file of readdirSync(dirname(store.file))) chmodSync(join(dirname(store.file), file), 0o644);
@@ -95,7 +95,7 @@ describe("the files of a certificate", () => {
 
   it("fit at whatever point their writer is killed", async (context) => {
     const folder = folderFor(context);
-    new CertificateStore(folder, "client").install(newPair(), { now: 0, wish });
+    new CertificateStore(folder, "client").install(newPair(), { now: 0, wantedDigest });
     for (let round = 0; round < 5; round++) {
       const writer = spawn(process.execPath, [resolve(import.meta.dirname, "pair-writer.ts"), folder], {
         stdio: ["ignore", "pipe", "inherit"],

@@ -8,5 +8,5 @@ console.log("writes");
 for (let second = 1; ; second++) {
   const pair = pairs[second % pairs.length] ?? newPair();
   store.keepPendingKey(pair.keyPem);
-  store.install(pair, { now: second * 1000, wish: "a digest" });
+  store.install(pair, { now: second * 1000, wantedDigest: "a digest" });
 }

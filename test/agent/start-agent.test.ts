@@ -18,7 +18,7 @@ import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
-import { wantedClientCertificate, wishDigest } from "../../src/agent/wanted-certificate.ts";
+import { wantedClientCertificate, wantedDigest } from "../../src/agent/wanted-certificate.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 import { settingsOf } from "./settings-of.ts";
 
@@ -134,7 +134,7 @@ describe("an agent", () => {
     for (const pair of pairs) {
       stores("client").install(pair, {
         now,
-        wish: wishDigest(wantedClientCertificate(namesFor("platform"), "n1"), undefined),
+        wantedDigest: wantedDigest(wantedClientCertificate(namesFor("platform"), "n1"), undefined),
       });
       const [before] = serials();
       const agent = await start(withToken);

@@ -14,7 +14,7 @@ function scene(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "signet-agent-"));
   const data = join(folder, "data");
   const config = join(folder, "agent.yaml");
-  new CertificateStore(join(data, "pki"), "client").install(newPair(), { now: 0, wish: "a digest" });
+  new CertificateStore(join(data, "pki"), "client").install(newPair(), { now: 0, wantedDigest: "a digest" });
   const processes: SignetProcess[] = [];
   context.after(async () => {
     await Promise.all(processes.map((one) => one.end("SIGKILL")));

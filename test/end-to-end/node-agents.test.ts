@@ -84,6 +84,9 @@ const publishedAnchors = async (): Promise<string> =>
 const healthByBundle = async (agent: AgentUnderTest): Promise<string> =>
   agent.read("/healthz", await publishedAnchors());
 
+/** How often the server has read the files of the signing CA again. */
+const authorityReads = (): number => server.output.match(/cluster-signing[^\n]*file read again/g)?.length ?? 0;
+
 /** The file exists shortly before the listener uses it. */
 const servesItsNewest = (agent: AgentUnderTest): Promise<boolean> =>
   eventually(
@@ -253,7 +256,9 @@ describe("two agents and a server, each in a separate process", { timeout: 120_0
     for (const { bundleFile } of agents) {
       await eventually("both anchors", () => parseCertificatesPem(readFileSync(bundleFile)).length === 2);
     }
+    const readsBefore = authorityReads();
     useAuthority(authorityFiles, secondAuthority, [firstAuthority]);
+    await eventually("the server has read the new CA", () => authorityReads() > readsBefore);
     await rotateAll();
     for (const agent of agents) {
       for (const name of ["client", "serving"] as const) {

@@ -10,6 +10,7 @@ describeKubectl("kubectl's discovery", bothProfiles, (kubectl) => {
     assert.deepEqual(
       versions,
       [
+        `${groups().group("admissionregistration")}/v1`,
         `${groups().group("authentication")}/v1`,
         `${groups().group("authorization")}/v1`,
         `${groups().group("certificates")}/v1`,

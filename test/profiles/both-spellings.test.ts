@@ -24,10 +24,15 @@ const inUpstream = (sent: ApiRequest): ApiRequest => ({
   ...(sent.body !== undefined && { body: JSON.parse(respelled(JSON.stringify(sent.body))) }),
 });
 const respelled = (text: string): string =>
-  ["authentication", "authorization", "certificates", "coordination", "events", "rbac.authorization"].reduce(
-    (all, group) => all.replaceAll(`${group}.platform.io`, `${group}.k8s.io`),
-    text,
-  );
+  [
+    "admissionregistration",
+    "authentication",
+    "authorization",
+    "certificates",
+    "coordination",
+    "events",
+    "rbac.authorization",
+  ].reduce((all, group) => all.replaceAll(`${group}.platform.io`, `${group}.k8s.io`), text);
 
 /** What differs from request to request, besides the spelling. */
 const comparable = (text: string): string =>

@@ -35,7 +35,7 @@ import { withKeyStore } from "./open-key-store.ts";
 import type { KeyStore } from "./open-key-store.ts";
 
 interface Named {
-  /** The name of its files: `ca`, or `apiserver-client-ca`. */
+  /** The name of its files: `ca` for the CA of the server itself. */
   readonly name: string;
 }
 

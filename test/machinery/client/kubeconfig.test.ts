@@ -22,6 +22,7 @@ const certificateUser = formatKubeconfig({
 
 test("a written kubeconfig reads back as it was meant", () => {
   assert.deepEqual(parseKubeconfig(certificateUser, { path: "x" }), {
+    files: ["x"],
     namespace: "team",
     transport: {
       server: "https://127.0.0.1:6443",

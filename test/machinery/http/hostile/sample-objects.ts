@@ -31,6 +31,15 @@ const contents: Readonly<Record<string, object>> = {
       notAfter: "2026-01-02T00:00:00Z",
     },
   },
+  ValidatingAdmissionPolicy: {
+    spec: {
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      },
+      validations: [{ expression: "true" }],
+    },
+  },
+  ValidatingAdmissionPolicyBinding: { spec: { policyName: "sample", validationActions: ["Deny"] } },
   RoleBinding: { roleRef },
   ClusterRoleBinding: { roleRef },
 };

@@ -16,6 +16,7 @@ import { createCertificateRequestPem } from "../../src/pki/create-certificate-re
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { newEncryptionKey, writeEncryptionKeys } from "../../src/server/encryption/encryption-key-file.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
@@ -34,6 +35,8 @@ const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICAT
 let servers: readonly [RunningServer, RunningServer];
 before(async () => {
   const store = new MemoryStore();
+  const encryptionKey = join(folder, "encryption.key");
+  writeEncryptionKeys(encryptionKey, [newEncryptionKey()]);
   const settings = {
     "client-ca-file": file("clients.crt", pemOf(clients)),
     "requestheader-client-ca-file": file("proxies.crt", pemOf(proxies)),
@@ -41,6 +44,7 @@ before(async () => {
       "tokens.csv",
       'admin,admin,1,"system:masters"\nstatic,system:node:web-1,2,"system:nodes"\n',
     ),
+    "encryption-key-file": encryptionKey,
     "service-account-signing-key-file": file("tokens.key", generateSigningKeyPem("ES256")),
   };
   const start = (name: string): Promise<RunningServer> =>

@@ -36,9 +36,9 @@ rules:
 
 /** Lets time go by until the work is done, however late it sets its timers. */
 async function passesUntil(work: Promise<unknown>, time: Pick<SigningScene["time"], "advance">): Promise<void> {
-  let isDone = false;
-  const done = work.finally(() => (isDone = true));
-  while (!isDone) await time.advance(100);
+  const state = { isDone: false };
+  const done = work.finally(() => (state.isDone = true));
+  while (!state.isDone) await time.advance(100);
   await done;
 }
 

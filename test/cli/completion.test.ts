@@ -99,7 +99,7 @@ for (const [shell, offer] of Object.entries(offers)) {
     it("offers the flags of the command that the line names, whatever flags come before", () => {
       assert.deepEqual(offer(["signet", "csr", "create", "ann", "--key-t"]), ["--key-type"]);
       assert.deepEqual(offer(["signet", "csr", "list", "--key-t"]), []);
-      assert.deepEqual(offer(["signet", "serve", "--profile", "platform", "--tls-s"]), ["--tls-san"]);
+      assert.deepEqual(offer(["signet", "serve", "--profile", "platform", "--tls-sa"]), ["--tls-san"]);
     });
 
     it("offers the values of a flag", () => {

@@ -22,6 +22,7 @@ import { bundleAgent } from "../tools/package/agent-bundle.ts";
 import { endsWithParent } from "./ends-with-parent.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
 const { values: options } = parseArgs({
   options: { seconds: { type: "string", default: "120" }, node: { type: "string", default: "/usr/bin/node" } },
@@ -82,17 +83,6 @@ async function variants(): Promise<Variant[]> {
   ];
 }
 
-const policyFile = file("policy.yaml");
-writeFileSync(
-  policyFile,
-  `rules:
-  - name: node-serving
-    match: { signers: [platform.io/nodeagent-serving], groups: ["system:nodes"] }
-    action: approve
-    require: { namesBelongToNode: true, ipRanges: [10.9.0.0/16] }
-`,
-);
-
 interface Measured {
   readonly variant: Variant;
   readonly startSeconds: number;
@@ -138,7 +128,7 @@ async function measure(
 }
 
 const all = await variants();
-const server = await startServerProcess(file("server"), { flags: [`--approval-policy=${policyFile}`] });
+const server = await startServerProcess(file("server"), { flags: [writeServingApprovalPolicy(file("policy.yaml"))] });
 try {
   const caCertificates = server.caCertificates.toString("utf8");
   const admin = new ApiClient(httpsTransport({ server: server.url, caCertificates, bearerToken: () => adminToken }));

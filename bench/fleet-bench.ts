@@ -5,22 +5,22 @@
  *
  *   npm run bench:fleet -- [--agents N] [--enrol-seconds N] [--steady-seconds N] [-- FLAGS OF serve]
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { permitNodeBootstrap } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
+import { bootstrapGroup, permitNodeBootstrap } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { clusterTrustBundleResource } from "../src/features/certificates/resources.ts";
 import { secretResource } from "../src/features/core/resources.ts";
-import { bootstrapGroup } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { FleetAgent } from "./fleet-agent.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
 const { values: options, positionals: serveFlags } = parseArgs({
   allowPositionals: true,
@@ -37,19 +37,9 @@ const heartbeatSeconds = 10;
 const bundleName = "fleet";
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-fleet-"));
-const policyFile = join(scratch, "policy.yaml");
-writeFileSync(
-  policyFile,
-  `rules:
-  - name: node-serving
-    match: { signers: [platform.io/nodeagent-serving], groups: ["system:nodes"] }
-    action: approve
-    require: { namesBelongToNode: true, ipRanges: [10.9.0.0/16] }
-`,
-);
 const server = await startServerProcess(join(scratch, "data"), {
   flags: [
-    `--approval-policy=${policyFile}`,
+    writeServingApprovalPolicy(join(scratch, "policy.yaml")),
     "--max-connections=100000",
     "--max-connections-per-address=100000",
     ...serveFlags,

@@ -4,33 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
-import { signetCommand } from "../../src/cli/program.ts";
 import { completedCommands } from "../../src/cli/completion/completed-command.ts";
 import { completionScript } from "../../src/cli/completion/completion-script.ts";
 import type { Shell } from "../../src/cli/completion/completion-script.ts";
+import { describedProgram } from "../../tools/reference/leaf-commands.ts";
 import { runSignet } from "./run-signet.ts";
 
-const runsNothing = async (): Promise<void> => {};
-const program = signetCommand({
-  serve: runsNothing,
-  agent: runsNothing,
-  issue: runsNothing,
-  controllers: runsNothing,
-  backUp: runsNothing,
-  restore: runsNothing,
-  migrateStorage: runsNothing,
-  tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
-  encryption: runsNothing,
-  authorities: {
-    list: runsNothing,
-    prepare: runsNothing,
-    switchTo: runsNothing,
-    retire: runsNothing,
-    abort: runsNothing,
-  },
-  doctor: runsNothing,
-  supportBundle: runsNothing,
-});
+const program = describedProgram();
 
 /** A file, as a person has it: the script is longer than an argument of a program may be. */
 const fishScript = join(mkdtempSync(join(tmpdir(), "signet-completion-")), "signet.fish");

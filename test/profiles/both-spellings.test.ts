@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
-import { kubernetesNames, namesFor, platformNames } from "../../src/machinery/api/names.ts";
+import { groupNames, kubernetesNames, namesFor, platformNames } from "../../src/machinery/api/names.ts";
 import { apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { servedDefinitions } from "../../src/machinery/registry/served-definitions.ts";
@@ -24,15 +24,7 @@ const inUpstream = (sent: ApiRequest): ApiRequest => ({
   ...(sent.body !== undefined && { body: JSON.parse(respelled(JSON.stringify(sent.body))) }),
 });
 const respelled = (text: string): string =>
-  [
-    "admissionregistration",
-    "authentication",
-    "authorization",
-    "certificates",
-    "coordination",
-    "events",
-    "rbac.authorization",
-  ].reduce((all, group) => all.replaceAll(`${group}.platform.io`, `${group}.k8s.io`), text);
+  groupNames.reduce((all, group) => all.replaceAll(`${group}.platform.io`, `${group}.k8s.io`), text);
 
 /** What differs from request to request, besides the spelling. */
 const comparable = (text: string): string =>

@@ -5,7 +5,7 @@ export type Profile = "platform" | "kubernetes";
 export type GroupName = (typeof groupNames)[number] | "signet";
 
 /** The groups that have a name in each profile. */
-const groupNames = [
+export const groupNames = [
   "admissionregistration",
   "authentication",
   "authorization",

@@ -10,13 +10,16 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
 
 const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
+/** One for all pages: a command need not compile what another has compiled. */
+const cache = mkdtempSync(join(tmpdir(), "signet-documents-cache-"));
+after(() => rmSync(cache, { recursive: true, force: true }));
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 interface Page {
@@ -46,7 +49,9 @@ const pages: readonly Page[] = [
     serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
   },
   { file: "docs/serves.md" },
-  { file: "docs/operations.md", storage: "lmdb" },
+  { file: "docs/backup.md", storage: "lmdb" },
+  { file: "docs/revocation.md" },
+  { file: "docs/keys.md", storage: "lmdb" },
   {
     file: "docs/audit.md",
     serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
@@ -108,6 +113,7 @@ for (const {
         ...process.env,
         PATH: `${folder}${delimiter}${process.env["PATH"]}`,
         HOME: folder,
+        XDG_CACHE_HOME: cache,
         ...(server !== undefined && { KUBECONFIG: server.kubeconfigFile }),
         NODE_OPTIONS: "--conditions=signet-source",
       });

@@ -194,6 +194,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       settings: config.authorization,
       clock,
       log,
+      followed,
       maximumPending: pendingQuestions(config.limits),
       observer: observation.authorization,
     }),

@@ -1,10 +1,9 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { Feature } from "../../machinery/feature.ts";
-import { openAuthorizers } from "./open-authorizers.ts";
-import type { AuthorizationConnection, ConnectedAuthorization } from "./open-authorizers.ts";
+import type { AuthorizationConnection, ConnectedAuthorization } from "./follow-authorizers.ts";
 import { authorizationFlags } from "./settings.ts";
 
-export type { AuthorizationObserver, ConnectedAuthorization } from "./open-authorizers.ts";
+export type { AuthorizationObserver, ConnectedAuthorization } from "./follow-authorizers.ts";
 
 /** Who is asked whether a request is allowed, and in which order; webhooks that are asked. */
 export const authorizationFeature = {
@@ -15,14 +14,16 @@ export const authorizationFeature = {
 
 /** Loads only what is configured. Rejects with UsageError for a file that cannot be used. */
 export async function connectAuthorization(connection: AuthorizationConnection): Promise<ConnectedAuthorization> {
-  const { settings, ...options } = connection;
-  if (settings.type === "file") {
-    const { followAuthorizers } = await import("./follow-authorizers.ts");
-    return followAuthorizers(settings.file, connection);
+  const { settings } = connection;
+  if (settings.type === "built in") return { authorizers: () => settings.authorizers, close() {} };
+  const { followAuthorizers } = await import("./follow-authorizers.ts");
+  if (settings.type === "webhook") {
+    const { authorizers, kubeconfig: file } = settings;
+    return followAuthorizers({ flag: "authorization-webhook-config-file", file, read: () => authorizers }, connection);
   }
-  const opened = await openAuthorizers(settings.authorizers, options).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--authorization-webhook-config-file: ${reason}`, { cause });
-  });
-  return { authorizers: () => opened.authorizers, close: () => opened.close() };
+  const { file } = settings;
+  const { parseAuthorizationConfiguration } = await import("./parse-authorization-configuration.ts");
+  const flag = "authorization-config";
+  const read = () => parseSettingsFile(flag, file, parseAuthorizationConfiguration, readFollowedFile);
+  return followAuthorizers({ flag, file, read }, connection);
 }

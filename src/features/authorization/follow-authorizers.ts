@@ -1,76 +1,106 @@
-import { periodically } from "../../machinery/api/periodically.ts";
-import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import type { Logger } from "pino";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { openAuthorizers } from "./open-authorizers.ts";
-import type { AuthorizationConnection, ConnectedAuthorization, OpenedAuthorizers } from "./open-authorizers.ts";
-import { parseAuthorizationConfiguration } from "./parse-authorization-configuration.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { AuthorizationSettings, ConfiguredAuthorizer, NamedBuiltIn } from "./settings.ts";
+import { openWebhookAuthorizer } from "./webhook/open-webhook-authorizer.ts";
+import type { OpenedWebhook } from "./webhook/open-webhook-authorizer.ts";
+import type { WebhookObserver } from "./webhook/webhook-authorizer.ts";
 
-const flag = "authorization-config";
-const pollMilliseconds = 1000;
+export interface AuthorizationObserver extends WebhookObserver {
+  onReloaded(status: "success" | "failure"): void;
+}
+
+export interface AuthorizationConnection {
+  readonly settings: AuthorizationSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly followed: FollowedFiles;
+  /** Questions that may wait for one webhook. They hold places of requests, so others must be left. */
+  readonly maximumPending: number;
+  readonly observer: AuthorizationObserver;
+}
+
+export interface ConnectedAuthorization {
+  /** In the order in which they are asked. The same list until the configuration changes. */
+  authorizers(): readonly OpenedAuthorizer[];
+  close(): void;
+}
+
+/** One of the authorizers, ready. Those that are in the server are known to it by their type. */
+export type OpenedAuthorizer =
+  NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
+
+/** Where the authorizers are configured. */
+export interface AuthorizersSource {
+  /** The flag that names the file. */
+  readonly flag: string;
+  readonly file: string;
+  /** Throws UsageError for a file that cannot be used. */
+  readonly read: () => readonly ConfiguredAuthorizer[];
+}
+
+/** What one version of the files makes. */
+interface Generation {
+  readonly authorizers: readonly OpenedAuthorizer[];
+  readonly webhooks: readonly OpenedWebhook[];
+}
+
 /** Requests that have begun are decided by the webhooks that they asked. */
 const retirementMilliseconds = 60_000;
 
-export interface FollowedAuthorizers extends ConnectedAuthorization {
-  /** Reads the file again if it has changed. */
-  look(): Promise<void>;
+/**
+ * Opens the configured authorizers, and opens them anew when the file, or a kubeconfig of a webhook, changes. While these
+ * files cannot be used, the old authorizers stay in force. Throws UsageError for files that cannot be used at the start.
+ */
+export function followAuthorizers(
+  source: AuthorizersSource,
+  connection: AuthorizationConnection,
+): ConnectedAuthorization {
+  const { followed, observer } = connection;
+  const { flag, file } = source;
+  let generation: Generation | undefined;
+  const current = followed.follow({
+    setting: flag,
+    files: () => [...new Set([file, ...(generation?.webhooks.flatMap(({ files }) => files) ?? [])])],
+    load() {
+      const previous = generation;
+      try {
+        generation = openAuthorizers(source, connection);
+      } catch (error) {
+        if (previous !== undefined) observer.onReloaded("failure");
+        throw error;
+      }
+      if (previous !== undefined) {
+        setTimeout(() => close(previous.webhooks), retirementMilliseconds).unref();
+        observer.onReloaded("success");
+      }
+      return generation;
+    },
+    describe: ({ authorizers }) => ({ authorizers: authorizers.map(({ type, name }) => `${type} ${name}`) }),
+  });
+  return { authorizers: () => current().authorizers, close: () => close(current().webhooks) };
 }
 
-/**
- * Opens the authorizers of a file and follows it: when it becomes invalid, the old authorizers stay in force and the error
- * is logged once. Rejects with UsageError for a file that is invalid at the start.
- */
-export async function followAuthorizers(
-  file: string,
-  { log, observer, ...connection }: AuthorizationConnection,
-): Promise<FollowedAuthorizers> {
-  const open = async (text: string): Promise<OpenedAuthorizers> => {
-    const configured = parseSettingsFile(flag, file, parseAuthorizationConfiguration, () => text);
+/** When one of them cannot be opened, none is. */
+function openAuthorizers({ flag, read }: AuthorizersSource, options: AuthorizationConnection): Generation {
+  const webhooks: OpenedWebhook[] = [];
+  const authorizers = read().map((one): OpenedAuthorizer => {
+    if (one.type !== "Webhook") return one;
+    const { type, name, webhook: settings } = one;
     try {
-      return await openAuthorizers(configured, { ...connection, log, observer });
+      const webhook = openWebhookAuthorizer({ ...options, name, settings });
+      webhooks.push(webhook);
+      return { type, name, authorize: webhook.authorize };
     } catch (cause) {
-      throw new UsageError(`--${flag}: ${file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      close(webhooks);
+      throw new UsageError(`--${flag}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     }
-  };
-  let seen = readFollowedFile(flag, file);
-  let current = await open(seen);
-  let failed: string | undefined;
-  const look = async (): Promise<void> => {
-    let text: string | undefined;
-    try {
-      text = readFollowedFile(flag, file);
-      if (text === seen) failed = undefined;
-      if (text === seen || text === failed) return;
-      const opened = await open(text);
-      const retired = current;
-      current = opened;
-      setTimeout(() => retired.close(), retirementMilliseconds).unref();
-      seen = text;
-      failed = undefined;
-      observer.onReloaded("success");
-      const authorizers = opened.authorizers.map(({ type, name }) => `${type} ${name}`);
-      log.info({ file, authorizers }, "reloaded the authorization configuration");
-    } catch (error) {
-      const failure = text ?? String(error);
-      if (failure === failed) return;
-      failed = failure;
-      observer.onReloaded("failure");
-      log.error(
-        { file, error: error instanceof Error ? error.message : String(error) },
-        "the authorization configuration is invalid; the previous one stays in force",
-      );
-    }
-  };
-  const polling = periodically({
-    milliseconds: pollMilliseconds,
-    task: look,
-    onFailure: (error) => log.error({ err: error }, "could not look after the authorization configuration"),
   });
-  return {
-    authorizers: () => current.authorizers,
-    look,
-    close() {
-      polling.stop();
-      current.close();
-    },
-  };
+  return { authorizers, webhooks };
+}
+
+function close(webhooks: readonly OpenedWebhook[]): void {
+  for (const webhook of webhooks) webhook.close();
 }

@@ -12,7 +12,7 @@ import { authorizationConfigurationSchema } from "./authorization-configuration.
 import type { AuthorizerConfiguration, WebhookConfiguration } from "./authorization-configuration.ts";
 import { defaultWebhookMilliseconds } from "./settings.ts";
 import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings } from "./settings.ts";
-import { conditionFaults } from "./webhook/match-conditions.ts";
+import { conditionFaults, matchCondition } from "./webhook/match-conditions.ts";
 
 const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
 const maximumAuthorizers = 64;
@@ -111,10 +111,7 @@ function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] 
     ...connectionFaults(webhook.connectionInfo, `${at}.connectionInfo`),
     ...(matchConditions.length > maximumConditions
       ? [invalidValue(conditions, matchConditions.length, `must have at most ${maximumConditions} items`)]
-      : conditionFaults(
-          matchConditions.map(({ expression = "" }) => expression),
-          conditions,
-        )),
+      : conditionFaults(expressionsOf(matchConditions), conditions)),
   ];
 }
 
@@ -143,6 +140,10 @@ const durationOf = (text: string | undefined, byDefault: number): number | undef
 const ttlFaults = (text: string | undefined, at: string): FieldError[] =>
   durationOf(text, 1) === undefined ? [invalidValue(at, text, "must be > 0s")] : [];
 
+type MatchConditions = NonNullable<WebhookConfiguration["matchConditions"]>;
+
+const expressionsOf = (conditions: MatchConditions): string[] => conditions.map(({ expression = "" }) => expression);
+
 function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
   const { authorizedTTL, unauthorizedTTL, timeout, connectionInfo, matchConditions = [] } = webhook;
   const { cacheAuthorizedRequests = true, cacheUnauthorizedRequests = true } = webhook;
@@ -155,6 +156,6 @@ function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
     authorizedMilliseconds: cacheAuthorizedRequests ? durationOf(authorizedTTL, 0) || authorized : 0,
     unauthorizedMilliseconds: cacheUnauthorizedRequests ? durationOf(unauthorizedTTL, 0) || unauthorized : 0,
     onFailure: webhook.failurePolicy === "Deny" ? "deny" : "noOpinion",
-    matchConditions: matchConditions.map(({ expression = "" }) => expression),
+    condition: matchConditions.length === 0 ? undefined : matchCondition(expressionsOf(matchConditions)),
   };
 }

@@ -1,5 +1,6 @@
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
+import type { MatchCondition } from "./webhook/match-conditions.ts";
 
 export const authorizationFlags = {
   "authorization-mode": {
@@ -16,6 +17,7 @@ export const authorizationFlags = {
   },
   "authorization-webhook-config-file": {
     type: "file",
+    isFollowed: true,
     help: "Kubeconfig whose server (a whole URL) is asked by SubjectAccessReview, for the mode Webhook.",
   },
   "authorization-webhook-version": {
@@ -50,19 +52,29 @@ export interface WebhookAuthorizerSettings {
   readonly unauthorizedMilliseconds: number;
   /** What a webhook that does not answer means. */
   readonly onFailure: "noOpinion" | "deny";
-  /** CEL. Only requests that meet all of them are sent. */
-  readonly matchConditions: readonly string[];
+  /** Says which requests are sent. Undefined: all. */
+  readonly condition: MatchCondition | undefined;
+}
+
+/** An authorizer that is in the server, which knows it by its type. */
+export interface NamedBuiltIn {
+  readonly type: BuiltInAuthorizer;
+  readonly name: string;
 }
 
 /** One of the authorizers, as configured. */
 export type ConfiguredAuthorizer =
-  | { readonly type: BuiltInAuthorizer; readonly name: string }
-  | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
+  NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
 
 /** The authorizers in their order, or the file that says them. */
 export type AuthorizationSettings =
   | { readonly type: "file"; readonly file: string }
-  | { readonly type: "flags"; readonly authorizers: readonly ConfiguredAuthorizer[] };
+  | { readonly type: "built in"; readonly authorizers: readonly NamedBuiltIn[] }
+  | {
+      readonly type: "webhook";
+      readonly authorizers: readonly ConfiguredAuthorizer[];
+      readonly kubeconfig: string;
+    };
 
 const defaultModes: Values["authorization-mode"] = ["Node", "RBAC"];
 const webhookFlags = [
@@ -88,22 +100,24 @@ export function authorizationSettings(values: Values): AuthorizationSettings {
   if (new Set(modes).size < modes.length) {
     throw new UsageError(`--authorization-mode: ${modes.join(",")} has mode specified more than once`);
   }
-  const kubeconfig = values["authorization-webhook-config-file"];
-  if (givenWebhookFlag !== undefined && !modes.includes("Webhook")) {
+  const builtIn = modes.filter((type) => type !== "Webhook");
+  if (builtIn.length === modes.length) {
+    if (givenWebhookFlag === undefined) return { type: "built in", authorizers: builtIn.map(named) };
     throw new UsageError(`--${givenWebhookFlag} needs the mode Webhook: add it to --authorization-mode`);
   }
+  const kubeconfig = values["authorization-webhook-config-file"];
+  if (kubeconfig === undefined) {
+    throw new UsageError("--authorization-mode Webhook needs --authorization-webhook-config-file");
+  }
+  const webhook = webhookOf(values, kubeconfig);
   return {
-    type: "flags",
-    authorizers: modes.map((type) => {
-      const name = type.toLowerCase();
-      if (type !== "Webhook") return { type, name };
-      if (kubeconfig === undefined) {
-        throw new UsageError("--authorization-mode Webhook needs --authorization-webhook-config-file");
-      }
-      return { type, name: "default", webhook: webhookOf(values, kubeconfig) };
-    }),
+    type: "webhook",
+    authorizers: modes.map((type) => (type === "Webhook" ? { type, name: "default", webhook } : named(type))),
+    kubeconfig,
   };
 }
+
+const named = (type: BuiltInAuthorizer): NamedBuiltIn => ({ type, name: type.toLowerCase() });
 
 /** Durations of upstream, for flags and for the file. */
 export const defaultWebhookMilliseconds = { timeout: 30_000, authorized: 300_000, unauthorized: 30_000 };
@@ -116,5 +130,5 @@ const webhookOf = (values: Values, kubeconfig: string): WebhookAuthorizerSetting
   unauthorizedMilliseconds:
     values["authorization-webhook-cache-unauthorized-ttl"] ?? defaultWebhookMilliseconds.unauthorized,
   onFailure: "noOpinion",
-  matchConditions: [],
+  condition: undefined,
 });

@@ -18,6 +18,8 @@ export interface KubeconfigSelection {
   readonly context?: string;
   /** The caller has a token of its own: the user's credentials need not be usable. */
   readonly isTokenGiven?: boolean;
+  /** The file is read again while others wait: a pipe, which may never end, is refused. */
+  readonly isFollowed?: boolean;
 }
 
 /** Server, credentials and namespace of one kubeconfig context. */
@@ -29,9 +31,10 @@ export interface KubeconfigContext {
 }
 
 /** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
-export function readKubeconfig({ file, context, isTokenGiven }: KubeconfigSelection = {}): KubeconfigContext {
+export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigContext {
+  const { file, context, isTokenGiven, isFollowed = false } = selection;
   const paths = file === undefined ? defaultFiles() : [file];
-  const sources = paths.map((path) => ({ path, yaml: readConfig(path) }));
+  const sources = paths.map((path) => ({ path, yaml: readConfig(path, { isPipeRefused: isFollowed }) }));
   return contextOf(
     sources.map(({ path, yaml }) => parseSource(yaml, path)),
     { context, isTokenGiven },
@@ -50,14 +53,19 @@ function defaultFiles(): string[] {
   );
 }
 
-/** The largest kubeconfig that is read. */
+/** The largest file that is read. */
 const largestBytes = 16 * 2 ** 20;
 
-function readConfig(path: string): string {
+function readConfig(path: string, { isPipeRefused }: { readonly isPipeRefused: boolean }): string {
   try {
-    // A device may never end. A pipe is read: `<(command)` is one.
+    // A device may never end. A pipe that is read once may be `<(command)`.
     const status = statSync(path);
     if (status.isDirectory()) throw new KubeconfigError(`kubeconfig ${path} is a folder; name a file`);
+    if (isPipeRefused && status.isFIFO()) {
+      throw new KubeconfigError(
+        `kubeconfig ${path} is a pipe; it may be read again, so write it to a file and name that`,
+      );
+    }
     if (status.isCharacterDevice() || status.size > largestBytes) {
       throw new KubeconfigError(`kubeconfig ${path} is a device, or larger than 16 MiB; name a kubeconfig`);
     }
@@ -236,8 +244,15 @@ const namedFile = (name: string, kubeconfig: string): string =>
 function readNamedFile(name: string, kubeconfig: string): string {
   const file = namedFile(name, kubeconfig);
   try {
+    const status = statSync(file);
+    if (!status.isFile() || status.size > largestBytes) {
+      throw new KubeconfigError(
+        `kubeconfig ${kubeconfig} names ${file}, which is no file of at most 16 MiB; name another`,
+      );
+    }
     return readFileSync(file, "utf8");
   } catch (cause) {
+    if (cause instanceof KubeconfigError) throw cause;
     throw new KubeconfigError(`kubeconfig ${kubeconfig} names ${file}, which cannot be read: ${reasonFor(cause)}`, {
       cause,
     });

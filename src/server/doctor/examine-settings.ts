@@ -9,7 +9,7 @@ export function examineSettings({ access, authorization, listener, storage, audi
   const subject = "settings";
   const findings: Finding[] = [];
   const isPublic = !loopback.test(listener.host);
-  if (authorization.type === "flags" && authorization.authorizers.some(({ type }) => type === "AlwaysAllow")) {
+  if (authorization.type !== "file" && authorization.authorizers.some(({ type }) => type === "AlwaysAllow")) {
     findings.push(
       warning(subject, "--authorization-mode AlwaysAllow: everybody who logs in may do everything", "use Node,RBAC"),
     );

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import { followAuthorizers } from "../../../src/features/authorization/follow-authorizers.ts";
+import { connectAuthorization } from "../../../src/features/authorization/feature.ts";
 import { authorizationFlags, authorizationSettings } from "../../../src/features/authorization/settings.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { resolveFlags } from "../../../src/machinery/command-line/flag.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -25,7 +26,7 @@ const settingsOf = (given: Readonly<Record<string, unknown>>) =>
 describe("the flags of authorization", () => {
   it("mean Node and RBAC by default, and a webhook with upstream's times", () => {
     assert.deepEqual(settingsOf({}), {
-      type: "flags",
+      type: "built in",
       authorizers: [
         { type: "Node", name: "node" },
         { type: "RBAC", name: "rbac" },
@@ -33,7 +34,7 @@ describe("the flags of authorization", () => {
     });
     const flags = { "authorization-mode": "Webhook,RBAC", "authorization-webhook-config-file": "/a" };
     const settings = settingsOf(flags);
-    assert.ok(settings.type === "flags" && settings.authorizers[0]?.type === "Webhook");
+    assert.ok(settings.type === "webhook" && settings.authorizers[0]?.type === "Webhook");
     assert.deepEqual(settings.authorizers[0].webhook, {
       kubeconfig: "/a",
       timeoutMilliseconds: 30_000,
@@ -41,7 +42,7 @@ describe("the flags of authorization", () => {
       authorizedMilliseconds: 300_000,
       unauthorizedMilliseconds: 30_000,
       onFailure: "noOpinion",
-      matchConditions: [],
+      condition: undefined,
     });
   });
 
@@ -61,20 +62,21 @@ describe("the flags of authorization", () => {
   }
 });
 
-describe("a followed AuthorizationConfiguration", () => {
-  it("replaces the authorizers when it changes, and keeps them while it is invalid", async () => {
-    const text = (...types: readonly string[]): string =>
-      JSON.stringify({
-        apiVersion: "apiserver.config.k8s.io/v1beta1",
-        kind: "AuthorizationConfiguration",
-        authorizers: types.map((type) => ({ type, name: type.toLowerCase() })),
-      });
-    const file = fileOf("followed.yaml", text("RBAC"));
+describe("followed authorizers", () => {
+  const text = (...types: readonly string[]): string =>
+    JSON.stringify({
+      apiVersion: "apiserver.config.k8s.io/v1beta1",
+      kind: "AuthorizationConfiguration",
+      authorizers: types.map((type) => ({ type, name: type.toLowerCase() })),
+    });
+  const follow = async (given: Readonly<Record<string, unknown>>) => {
     const heard: string[] = [];
-    const followed = await followAuthorizers(file, {
-      settings: { type: "file", file },
+    const files = new FollowedFiles({ log: { info: () => {}, error: ({ reason }) => heard.push(String(reason)) } });
+    const connected = await connectAuthorization({
+      settings: settingsOf(given),
       clock: systemClock,
       log: pino({ level: "silent" }),
+      followed: files,
       maximumPending: 1,
       observer: {
         onReloaded: (status) => heard.push(status),
@@ -84,33 +86,58 @@ describe("a followed AuthorizationConfiguration", () => {
         onConditionError: () => {},
       },
     });
-    const types = (): string[] => followed.authorizers().map(({ type }) => type);
-    const first = followed.authorizers();
-    await followed.look();
-    assert.equal(followed.authorizers(), first);
+    const look = (isAskedFor = false): string[] => {
+      heard.length = 0;
+      files.look({ isAskedFor });
+      return [...heard];
+    };
+    return { connected, look, types: () => connected.authorizers().map(({ type }) => type) };
+  };
+
+  it("are replaced when their file changes, and stay while it is invalid", async () => {
+    const file = fileOf("followed.yaml", text("RBAC"));
+    const { connected, look, types } = await follow({ "authorization-config": file });
+    const first = connected.authorizers();
+    assert.deepEqual(look(), []);
+    assert.equal(connected.authorizers(), first);
     fileOf("followed.yaml", text("Nobody"));
-    await followed.look();
-    await followed.look();
-    assert.deepEqual([types(), heard], [["RBAC"], ["failure"]]);
+    const [counted, reason = ""] = look();
+    assert.equal(counted, "failure");
+    assert.match(reason, /--authorization-config: .*followed.yaml: authorizers\[0\].type: Unsupported value: "Nobody"/);
+    assert.deepEqual(look(), [], "it is said once");
+    assert.equal(look(true)[0], "failure", "SIGHUP asks again");
+    assert.deepEqual(types(), ["RBAC"]);
     fileOf("followed.yaml", text("AlwaysDeny", "RBAC"));
-    await followed.look();
-    assert.deepEqual(
-      [types(), heard],
-      [
-        ["AlwaysDeny", "RBAC"],
-        ["failure", "success"],
-      ],
-    );
+    assert.deepEqual(look(), ["success"]);
+    assert.deepEqual(types(), ["AlwaysDeny", "RBAC"]);
     rmSync(file);
-    await followed.look();
-    assert.deepEqual(
-      [types(), heard],
-      [
-        ["AlwaysDeny", "RBAC"],
-        ["failure", "success", "failure"],
-      ],
+    assert.equal(look()[0], "failure");
+    assert.deepEqual(types(), ["AlwaysDeny", "RBAC"]);
+    connected.close();
+  });
+
+  it("read the kubeconfig of a webhook again when it changes", async () => {
+    const kubeconfig = (server: string) =>
+      fileOf("hook.yaml", {
+        clusters: [{ name: "hook", cluster: { server } }],
+        contexts: [{ name: "hook", context: { cluster: "hook" } }],
+        "current-context": "hook",
+      });
+    const { connected, look, types } = await follow({
+      "authorization-mode": "RBAC,Webhook",
+      "authorization-webhook-config-file": kubeconfig("https://one.example"),
+    });
+    const first = connected.authorizers();
+    kubeconfig("https://another.example");
+    assert.deepEqual(look(), ["success"]);
+    assert.notEqual(connected.authorizers(), first);
+    kubeconfig("http://no-tls.example");
+    assert.match(
+      look()[1] ?? "",
+      /--authorization-webhook-config-file: kubeconfig .* is not a URL that begins with https/,
     );
-    followed.close();
+    assert.deepEqual(types(), ["RBAC", "Webhook"]);
+    connected.close();
   });
 });
 

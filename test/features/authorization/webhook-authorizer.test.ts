@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { matchConditions } from "../../../src/features/authorization/webhook/match-conditions.ts";
+import { matchCondition } from "../../../src/features/authorization/webhook/match-conditions.ts";
 import { webhookAuthorizer } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import type { WebhookAuthorizerOptions } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
@@ -35,10 +35,7 @@ describe("a webhook authorizer", () => {
     heard = [];
     post = answers({ allowed: true, reason: "because" });
   });
-  const authorizer = (
-    changes: Partial<WebhookAuthorizerOptions["settings"]> = {},
-    condition?: WebhookAuthorizerOptions["condition"],
-  ): Authorizer =>
+  const authorizer = (changes: Partial<WebhookAuthorizerOptions["settings"]> = {}): Authorizer =>
     webhookAuthorizer({
       name: "hook",
       settings: {
@@ -46,10 +43,10 @@ describe("a webhook authorizer", () => {
         authorizedMilliseconds: 300_000,
         unauthorizedMilliseconds: 30_000,
         onFailure: "noOpinion",
+        condition: undefined,
         ...changes,
       },
       post: (review) => (reviews.push(review), post(review)),
-      condition,
       clock,
       maximumPending: 3,
       observer: {
@@ -172,13 +169,13 @@ describe("a webhook authorizer", () => {
   });
 
   it("gets only requests that meet all conditions", async () => {
-    const condition = matchConditions([
+    const condition = matchCondition([
       "has(request.resourceAttributes)",
       "request.resourceAttributes.namespace == 'default' && request.resourceAttributes.subresource == ''",
       "!('system:nodes' in request.groups) && request.extra['team'].exists(t, t == 'x')",
       "request.resourceAttributes.labelSelector.requirements[0].key == 'app'",
     ]);
-    const authorize = authorizer({}, condition);
+    const authorize = authorizer({ condition });
     assert.equal((await authorize(asks())).decision, "allow");
     const elsewhere = await authorize({ ...asks(), namespace: "other" } as AuthorizationAttributes);
     assert.deepEqual(elsewhere, { decision: "noOpinion", reason: "" });
@@ -189,9 +186,9 @@ describe("a webhook authorizer", () => {
       "one condition is false: the errors of others do not count",
     );
     assert.equal(reviews.length, 1);
-    const broken = matchConditions(["request.extra['missing'][0] == 'x'"]);
+    const broken = matchCondition(["request.extra['missing'][0] == 'x'"]);
     const fault = 'authorizer "hook": a match condition could not be evaluated';
-    assert.deepEqual(await authorizer({ onFailure: "deny" }, broken)(asks()), {
+    assert.deepEqual(await authorizer({ onFailure: "deny", condition: broken })(asks()), {
       decision: "deny",
       reason: "",
       evaluationError: fault,

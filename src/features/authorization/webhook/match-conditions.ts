@@ -63,8 +63,10 @@ export function conditionFaults(expressions: readonly string[], at: string): Fie
 /** Whether a request is sent to the webhook. `error`: no condition is false, and one could not be evaluated. */
 export type ConditionResult = "matches" | "excluded" | "error";
 
-/** Upstream: `CELMatcher.Eval`. */
-export function matchConditions(expressions: readonly string[]): (spec: AccessReviewSpec) => ConditionResult {
+export type MatchCondition = (spec: AccessReviewSpec) => ConditionResult;
+
+/** All expressions as one condition (upstream: `CELMatcher.Eval`). Throws ExpressionError for those that have faults. */
+export function matchCondition(expressions: readonly string[]): MatchCondition {
   const conditions = expressions.map(compile);
   return (spec) => {
     const budget = new CostBudget(maximumSteps);

@@ -21,26 +21,24 @@ export interface OpenWebhookAuthorizerOptions {
 }
 
 export interface OpenedWebhook {
+  /** The kubeconfig and the files that it names. */
+  readonly files: readonly string[];
   readonly authorize: Authorizer;
   close(): void;
 }
 
-/** Opens a webhook without asking it. Throws KubeconfigError for a file that cannot be used. */
-export async function openWebhookAuthorizer({
+/** Opens a webhook without asking it. Throws an Error for a kubeconfig, or files of a Pod, that cannot be used. */
+export function openWebhookAuthorizer({
   name,
   settings,
   clock,
   log,
   maximumPending,
   observer,
-}: OpenWebhookAuthorizerOptions): Promise<OpenedWebhook> {
-  const { path, ...connection } = connectionOf(settings);
+}: OpenWebhookAuthorizerOptions): OpenedWebhook {
+  const { path, files, transport: connection } = connectionOf(settings);
   const { timeoutMilliseconds } = settings;
   const transport = httpsTransport({ ...connection, timeoutMilliseconds });
-  const condition =
-    settings.matchConditions.length === 0
-      ? undefined
-      : (await import("./match-conditions.ts")).matchConditions(settings.matchConditions);
   const fields = { authorizer: name, webhook: connection.server };
   const report = rateLimitedReport((error: unknown, failures) =>
     log.warn({ ...fields, err: error, failures }, "a webhook authorizer did not answer"),
@@ -49,7 +47,6 @@ export async function openWebhookAuthorizer({
     name,
     settings,
     post: postWebhook({ transport, path, timeoutMilliseconds }),
-    condition,
     clock,
     observer,
     maximumPending,
@@ -59,16 +56,20 @@ export async function openWebhookAuthorizer({
         ? log.info(fields, "a webhook authorizer answers again")
         : log.error({ ...fields, err: error }, "a webhook authorizer fails; it is not asked for a while"),
   });
-  return { authorize, close: () => transport.close() };
+  return { files, authorize, close: () => transport.close() };
 }
 
 const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-function connectionOf({
-  kubeconfig,
-  version,
-}: WebhookAuthorizerSettings): HttpsTransportOptions & { readonly path: string } {
-  if (kubeconfig !== undefined) return { ...readKubeconfig({ file: kubeconfig }).transport, path: "" };
+interface Connection {
+  readonly transport: HttpsTransportOptions;
+  readonly files: readonly string[];
+  /** Behind the server's URL. */
+  readonly path: string;
+}
+
+function connectionOf({ kubeconfig, version }: WebhookAuthorizerSettings): Connection {
+  if (kubeconfig !== undefined) return { ...readKubeconfig({ file: kubeconfig, isFollowed: true }), path: "" };
   const host = process.env["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = process.env["KUBERNETES_SERVICE_PORT"] ?? "";
   if (host === "" || port === "") {
@@ -76,10 +77,14 @@ function connectionOf({
       "InClusterConfig needs the environment of a Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT",
     );
   }
+  const authorities = `${podFolder}/ca.crt`;
   return {
-    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    caCertificates: readFileSync(`${podFolder}/ca.crt`, "utf8"),
-    bearerToken: () => readFileSync(`${podFolder}/token`, "utf8").trim(),
+    transport: {
+      server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+      caCertificates: readFileSync(authorities, "utf8"),
+      bearerToken: () => readFileSync(`${podFolder}/token`, "utf8").trim(),
+    },
+    files: [authorities],
     path: `/apis/authorization.k8s.io/${version}/subjectaccessreviews`,
   };
 }

@@ -7,7 +7,6 @@ import type { RemoteQuestionsOptions } from "../../../machinery/client/remote-qu
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { accessReviewOf, accessReviewSpecOf, decisionOf } from "./access-review-spec.ts";
 import type { AccessReviewSpec } from "./access-review-spec.ts";
-import type { ConditionResult } from "./match-conditions.ts";
 
 /** Hears what comes of each request that reaches a webhook authorizer. */
 export interface WebhookObserver {
@@ -29,12 +28,10 @@ export interface WebhookAuthorizerOptions extends Pick<
   readonly name: string;
   readonly settings: Pick<
     WebhookAuthorizerSettings,
-    "version" | "authorizedMilliseconds" | "unauthorizedMilliseconds" | "onFailure"
+    "version" | "authorizedMilliseconds" | "unauthorizedMilliseconds" | "onFailure" | "condition"
   >;
   /** Posts a review and returns the fields of the answer. */
   readonly post: (review: unknown) => Promise<Readonly<Record<string, unknown>>>;
-  /** Default: every request is sent. */
-  readonly condition?: ((spec: AccessReviewSpec) => ConditionResult) | undefined;
   readonly clock: Clock;
   readonly observer: WebhookObserver;
   readonly onFailure: (error: unknown) => void;
@@ -45,8 +42,8 @@ const nextOne: Decision = { decision: "noOpinion", reason: "" };
 
 /** Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
-  const { name, settings, post, condition, clock, observer, maximumPending, onChange, onFailure } = options;
-  const { version, authorizedMilliseconds, unauthorizedMilliseconds } = settings;
+  const { name, settings, post, clock, observer, maximumPending, onChange, onFailure } = options;
+  const { version, authorizedMilliseconds, unauthorizedMilliseconds, condition } = settings;
   const digest = tokenDigest();
   const questions = new RemoteQuestions<Decision>({
     clock,

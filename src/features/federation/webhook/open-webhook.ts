@@ -76,7 +76,7 @@ function openGeneration(
 
 function contextOf(file: string): KubeconfigContext {
   try {
-    return readKubeconfig({ file });
+    return readKubeconfig({ file, isFollowed: true });
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
     throw new UsageError(`--${flag}: ${cause.message}`, { cause });

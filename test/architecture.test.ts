@@ -192,6 +192,15 @@ describe("the source", () => {
     );
   });
 
+  it("has no file name twice, but for what each feature has", () => {
+    const ofEveryFeature = ["feature", "index", "resources", "settings", "commands"];
+    const names = files.map(({ path }) => basename(path, ".ts")).filter((name) => !ofEveryFeature.includes(name));
+    assert.deepEqual(
+      names.filter((name, index) => names.indexOf(name) !== index),
+      [],
+    );
+  });
+
   it(`has no file longer than ${maximumLines} lines`, () => {
     const long = files.filter(({ text }) => text.split("\n").length - 1 > maximumLines);
     assert.deepEqual(

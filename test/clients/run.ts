@@ -1,5 +1,5 @@
 /** `npm run clients`: runs the programs of every client that is on this machine against one default server. */
-import { table } from "../../src/machinery/command-line/table.ts";
+import { textTable } from "../../src/machinery/command-line/text-table.ts";
 import { startTestServer } from "../test-server.ts";
 import { clientPrograms, runProgram } from "./client-programs.ts";
 import type { Command } from "./client-programs.ts";
@@ -42,7 +42,7 @@ const columns = [
   "platform.io → k8s.io",
   "platform.io",
 ];
-console.log(table(columns, rows));
+console.log(textTable(columns, rows));
 for (const line of [...missing, ...failures]) console.log(line);
 process.exitCode = failures.length === 0 ? 0 : 1;
 

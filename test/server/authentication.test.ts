@@ -6,7 +6,7 @@ import { clientCertificate } from "../../src/features/access/credentials/client-
 import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
 import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
 import type { Headers } from "../../src/machinery/api/http-message.ts";
-import { createAuthentication } from "../../src/machinery/authentication/authentication.ts";
+import { createAuthentication } from "../../src/machinery/authentication/create-authentication.ts";
 import { bearerToken, bearerTokenWarnings } from "../../src/machinery/authentication/bearer-token.ts";
 import { notApplicable, refused } from "../../src/machinery/authentication/credential.ts";
 import type { Credential, CredentialOutcome } from "../../src/machinery/authentication/credential.ts";

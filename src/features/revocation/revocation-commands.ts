@@ -9,7 +9,7 @@ import { listAll } from "../../machinery/command-line/list-all.ts";
 import { printList, printObject } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import type { Column } from "../../machinery/command-line/table.ts";
+import type { Column } from "../../machinery/command-line/text-table.ts";
 import { revocationReasons } from "./revocation-reasons.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./resources.ts";

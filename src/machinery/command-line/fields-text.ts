@@ -1,4 +1,4 @@
-import { table } from "./table.ts";
+import { textTable } from "./text-table.ts";
 
 /** A label and its value, or values. An undefined value is left out. */
 export type Field = readonly [label: string, value: string | readonly string[] | undefined];
@@ -8,7 +8,7 @@ export function fieldsText(fields: readonly Field[]): string {
   const [first = ["", ""], ...rest] = fields.flatMap(([label, value]) =>
     value === undefined ? [] : [[label, typeof value === "string" ? value : orNone(value)]],
   );
-  return table(first, rest);
+  return textTable(first, rest);
 }
 
 const orNone = (values: readonly string[]): string => (values.length === 0 ? "<none>" : values.join(", "));

@@ -4,8 +4,8 @@ import { Document, Scalar, visit } from "yaml";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import { escapedInJson, escapedInYaml, printable, steersTerminal } from "./printable.ts";
-import { table } from "./table.ts";
-import type { Column } from "./table.ts";
+import { textTable } from "./text-table.ts";
+import type { Column } from "./text-table.ts";
 
 export interface OutputFlags {
   /** Without it, people read the output. */
@@ -71,7 +71,7 @@ export function printList<T extends ApiObject>(
 export function tableOf<T>(items: readonly T[], columns: readonly Column<T>[], { output }: OutputFlags): string {
   const isWide = output === "wide";
   const shown = columns.filter((column) => isWide || column.isWide !== true);
-  return table(
+  return textTable(
     shown.map(({ header }) => header),
     items.map((item) => shown.map(({ cell }) => cell(item))),
     { width: isWide ? undefined : terminalWidth() },

@@ -4,7 +4,7 @@ import { CommandFailure } from "../../machinery/command-line/command-failure.ts"
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import { table } from "../../machinery/command-line/table.ts";
+import { textTable } from "../../machinery/command-line/text-table.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -40,7 +40,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
     .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
     .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
   if (rows.length === 0) console.log("no object is encrypted, and none should be");
-  else console.log(table(["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"], rows));
+  else console.log(textTable(["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"], rows));
   const stale = objectsOf(survey, "stale");
   if (stale > 0) console.log(`${stale} objects are written as they were before: signet encryption rewrite`);
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));

@@ -5,7 +5,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { print, tableOf } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import type { Column } from "../../machinery/command-line/table.ts";
+import type { Column } from "../../machinery/command-line/text-table.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../machinery/keys/key-records.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock } from "../../machinery/api/clock.ts";
-import type { ObservedAuthentication } from "../../machinery/authentication/authentication.ts";
+import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import { LineLimit } from "./line-limit.ts";

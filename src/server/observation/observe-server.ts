@@ -3,7 +3,7 @@ import type { ConfiguredSigner } from "../../features/certificates/signers/signe
 import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { ObservedAuthentication } from "../../machinery/authentication/authentication.ts";
+import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import { QueueCounts } from "../../machinery/loops/queue-counts.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";

@@ -6,7 +6,7 @@ import { print, printList, tableOf } from "../../../src/machinery/command-line/o
 import type { OutputFlags } from "../../../src/machinery/command-line/output.ts";
 import { printable } from "../../../src/machinery/command-line/printable.ts";
 import { startProgress } from "../../../src/machinery/command-line/progress.ts";
-import { table } from "../../../src/machinery/command-line/table.ts";
+import { textTable } from "../../../src/machinery/command-line/text-table.ts";
 
 /** A line that clears the screen, turns around, hides a letter, and is a tag that nobody sees. */
 const hostile = "a\u001b[2J\u202eb\u200bc\u{e0041}\u009bd\u3164";
@@ -28,7 +28,7 @@ describe("output on a terminal", () => {
   it("shows escaped what would steer the terminal or hide text", () => {
     assert.equal(printable(hostile), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}d\\u{3164}");
     assert.equal(printable("plain Ünïcode 漢字 😀"), "plain Ünïcode 漢字 😀");
-    assert.doesNotMatch(table(["NAME"], [[hostile]]), steering);
+    assert.doesNotMatch(textTable(["NAME"], [[hostile]]), steering);
   });
 
   it("keeps the value in JSON and YAML, with the same characters escaped", (context) => {
@@ -43,18 +43,18 @@ describe("output on a terminal", () => {
   it("cuts a table to the width of the terminal, but no name, and nothing without a terminal", () => {
     const rows = [["a-name-that-is-needed-whole", "x".repeat(60), "short"]];
     const header = ["NAME", "SUBJECT", "STATE"];
-    const lines = table(header, rows, { width: 60 }).split("\n");
+    const lines = textTable(header, rows, { width: 60 }).split("\n");
     assert.ok(
       lines.every((line) => line.length <= 60),
       lines.join("\n"),
     );
     assert.match(lines[1] ?? "", /^a-name-that-is-needed-whole   x+…   short$/);
-    assert.match(table(header, rows), /x{60}   short$/);
-    assert.match(table(header, rows, { width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
+    assert.match(textTable(header, rows), /x{60}   short$/);
+    assert.match(textTable(header, rows, { width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
   });
 
   it("aligns letters that take two columns, and none", () => {
-    const [first = "", second = ""] = table(["漢字", "E"], [["e\u0301", "x"]]).split("\n");
+    const [first = "", second = ""] = textTable(["漢字", "E"], [["e\u0301", "x"]]).split("\n");
     assert.equal(first, "漢字   E");
     assert.equal(second, "e\u0301      x");
   });

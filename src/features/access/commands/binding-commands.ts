@@ -8,7 +8,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
 import { tableOf, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import type { RoleBinding, RoleRef, Subject } from "../rbac-types.ts";
 import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
 import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";

@@ -9,7 +9,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { ruleTable } from "./rule-table.ts";
 import type { ShownRule } from "./rule-table.ts";
-import { findResource, servedResources } from "./served-resources.ts";
+import { findResource, discoveredResources } from "./discovered-resources.ts";
 
 interface CanIFlags extends ConnectionFlags, OutputFlags {
   readonly list?: boolean;
@@ -87,7 +87,7 @@ async function specOf(connection: ServerConnection, { verb, resource, name, flag
   if (rest.length > 0 || (nameInType !== undefined && name !== undefined)) {
     throw new UsageError("name one object: RESOURCE/NAME, or RESOURCE NAME; --subresource is for subresources");
   }
-  const found = type === "*" ? undefined : findResource(await servedResources(connection), type, connection);
+  const found = type === "*" ? undefined : findResource(await discoveredResources(connection), type, connection);
   if (found === undefined && type !== "*") {
     console.error(`warning: the server has no resource ${JSON.stringify(type)}; it is asked about all the same`);
   }

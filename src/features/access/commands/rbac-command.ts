@@ -9,7 +9,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 
 export type RbacFlags = ConnectionFlags & OutputFlags;
 

@@ -8,13 +8,13 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import type { PolicyRule, Role } from "../rbac-types.ts";
 import { clusterRoleResource, roleResource } from "../resources.ts";
 import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
-import { findResource, servedResources } from "./served-resources.ts";
+import { findResource, discoveredResources } from "./discovered-resources.ts";
 
 const columns: readonly Column<Role>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
@@ -122,7 +122,7 @@ async function rulesOf(connection: ServerConnection, flags: CreateFlags): Promis
   const nonResourceURLs = splitByCommas(flags.nonResourceUrl);
   const byGroup = new Map<string, string[]>();
   const wanted = splitByCommas(flags.resource);
-  const served = wanted.every((one) => one === "*") ? [] : await servedResources(connection);
+  const served = wanted.every((one) => one === "*") ? [] : await discoveredResources(connection);
   for (const one of wanted) {
     const [type = "", ...subresource] = one.split("/");
     const found = type === "*" ? { group: "*", resource: "*" } : findResource(served, type, connection);

@@ -1,6 +1,6 @@
 import { tableOf } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 
 /** A rule of a role, or of what someone may do. */
 export interface ShownRule {

@@ -5,7 +5,7 @@ import type { ConnectionFlags } from "../../../machinery/command-line/connection
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import { table } from "../../../machinery/command-line/table.ts";
+import { textTable } from "../../../machinery/command-line/text-table.ts";
 
 interface SelfSubjectReview extends ApiObject {
   readonly status?: {
@@ -38,7 +38,7 @@ export const whoami = (): Command =>
 
 function whoamiText({ status }: SelfSubjectReview): string {
   const { username = "", uid, groups = [], extra = {} } = status?.userInfo ?? {};
-  return table(
+  return textTable(
     ["ATTRIBUTE", "VALUE"],
     [
       ["Username", username],

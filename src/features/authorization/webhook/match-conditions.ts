@@ -7,7 +7,7 @@ import {
   expressionEnvironment,
 } from "../../../machinery/expressions/metered-expression.ts";
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
-import type { AccessReviewSpec } from "./access-review-spec.ts";
+import type { WebhookReviewSpec } from "./webhook-review.ts";
 
 /** What conditions may do in all for one request. */
 const maximumSteps = 100_000;
@@ -63,7 +63,7 @@ export function conditionFaults(expressions: readonly string[], at: string): Fie
 /** Whether a request is sent to the webhook. `error`: no condition is false, and one could not be evaluated. */
 export type ConditionResult = "matches" | "excluded" | "error";
 
-export type MatchCondition = (spec: AccessReviewSpec) => ConditionResult;
+export type MatchCondition = (spec: WebhookReviewSpec) => ConditionResult;
 
 /** All expressions as one condition (upstream: `CELMatcher.Eval`). Throws ExpressionError for those that have faults. */
 export function matchCondition(expressions: readonly string[]): MatchCondition {
@@ -86,7 +86,7 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
 }
 
 /** Texts that are empty can be read too, as in upstream. */
-function readable({ resourceAttributes, nonResourceAttributes, ...user }: AccessReviewSpec): unknown {
+function readable({ resourceAttributes, nonResourceAttributes, ...user }: WebhookReviewSpec): unknown {
   const resource = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   return {
     ...user,

@@ -5,8 +5,8 @@ import type { Authorizer } from "../../../machinery/authorization/authorizer.ts"
 import { RemoteQuestions, RemoteUnavailable } from "../../../machinery/client/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../machinery/client/remote-questions.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
-import { accessReviewOf, accessReviewSpecOf, decisionOf } from "./access-review-spec.ts";
-import type { AccessReviewSpec } from "./access-review-spec.ts";
+import { webhookReviewOf, webhookReviewSpecOf, decisionOf } from "./webhook-review.ts";
+import type { WebhookReviewSpec } from "./webhook-review.ts";
 
 /** Hears what comes of each request that reaches a webhook authorizer. */
 export interface WebhookObserver {
@@ -59,12 +59,12 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     if (settings.onFailure === "noOpinion") observer.onFailedOpen(name);
     return { decision: settings.onFailure, reason: "", evaluationError: `authorizer ${JSON.stringify(name)}: ${what}` };
   };
-  const ask = async (spec: AccessReviewSpec): Promise<Decision> => {
+  const ask = async (spec: WebhookReviewSpec): Promise<Decision> => {
     const started = performance.now();
     const evaluated = (result: "success" | "timeout" | "error"): void =>
       observer.onEvaluated({ name, result, seconds: (performance.now() - started) / 1000 });
     try {
-      const decision = decisionOf(await post(accessReviewOf(spec, version)));
+      const decision = decisionOf(await post(webhookReviewOf(spec, version)));
       evaluated("success");
       return decision;
     } catch (error) {
@@ -75,7 +75,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   };
   const notAnswered = (): Decision => failed("the webhook did not answer");
   return (attributes: AuthorizationAttributes) => {
-    const spec = accessReviewSpecOf(attributes);
+    const spec = webhookReviewSpecOf(attributes);
     const matched = condition?.(spec) ?? "matches";
     if (matched === "excluded") {
       observer.onExcluded(name);

@@ -8,7 +8,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { certificateRevocations, revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";

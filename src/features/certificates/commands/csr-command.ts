@@ -11,7 +11,7 @@ import { printList, printObject, withOutputFlag } from "../../../machinery/comma
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";

@@ -18,7 +18,7 @@ import {
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";

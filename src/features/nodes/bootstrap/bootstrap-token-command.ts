@@ -22,7 +22,7 @@ import {
   withOutputFlag,
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 

@@ -6,7 +6,7 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/table.ts";
+import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { nodeLockResource } from "../resources.ts";
 import type { NodeLock } from "./node-locks.ts";
 

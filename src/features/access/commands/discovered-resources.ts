@@ -2,7 +2,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
 /** A resource that the server has. */
-export interface ServedResource {
+export interface DiscoveredResource {
   readonly group: string;
   /** The plural. */
   readonly resource: string;
@@ -29,7 +29,7 @@ interface GroupList {
 }
 
 /** Every resource that the server has, without subresources. Groups that cannot be read are left out. */
-export async function servedResources({ client }: Pick<ServerConnection, "client">): Promise<ServedResource[]> {
+export async function discoveredResources({ client }: Pick<ServerConnection, "client">): Promise<DiscoveredResource[]> {
   const { groups = [] } = await client.request<GroupList>("GET", "/apis");
   const places = [
     { group: "", path: "/api/v1" },
@@ -69,10 +69,10 @@ export async function servedResources({ client }: Pick<ServerConnection, "client
  * the server's own name of the group: short names are served under one of two names of a group only.
  */
 export function findResource(
-  served: readonly ServedResource[],
+  served: readonly DiscoveredResource[],
   wanted: string,
   { names }: Pick<ServerConnection, "names">,
-): ServedResource | undefined {
+): DiscoveredResource | undefined {
   const dot = wanted.indexOf(".");
   const name = (dot < 0 ? wanted : wanted.slice(0, dot)).toLowerCase();
   const group = dot < 0 ? undefined : wanted.slice(dot + 1);

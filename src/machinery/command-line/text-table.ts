@@ -16,7 +16,7 @@ const narrowest = 12;
  * Formats rows as columns under a header, like kubectl. Cells are made safe for a terminal. With `width`, the widest
  * columns are cut so that lines fit; the first column, which holds names, is never cut.
  */
-export function table(
+export function textTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   { width }: { readonly width?: number | undefined } = {},

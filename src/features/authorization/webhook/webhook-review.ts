@@ -12,7 +12,7 @@ interface Selector {
 }
 
 /** The `spec` of a SubjectAccessReview v1, as a webhook gets it. Texts that are empty are left out. */
-export interface AccessReviewSpec {
+export interface WebhookReviewSpec {
   readonly user: string;
   readonly uid: string;
   readonly groups: readonly string[];
@@ -22,7 +22,7 @@ export interface AccessReviewSpec {
 }
 
 /** What a webhook is asked about a request. */
-export function accessReviewSpecOf(attributes: AuthorizationAttributes): AccessReviewSpec {
+export function webhookReviewSpecOf(attributes: AuthorizationAttributes): WebhookReviewSpec {
   const { username, uid = "", groups, extra } = attributes.user;
   const who = { user: username, uid, groups, extra };
   if (attributes.kind === "path") {
@@ -65,7 +65,7 @@ function selectorsOf({ fieldSelector = [], labelSelector = [] }: ResourceAttribu
 }
 
 /** The whole review. `v1beta1` calls the groups `group`. */
-export function accessReviewOf(spec: AccessReviewSpec, version: "v1" | "v1beta1"): unknown {
+export function webhookReviewOf(spec: WebhookReviewSpec, version: "v1" | "v1beta1"): unknown {
   const { groups, ...rest } = spec;
   return {
     apiVersion: `authorization.k8s.io/${version}`,

@@ -25,6 +25,9 @@ export class CertificateStore {
       // A kill interrupted the write.
       if (file.startsWith(`${name}-`) && file.endsWith(".new")) rmSync(join(directory, file), { force: true });
     }
+    const pending = this.pendingKey();
+    // A kill came right after the pending key and its certificate were put into use. The key must not be requested again.
+    if (pending !== undefined && readUnlessUnusable(this.file)?.startsWith(pending) === true) this.forgetPendingKey();
   }
 
   /** The file from which other programs may read the pair. Its name does not change with a renewal. */

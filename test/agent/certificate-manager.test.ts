@@ -93,6 +93,18 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.requests.size, 1);
   });
 
+  it("does not take a key that is in use already for the answer to a renewal, after a kill that left it pending", async (context) => {
+    const scene = new SigningScene(context);
+    const { keyPem = "" } = (await started(scene)).current ?? {};
+    await scene.stop();
+    scene.store().keepPendingKey(keyPem);
+    const manager = scene.start();
+    manager.renewNow();
+    await settle();
+    assert.notEqual(manager.current?.keyPem, keyPem);
+    assert.equal(scene.requests.size, 2);
+  });
+
   it("comes back to a server that was away with the key that it has", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "is away";

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
-import { SqliteLock } from "./sqlite-lock.ts";
+import { accessSync, closeSync, constants, openSync } from "node:fs";
+import { join } from "node:path";
+import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /** A lock that the operating system holds on a file for this process. It is released however the process ends. */
@@ -17,11 +18,28 @@ export interface FileLock {
 
 /**
  * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot be opened.
- * All processes of a machine must lock in the same way, whatever their version of Node.js is, so the way depends on the
- * system alone.
+ * All processes of a machine must lock in the same way, whatever their version of Node.js is. Node.js 20 has no SQLite, so the
+ * program flock(1) is used wherever it is installed, which is nearly every Linux. A machine without it needs SQLite.
  */
-export const openFileLock = (file: string): FileLock =>
-  process.platform === "linux" ? new OpenFileLock(file) : new SqliteLock(file);
+export function openFileLock(file: string): FileLock {
+  if (hasFlock()) return new OpenFileLock(file);
+  if (hasSqlite()) return new SqliteLock(file);
+  const help = "install util-linux, or Node.js 22.13 or later, which needs no program";
+  throw new UnusableFile(`${file} cannot be locked: the program flock is missing: ${help}`);
+}
+
+/** Whether the search path has it. Where there is no PATH, the one that the C library uses. */
+function hasFlock(): boolean {
+  if (process.platform !== "linux") return false;
+  return (process.env["PATH"] ?? "/bin:/usr/bin").split(":").some((folder) => {
+    try {
+      accessSync(join(folder, "flock"), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
 
 /** How often to try while another process holds the lock. */
 const retryMilliseconds = 50;
@@ -68,8 +86,6 @@ class OpenFileLock implements FileLock {
     if (status === 0) return true;
     // flock says nothing when somebody else has the lock.
     if (status === 1 && stderr === "") return false;
-    const isMissing = error !== undefined && "code" in error && error.code === "ENOENT";
-    const reason = isMissing ? "the program flock is missing; install util-linux" : (error?.message ?? stderr.trim());
-    throw new UnusableFile(`${this.#file} cannot be locked: ${reason}`, { cause: error });
+    throw new UnusableFile(`${this.#file} cannot be locked: ${error?.message ?? stderr.trim()}`, { cause: error });
   }
 }

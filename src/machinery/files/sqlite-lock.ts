@@ -1,7 +1,11 @@
 import { closeSync, existsSync, openSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import type { DatabaseSync } from "node:sqlite";
 
 const sqliteBusy = 5;
+
+/** Node.js has it from 22.13 on. */
+export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
 
 /**
  * A lock that the operating system holds for this process, and that is taken in microseconds, so that it can be taken for each
@@ -25,7 +29,10 @@ export class SqliteLock {
   }
 
   takeTogether(): boolean {
-    return this.#take("BEGIN", "SELECT count(*) FROM sqlite_schema"); // the read takes the lock
+    this.#database.exec("BEGIN");
+    const isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
+    if (!isTaken) this.giveBack();
+    return isTaken;
   }
 
   /** Ends a lock that was taken. It can be taken again. */

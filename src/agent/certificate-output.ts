@@ -11,7 +11,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { flushFolder, replaceLink, writeFileAtomically } from "../machinery/files/atomic-file.ts";
+import { flushFolder, removeUnfinished, replaceLink, writeFileAtomically } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -124,6 +124,7 @@ function isWritten(
 function writeFile(file: string, bytes: Buffer, ownership: FileOwnership): void {
   makeFolder(dirname(file), { mode: 0o755 });
   writeFileAtomically(file, bytes, ownership);
+  removeUnfinished(file); // they hold keys
 }
 
 const linkTarget = (link: string): string | undefined =>

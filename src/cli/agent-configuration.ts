@@ -1,6 +1,7 @@
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
+import type { CertificateOutput } from "../agent/certificate-output.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields } from "../machinery/command-line/fields.ts";
@@ -63,13 +64,15 @@ function configurationOf(root: Fields, folder: string): AgentConfiguration {
   const hook = parseHook(root, "onChange");
   root.refuseOthers();
   refuseRepeated(root, "certificates", { items: certificates, keyOf: ({ name }) => name });
-  refuseRepeated(root, "trustBundles", { items: trustBundles, keyOf: ({ file }) => file });
-  return { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
+  const configuration = { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
+  refuseSharedFiles(root, configuration);
+  return configuration;
 }
 
 function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   const fileOf = (name: string): string | undefined => {
     const file = root.text(name);
+    if (file === "") root.fault(name, "must not be empty");
     return file === undefined ? undefined : resolve(folder, file);
   };
   const listen = root.fields("listen");
@@ -166,3 +169,31 @@ function refuseRepeated<T>(
     else root.fault(`${name}[${index}]`, `is the same as ${name}[${same}]: ${keyOf(item)}`);
   }
 }
+
+/** Each file is written by one thing, which nothing else reads as something else: two writers would replace it for ever. */
+function refuseSharedFiles(root: Fields, { flags, trustBundles, certificates }: AgentConfiguration): void {
+  const { caFile, kubeconfig, bootstrapTokenFile, clientCertificate, clientKey } = flags;
+  const users = new Map<string, string>();
+  for (const [field, file] of Object.entries({ kubeconfig, bootstrapTokenFile, clientCertificate, clientKey })) {
+    if (file !== undefined) users.set(file, field);
+  }
+  const claim = (field: string, file: string): void => {
+    const other = users.get(file);
+    if (other === undefined) users.set(file, field);
+    else root.fault(field, `${file} is the file of ${other}`);
+  };
+  for (const [index, { file }] of trustBundles.entries()) claim(`trustBundles[${index}]`, file);
+  // One of the bundles may keep it up to date.
+  if (caFile !== undefined && !trustBundles.some(({ file }) => file === caFile)) users.set(caFile, "caFile");
+  for (const [index, { outputs }] of certificates.entries()) {
+    for (const [at, output] of outputs.entries()) {
+      for (const file of writtenPaths(output)) claim(`certificates[${index}].files[${at}]`, file);
+    }
+  }
+}
+
+/** A folder has one newest version: it cannot be that of two certificates. */
+const writtenPaths = (output: CertificateOutput): readonly string[] =>
+  output.type === "folder"
+    ? [output.folder, ...Object.values(output.names).map((name) => join(output.folder, name))]
+    : [output.file];

@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
 import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
@@ -100,10 +101,12 @@ function parseOutput(
   fields: Fields,
   { folder, alias: defaultAlias }: { readonly folder: string; readonly alias: string },
 ): CertificateOutput {
-  const given = formats.filter((format) => fields.has(format));
-  const [format = "pem"] = given;
-  if (given.length !== 1) fields.fault("pem", `give one of ${formats.join(", ")}`);
-  const path = resolve(folder, fields.text(format) ?? "");
+  const formatsGiven = formats.filter((one) => fields.has(one));
+  const [format = "pem"] = formatsGiven;
+  if (formatsGiven.length !== 1) fields.fault("pem", `give one of ${formats.join(", ")}`);
+  const given = fields.text(format) ?? "";
+  if (given === "") fields.fault(format, "must name a file or folder");
+  const path = resolve(folder, given);
   const ownership = parseOwnership(fields);
   const output = outputOf();
   fields.refuseOthers();
@@ -122,6 +125,7 @@ function parseOutput(
         const passwordFile = fields.text("passwordFile");
         if (!passwordFile) fields.fault("passwordFile", "is required");
         const file = resolve(folder, passwordFile ?? "");
+        if (file === path) fields.fault("passwordFile", "must not be the store itself");
         return { type: format, file: path, alias, password: () => readPassword(file), ownership };
       }
     }
@@ -166,18 +170,21 @@ function parseOwnership(fields: Fields): FileOwnership {
   return { mode: bits, ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
 }
 
+/** The highest number that is no error code of chown(2). */
+const highestId = 2 ** 32 - 2;
+
 /** The number of a user or group. Undefined when there is none. */
 function idOf(name: string, database: "passwd" | "group"): number | undefined {
-  if (/^\d{1,10}$/.test(name)) return Number(name);
+  if (/^\d{1,10}$/.test(name)) return Number(name) <= highestId ? Number(name) : undefined;
   if (!/^[A-Za-z_][A-Za-z0-9_.-]*\$?$/.test(name)) return undefined;
-  try {
-    const entry = execFileSync("getent", [database, name], {
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-      timeout: 10_000,
-    });
-    return Number(entry.split(":")[2]);
-  } catch {
-    return undefined;
-  }
+  const id = entryOf(name, database)?.split(":")[2];
+  return id === undefined ? undefined : Number(id);
+}
+
+/** Asks getent(1), which knows the users of a directory service too. Small images do not have it: then the file itself says. */
+function entryOf(name: string, database: "passwd" | "group"): string | undefined {
+  const { stdout, error } = spawnSync("getent", [database, name], { encoding: "utf8", timeout: 10_000 });
+  if (error === undefined) return stdout === "" ? undefined : stdout;
+  const lines = readFileSync(`/etc/${database}`, "utf8").split("\n");
+  return lines.find((line) => line.startsWith(`${name}:`));
 }

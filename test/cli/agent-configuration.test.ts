@@ -101,7 +101,7 @@ more: true
         "listen.adress: unknown field",
         "nodeName: ",
         "trustBundles[0].name: give either name or signer",
-        "trustBundles[1]: is the same as trustBundles[0]",
+        "trustBundles[1]: /f is the file of trustBundles[0]",
         "certificates[0].name: client is the name of a certificate of the node itself",
         "certificates[0].signer: is required",
         "certificates[0].dnsNames[0]: ",
@@ -121,6 +121,45 @@ more: true
       return true;
     },
   );
+});
+
+test("a file that two things would write, or that is read as something else, is refused", () => {
+  const text = `${header}
+caFile: ca.pem
+bootstrapTokenFile: token
+trustBundles: [{ name: a, file: trust.pem }]
+certificates:
+  - name: one
+    signer: s
+    dnsNames: [a]
+    files: [{ pem: ./x/../one.pem }, { folder: tls }, { pem: token }, { pem: ca.pem }, { pem: "", group: "4294967295" }]
+  - name: two
+    signer: s
+    dnsNames: [b]
+    files: [{ pem: one.pem }, { folder: tls, key: other.key }, { pem: tls/tls.crt }, { jks: /d/trust.pem, passwordFile: /d/trust.pem }]
+`;
+  assert.throws(
+    () => parseAgentConfiguration(text, "/d"),
+    (error: Error) => {
+      assert.deepEqual(error.message.split("; "), [
+        "certificates[0].files[4].pem: must name a file or folder",
+        'certificates[0].files[4].group: there is no group "4294967295"',
+        "certificates[1].files[3].passwordFile: must not be the store itself",
+        "certificates[0].files[2]: /d/token is the file of bootstrapTokenFile",
+        "certificates[0].files[3]: /d/ca.pem is the file of caFile",
+        "certificates[1].files[0]: /d/one.pem is the file of certificates[0].files[0]",
+        "certificates[1].files[1]: /d/tls is the file of certificates[0].files[1]",
+        "certificates[1].files[2]: /d/tls/tls.crt is the file of certificates[0].files[1]",
+        "certificates[1].files[3]: /d/trust.pem is the file of trustBundles[0]",
+      ]);
+      return true;
+    },
+  );
+});
+
+test("a field that is there twice, and a reference to another part of the file, are refused", () => {
+  assert.throws(() => parseAgentConfiguration(`${header}nodeName: a\nnodeName: b\n`, "/"), /unique/);
+  assert.throws(() => parseAgentConfiguration(`${header}dnsNames: &names [a]\nservers: *names\n`, "/"), /Alias/);
 });
 
 test("whatever a configuration file holds, it is read or refused with an error for people", () => {

@@ -5,6 +5,7 @@ import {
   fchownSync,
   fsyncSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -109,6 +110,15 @@ export function checkReplaceable(file: string): void {
   if (status === undefined || status.isFile()) return;
   const what = status.isDirectory() ? "a folder" : "a pipe, a device or a socket";
   throw new UnusableFile(`${file} is ${what}; name a file`);
+}
+
+/** Removes what kills left of earlier writes of a file. Nothing else may write it at the same time. */
+export function removeUnfinished(file: string): void {
+  const prefix = `${basename(file).slice(0, longestPrefix)}.`;
+  for (const name of readdirSync(dirname(file))) {
+    const isUnfinished = name.startsWith(prefix) && /^[0-9a-f]{12}\.new$/.test(name.slice(prefix.length));
+    if (isUnfinished) rmSync(join(dirname(file), name), { force: true });
+  }
 }
 
 /** Makes renames in a folder survive a power cut. */

@@ -14,6 +14,7 @@ import { after, test } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
+import { pages } from "./pages.ts";
 
 const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
@@ -22,86 +23,35 @@ const cache = mkdtempSync(join(tmpdir(), "signet-documents-cache-"));
 after(() => rmSync(cache, { recursive: true, force: true }));
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
-interface Page {
-  readonly file: string;
-  /** Settings of the page's server that name files of the page. */
-  readonly serverFiles?: Readonly<Record<string, string>>;
-  /** Other settings of it. */
-  readonly serverSettings?: Readonly<Record<string, unknown>>;
-  /** Default: in memory. */
-  readonly storage?: "lmdb";
-  /** The page starts what it needs by itself, on these ports. The test takes free ones in their place. */
-  readonly ownPorts?: readonly string[];
-  /** The folder in which the page says that it is. The test's folder takes its place. */
-  readonly ownFolder?: string;
-  /** Files of the repository that the page's commands read. */
-  readonly copies?: readonly string[];
-  /** Why it cannot run on this machine. */
-  readonly missing?: string | undefined;
-}
-
-const pages: readonly Page[] = [
-  { file: "docs/tokens.md" },
-  { file: "docs/rbac.md" },
-  { file: "docs/admission-policies.md" },
-  {
-    file: "docs/certificates.md",
-    serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
-  },
-  { file: "docs/serves.md" },
-  { file: "docs/backup.md", storage: "lmdb" },
-  { file: "docs/revocation.md" },
-  { file: "docs/keys.md", storage: "lmdb" },
-  {
-    file: "docs/audit.md",
-    serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
-    serverSettings: { "audit-log-chain": true },
-  },
-  { file: "docs/node-agent.md", ownPorts: ["6443", "10250"] },
-  {
-    file: "docs/services.md",
-    ownPorts: ["6443", "10250", "8443", "9443", "5432"],
-    ownFolder: "/tmp/walk",
-    copies: ["test/end-to-end/services/Service.java"],
-    missing: missingForServices(),
-  },
-];
-
-for (const {
-  file,
-  serverFiles = {},
-  serverSettings = {},
-  storage = "memory",
-  ownPorts,
-  ownFolder,
-  copies = [],
-  missing,
-} of pages) {
+for (const page of pages) {
+  const { file, serverFiles = {}, serverSettings = {}, ports = [] } = page;
   test(
     `${file} shows what its commands print`,
-    { skip: missing ?? (!hasKubectl && "kubectl is not installed") },
+    { skip: page.missing ?? (!hasKubectl && "kubectl is not installed") },
     async (context) => {
       const path = join(root, file);
       const markdown = readFileSync(path, "utf8");
       const folder = mkdtempSync(join(tmpdir(), "signet-documents-"));
       context.after(() => rmSync(folder, { recursive: true, force: true }));
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
-      const ports = await Promise.all((ownPorts ?? []).map(async (own) => ({ own, free: await freePort() })));
-      const replaced = [...ports, ...(ownFolder === undefined ? [] : [{ own: ownFolder, free: folder }])];
+      const replaced = [
+        ...(await Promise.all(ports.map(async (own) => ({ own, free: await freePort() })))),
+        ...(page.folder === undefined ? [] : [{ own: page.folder, free: folder }]),
+      ];
       /** What the page says, with this test's ports and folder in place of its own; and back. */
       const asRun = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(own, free), text);
       const asShown = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(free, own), text);
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
-      for (const copied of copies) cpSync(join(root, copied), join(folder, basename(copied)));
+      for (const copied of page.copies ?? []) cpSync(join(root, copied), join(folder, basename(copied)));
       const settings = Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]);
       const server =
-        ownPorts === undefined
-          ? await startTestServer({
-              storage,
+        page.server === "started by the page"
+          ? undefined
+          : await startTestServer({
+              storage: page.server === "on LMDB" ? "lmdb" : "memory",
               dataDirectory: join(folder, "server"),
               settings: { ...serverSettings, ...Object.fromEntries(settings) },
-            })
-          : undefined;
+            });
       context.after(() => server?.stop());
 
       const signet = join(folder, "signet");
@@ -119,13 +69,14 @@ for (const {
       });
       context.after(() => session.close());
 
+      const commands = consoleCommands(markdown);
+      assert.ok(commands.length > 0, "the page has a session");
       const outputs: string[] = [];
-      for (const { command, output } of consoleCommands(markdown)) {
+      for (const { command, output } of commands) {
         const printed = asShown(await session.run(asRun(command)));
-        outputs.push(printed);
-        if (!isUpdating) assert.equal(comparable(printed), comparable(output), `$ ${command}`);
+        if (isUpdating) outputs.push(comparable(printed) === comparable(output) ? output : printed);
+        else assert.equal(comparable(printed), comparable(output), `$ ${command}`);
       }
-      assert.ok(outputs.length > 0, "the page has a session");
       if (isUpdating) writeFileSync(path, withOutputs(markdown, outputs));
     },
   );
@@ -139,12 +90,4 @@ async function freePort(): Promise<string> {
   listener.close();
   await once(listener, "close");
   return String(port);
-}
-
-/** What `docs/services.md` needs and is not on this machine. */
-function missingForServices(): string | undefined {
-  if (process.getuid?.() !== 0) return "it gives files to PostgreSQL's user, and you are not root";
-  const programs = ["nginx", "psql", "java"];
-  const missing = programs.find((program) => spawnSync("which", [program]).status !== 0);
-  return missing && `${missing} is not installed`;
 }

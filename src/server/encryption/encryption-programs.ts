@@ -39,7 +39,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
   const rows = survey.groups
     .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
     .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
-  if (rows.length === 0) console.log("no object is encrypted, and none should be");
+  if (rows.length === 0) console.log("the store has no object that is encrypted, and none that should be");
   else console.log(textTable(["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"], rows));
   const stale = objectsOf(survey, "stale");
   if (stale > 0) console.log(`${stale} objects are written as they were before: signet encryption rewrite`);
@@ -47,7 +47,9 @@ async function showStatus(config: ServerConfig): Promise<void> {
   const unreadable = objectsOf(survey, "unreadable");
   if (unreadable === 0) return;
   console.log(
-    `${unreadable} objects can't be decrypted: put their key back, or give one up: signet encryption discard KEY`,
+    unreadable === 1
+      ? "1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY"
+      : `${unreadable} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
   );
   process.exitCode = 1;
 }
@@ -74,7 +76,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
       onProgress: (seen, written) => progress.show(`${seen} objects seen, ${written} rewritten`),
     });
     progress.end();
-    console.log(`rewrote ${rewritten} objects`);
+    console.log(`rewrote ${rewritten} ${rewritten === 1 ? "object" : "objects"}`);
     if (changedMeanwhile > 0)
       console.log(`  ${changedMeanwhile} others were changed meanwhile: run it again to be sure`);
     if (unreadable > 0)

@@ -185,7 +185,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(`${secrets}/web`)).data?.["password"], password);
     assert.match(
       await run(t, config, { type: "status" }),
-      /secrets\/default\/moved: it was changed or moved.*\n1 objects can't be decrypted/,
+      /secrets\/default\/moved: it was changed or moved.*\n1 object can't be decrypted/,
     );
     assert.ok(
       (await examineServer(config, Date.now())).some(({ state, found }) => state === "bad" && /1 object/.test(found)),

@@ -1,0 +1,60 @@
+import { spawnSync } from "node:child_process";
+
+/** A page whose commands and outputs a test holds. */
+export interface Page {
+  readonly file: string;
+  /** The server that the commands talk to: the test's own, or one that the page's commands start. */
+  readonly server: "in memory" | "on LMDB" | "started by the page";
+  /** Settings of the test's own server that name files of the page. */
+  readonly serverFiles?: Readonly<Record<string, string>>;
+  /** Other settings of it. */
+  readonly serverSettings?: Readonly<Record<string, unknown>>;
+  /** What the page's commands start listens on these ports. The test takes free ones in their place. */
+  readonly ports?: readonly string[];
+  /** The folder in which the page says that it is. The test's folder takes its place. */
+  readonly folder?: string;
+  /** Files of the repository that the page's commands read. */
+  readonly copies?: readonly string[];
+  /** Why it cannot run on this machine. */
+  readonly missing?: string | undefined;
+}
+
+export const pages: readonly Page[] = [
+  { file: "docs/tokens.md", server: "in memory" },
+  { file: "docs/rbac.md", server: "in memory" },
+  { file: "docs/authorization.md", server: "started by the page", ports: ["6443", "7443"], folder: "/etc/signet" },
+  { file: "docs/admission-policies.md", server: "in memory" },
+  {
+    file: "docs/certificates.md",
+    server: "in memory",
+    serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
+  },
+  { file: "docs/serves.md", server: "in memory" },
+  { file: "docs/backup.md", server: "on LMDB" },
+  { file: "docs/revocation.md", server: "in memory" },
+  { file: "docs/keys.md", server: "on LMDB" },
+  { file: "docs/encryption.md", server: "on LMDB", ports: ["6443"] },
+  {
+    file: "docs/audit.md",
+    server: "in memory",
+    serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
+    serverSettings: { "audit-log-chain": true },
+  },
+  { file: "docs/node-agent.md", server: "started by the page", ports: ["6443", "10250"] },
+  {
+    file: "docs/services.md",
+    server: "started by the page",
+    ports: ["6443", "10250", "8443", "9443", "5432"],
+    folder: "/tmp/walk",
+    copies: ["test/end-to-end/services/Service.java"],
+    missing: missingForServices(),
+  },
+];
+
+/** What `docs/services.md` needs and is not on this machine. */
+function missingForServices(): string | undefined {
+  if (process.getuid?.() !== 0) return "it gives files to PostgreSQL's user, and you are not root";
+  const programs = ["nginx", "psql", "java"];
+  const missing = programs.find((program) => spawnSync("which", [program]).status !== 0);
+  return missing && `${missing} is not installed`;
+}

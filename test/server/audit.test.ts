@@ -94,6 +94,11 @@ describe("the audit log with a policy", () => {
     });
   });
 
+  it("is written before the answer, as upstream's default mode says", async () => {
+    await api.send("/version", { headers: { "audit-id": "at-once" } });
+    assert.match(readFileSync(path, "utf8"), /"auditID":"at-once","stage":"ResponseComplete"/);
+  });
+
   it("records every verb", async () => {
     const seen = async (method: string, target: string, sent: object = {}): Promise<string> => {
       const { verb, level, stage, requestObject, responseObject } = await lastOf(target, { method, ...sent });

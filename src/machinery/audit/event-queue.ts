@@ -33,12 +33,17 @@ export interface EventQueueOptions {
 
 interface Waiting {
   readonly line: string;
-  readonly written: PromiseWithResolvers<void> | undefined;
+  /** Tells who waits how it ended. It may be called again. Undefined: nobody waits. */
+  readonly ended: ((error?: unknown) => void) | undefined;
+  /** Whether the line must not be delivered later, when who waits for it has been told that it is lost. */
+  readonly isStrict: boolean;
 }
 
 /** What waits in memory in all. */
 const maximumBytes = 16 * 1024 * 1024;
 const retryMilliseconds = 1000;
+/** How long others wait for a delivery that hangs. */
+const patienceMilliseconds = 2000;
 
 /**
  * Gathers lines and delivers them in batches, in order, one delivery at a time. It never holds up who adds a line: when too
@@ -53,6 +58,7 @@ export class EventQueue {
   #isClosed = false;
   #isDropping = false;
   #isFailing = false;
+  #isHanging = false;
   #lostSinceFailure = 0;
   #tokens: number;
   #tokensAt: number;
@@ -67,14 +73,28 @@ export class EventQueue {
 
   /** Takes a line, which has no line break. It is lost when too many wait. */
   add(line: string): void {
-    this.#push({ line, written: undefined });
+    this.#push({ line, ended: undefined, isStrict: false });
   }
 
-  /** Takes a line. Resolves when it is delivered, and rejects when it is lost. */
+  /**
+   * The same. The promise resolves when the line is delivered, or lost. Where failed batches are tried again, nobody waits for
+   * that, nor for a delivery that hangs. Undefined: there is nothing to wait for.
+   */
+  attempt(line: string): Promise<void> | undefined {
+    if (this.#isTriedAgain && (this.#isFailing || this.#isHanging)) {
+      this.add(line);
+      return undefined;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    return this.#push({ line, ended: () => resolve(), isStrict: false }) ? promise : undefined;
+  }
+
+  /** Takes a line. Resolves when it is delivered, and rejects when it is lost. It is not tried again. */
   async deliver(line: string): Promise<void> {
-    const written = Promise.withResolvers<void>();
-    if (!this.#push({ line, written })) throw new Error("too many wait already");
-    await written.promise;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+    if (!this.#push({ line, ended, isStrict: true })) throw new Error("too many wait already");
+    await promise;
   }
 
   /** Delivers what waits, at most for the given time. Resolves with the number of events that are lost by it. */
@@ -112,6 +132,10 @@ export class EventQueue {
     }
   }
 
+  get #isTriedAgain(): boolean {
+    return this.#options.afterFailure === "retry";
+  }
+
   #push(one: Waiting): boolean {
     const { maximumEvents, waitMilliseconds, schedule, batchEvents } = this.#options;
     const bytes = Buffer.byteLength(one.line);
@@ -124,7 +148,7 @@ export class EventQueue {
     this.#waiting.push(one);
     this.#bytes += bytes;
     if (this.#running !== undefined) return true;
-    if (this.#waiting.length >= batchEvents || one.written !== undefined) void this.#run();
+    if (this.#waiting.length >= batchEvents || one.ended !== undefined) void this.#run();
     else this.#cancelTimer ??= schedule(() => void this.#run(), waitMilliseconds);
     return true;
   }
@@ -132,39 +156,68 @@ export class EventQueue {
   #run(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    this.#running ??= this.#deliverAll().finally(() => (this.#running = undefined));
+    this.#running ??= this.#deliverAll();
     return this.#running;
   }
 
   /** Never rejects. */
   async #deliverAll(): Promise<void> {
-    const { target, afterFailure, onFailure, onRecovered } = this.#options;
     // What others add in this turn goes with it.
     await Promise.resolve();
-    while (this.#waiting.length > 0 && !this.#isDropping) {
-      await this.#turn();
-      const batch = this.#nextBatch();
-      try {
-        await target.deliver(batch.map(({ line }) => line));
+    while (this.#waiting.length > 0 && !this.#isDropping && (await this.#deliverNext()));
+    // Nothing may happen since the last look: what is added from now on begins anew.
+    this.#running = undefined;
+  }
+
+  /** False: the queue is closed, and the rest cannot be delivered. */
+  async #deliverNext(): Promise<boolean> {
+    const { onFailure, onRecovered } = this.#options;
+    await this.#turn();
+    const batch = this.#nextBatch();
+    try {
+      await this.#deliverBatch(batch);
+      this.#remove(batch);
+      for (const { ended } of batch) ended?.();
+      if (!this.#isFailing && this.#lostSinceFailure === 0) return true;
+      this.#isFailing = false;
+      onRecovered(this.#lostSinceFailure);
+      this.#lostSinceFailure = 0;
+    } catch (error) {
+      this.#isFailing = true;
+      if (!this.#isTriedAgain || batch[0]?.isStrict === true) {
         this.#remove(batch);
-        for (const { written } of batch) written?.resolve();
-        if (!this.#isFailing && this.#lostSinceFailure === 0) continue;
-        this.#isFailing = false;
-        onRecovered(this.#lostSinceFailure);
-        this.#lostSinceFailure = 0;
-      } catch (error) {
-        this.#isFailing = true;
-        if (afterFailure === "drop" || batch[0]?.written !== undefined) {
-          this.#remove(batch);
-          this.#lose(batch, error);
-          onFailure(error);
-        } else {
-          onFailure(error);
-          if (this.#isClosed) return;
-          await this.#pause(retryMilliseconds);
-        }
+        this.#lose(batch, error);
+        onFailure(error);
+      } else {
+        onFailure(error);
+        this.#letGo();
+        if (this.#isClosed) return false;
+        await this.#pause(retryMilliseconds);
       }
     }
+    return true;
+  }
+
+  async #deliverBatch(batch: readonly Waiting[]): Promise<void> {
+    const { target, schedule, onFailure } = this.#options;
+    const hangs = (): void => {
+      this.#isHanging = true;
+      onFailure(new Error(`it takes longer than ${patienceMilliseconds / 1000} s`));
+      this.#letGo();
+    };
+    const isAwaited = this.#isTriedAgain && batch[0]?.isStrict === false && batch[0].ended !== undefined;
+    const cancel = isAwaited ? schedule(hangs, patienceMilliseconds) : undefined;
+    try {
+      await target.deliver(batch.map(({ line }) => line));
+    } finally {
+      cancel?.();
+      this.#isHanging = false;
+    }
+  }
+
+  /** Nobody waits any longer for what will be delivered later. */
+  #letGo(): void {
+    for (const { ended, isStrict } of this.#waiting) if (!isStrict) ended?.();
   }
 
   #nextBatch(): Waiting[] {
@@ -187,7 +240,7 @@ export class EventQueue {
   #lose(batch: readonly Waiting[], error: unknown): void {
     this.lost += batch.length;
     this.#lostSinceFailure += batch.length;
-    for (const { written } of batch) written?.reject(error);
+    for (const { ended } of batch) ended?.(error);
   }
 
   /** Waits until the limit allows a delivery (a token bucket, as in upstream). */

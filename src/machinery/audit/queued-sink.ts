@@ -5,8 +5,8 @@ import type { AuditFormat } from "./encode-event.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /**
- * batch: requests never wait. blocking: each waits until its events are written, or could not be. blocking-strict: it is
- * also refused when its first event cannot be written.
+ * batch: requests never wait. blocking: each waits until its events are written, but not for a disk that is full or hangs.
+ * blocking-strict: it is refused when its first event cannot be written.
  */
 export type AuditMode = "batch" | "blocking" | "blocking-strict";
 
@@ -31,8 +31,7 @@ export function queuedSink(options: QueuedSinkOptions): AuditSink {
         queue.add(line);
         return undefined;
       }
-      const written = queue.deliver(line);
-      return mode === "blocking" ? written.catch(() => {}) : written;
+      return mode === "blocking" ? queue.attempt(line) : queue.deliver(line);
     },
   };
 }

@@ -5,8 +5,8 @@ import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
 const modes = ["batch", "blocking", "blocking-strict"] as const;
 const modeHelp =
-  "batch: requests never wait. blocking: each waits until its events are there. blocking-strict: it is also refused when " +
-  "its first event cannot be recorded.";
+  "blocking: each request waits until its events are there. blocking-strict: it is refused when its first event cannot be " +
+  "recorded. batch: requests never wait.";
 const versions = ["audit.k8s.io/v1"] as const;
 const count = { type: "integer", minimum: 1, maximum: 1_000_000 } as const;
 const bytes = { type: "integer", minimum: 1024, maximum: 16 * 1024 * 1024 } as const;
@@ -35,7 +35,7 @@ export const auditFlags = {
     choices: versions,
     help: "The version of the file's events.",
   },
-  "audit-log-mode": { type: "string", default: "batch", choices: modes, help: modeHelp },
+  "audit-log-mode": { type: "string", default: "blocking", choices: modes, help: modeHelp },
   "audit-log-maxsize": {
     type: "integer",
     default: 0,
@@ -206,9 +206,11 @@ function logSettings(values: Values): AuditLogSettings | undefined {
       maximumEvents: values["audit-log-batch-buffer-size"],
       batchEvents: values["audit-log-batch-max-size"],
       waitMilliseconds: values["audit-log-batch-max-wait"],
-      throttle: values["audit-log-batch-throttle-enable"]
-        ? { perSecond: values["audit-log-batch-throttle-qps"], burst: values["audit-log-batch-throttle-burst"] }
-        : undefined,
+      throttle: throttleOf(values["audit-log-mode"], {
+        isEnabled: values["audit-log-batch-throttle-enable"],
+        perSecond: values["audit-log-batch-throttle-qps"],
+        burst: values["audit-log-batch-throttle-burst"],
+      }),
       ...truncation(values["audit-log-truncate-enabled"], {
         batchBytes: values["audit-log-truncate-max-batch-size"],
         maximumEventBytes: values["audit-log-truncate-max-event-size"],
@@ -234,9 +236,11 @@ function webhookSettings(values: Values): AuditWebhookSettings | undefined {
       maximumEvents: values["audit-webhook-batch-buffer-size"],
       batchEvents: values["audit-webhook-batch-max-size"],
       waitMilliseconds: values["audit-webhook-batch-max-wait"],
-      throttle: values["audit-webhook-batch-throttle-enable"]
-        ? { perSecond: values["audit-webhook-batch-throttle-qps"], burst: values["audit-webhook-batch-throttle-burst"] }
-        : undefined,
+      throttle: throttleOf(values["audit-webhook-mode"], {
+        isEnabled: values["audit-webhook-batch-throttle-enable"],
+        perSecond: values["audit-webhook-batch-throttle-qps"],
+        burst: values["audit-webhook-batch-throttle-burst"],
+      }),
       ...truncation(values["audit-webhook-truncate-enabled"], {
         batchBytes: values["audit-webhook-truncate-max-batch-size"],
         maximumEventBytes: values["audit-webhook-truncate-max-event-size"],
@@ -244,6 +248,12 @@ function webhookSettings(values: Values): AuditWebhookSettings | undefined {
     },
   };
 }
+
+/** Only batches are held back: a request that waits for its event is slow enough. */
+const throttleOf = (
+  mode: AuditMode,
+  { isEnabled, ...limit }: { readonly isEnabled: boolean; readonly perSecond: number; readonly burst: number },
+): BackendSettings["throttle"] => (mode === "batch" && isEnabled ? limit : undefined);
 
 const truncation = (
   isEnabled: boolean,

@@ -98,6 +98,30 @@ describe("a queue of audit events", () => {
     assert.equal(queue.lost, 1);
   });
 
+  it("lets go of who waits when a delivery fails or hangs, keeps the events, and is waited for again afterwards", async () => {
+    const queue = queueOf({ afterFailure: "retry" });
+    await queue.attempt("a");
+    fail = true;
+    await queue.attempt("b");
+    assert.equal(queue.attempt("c"), undefined, "nobody waits for a disk that is full");
+    fail = false;
+    time.pass(1000);
+    await settle();
+    assert.deepEqual([delivered, queue.lost], [[["a"], ["b", "c"]], 0]);
+    await queue.attempt("d");
+    const hanging = Promise.withResolvers<void>();
+    const slow = queueOf({ afterFailure: "retry", target: { deliver: () => hanging.promise, close: () => {} } });
+    const waits = slow.attempt("e");
+    await settle();
+    time.pass(2000);
+    await waits;
+    assert.equal(slow.attempt("f"), undefined, "nor for one that hangs");
+    hanging.resolve();
+    await settle();
+    await slow.attempt("g");
+    assert.equal(slow.lost, 0);
+  });
+
   it("limits how often it delivers", async () => {
     const queue = queueOf({ batchEvents: 1, throttle: { perSecond: 10, burst: 2 } });
     add(queue, "a", "b", "c", "d");

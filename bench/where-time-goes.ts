@@ -1,0 +1,64 @@
+/**
+ * Shows where the processor time of a request goes: a table of the parts of its way for each workload, and with
+ * `--pictures FOLDER` a flame graph of each, as SVG. The server's main thread is sampled ten thousand times a second.
+ *
+ *   npm run bench:time -- [--requests N] [--only WORKLOAD] [--pictures FOLDER] [-- FLAGS OF serve]
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { callTree, microsecondsByLayer } from "./call-tree.ts";
+import type { CpuProfile } from "./call-tree.ts";
+import { flameGraph } from "./flame-graph.ts";
+import { inspectWorkloads } from "./inspected-server.ts";
+import { requestLayers } from "./request-layers.ts";
+import type { Layer } from "./request-layers.ts";
+
+const { values: options, positionals: flags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    requests: { type: "string", default: "10000" },
+    only: { type: "string" },
+    pictures: { type: "string" },
+  },
+});
+const requests = Number(options.requests);
+const sampleMicroseconds = 100;
+
+const measured: { readonly name: string; readonly microseconds: ReadonlyMap<Layer, number> }[] = [];
+await inspectWorkloads(
+  { requests, flags, ...(options.only !== undefined && { only: options.only }) },
+  async ({ name, inspector, load }) => {
+    await inspector.send("Profiler.enable");
+    await inspector.send("Profiler.setSamplingInterval", { interval: sampleMicroseconds });
+    await inspector.send("Profiler.start");
+    await load();
+    const { profile } = (await inspector.send("Profiler.stop")) as { profile: CpuProfile }; // the inspector's format
+    const tree = callTree(profile);
+    measured.push({ name, microseconds: microsecondsByLayer(tree) });
+    if (options.pictures === undefined) return;
+    mkdirSync(options.pictures, { recursive: true });
+    const file = join(options.pictures, `${name}.svg`);
+    const each = (tree.totalMicroseconds / requests).toFixed(0);
+    writeFileSync(file, flameGraph(tree, `${name}: ${each} µs of the main thread a request`));
+    console.error(`written: ${file}`);
+  },
+);
+
+const sum = (microseconds: ReadonlyMap<Layer, number>): number => [...microseconds.values()].reduce((a, b) => a + b, 0);
+const rows = (Object.keys(requestLayers) as Layer[]).map((layer) => [
+  layer,
+  ...measured.map(({ microseconds }) => {
+    const share = (microseconds.get(layer) ?? 0) / sum(microseconds);
+    return share < 0.0005 ? "" : `${(share * 100).toFixed(1)} %`;
+  }),
+]);
+const totals = [
+  "µs of the main thread",
+  ...measured.map(({ microseconds }) => (sum(microseconds) / requests).toFixed(0)),
+];
+const header = ["part of the way", ...measured.map(({ name }) => name)];
+const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+console.log(line(header));
+console.log(line(["---", ...measured.map(() => "---:")]));
+for (const row of [...rows, totals]) console.log(line(row));

@@ -78,7 +78,7 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
 }
 
 /** An issuer whose key identifier differs from the child's authority key identifier is ruled out (RFC 5280 4.2.1.1). */
-const keyIdsMatch = (child: Certificate, issuer: Certificate): boolean =>
+export const keyIdsMatch = (child: Certificate, issuer: Certificate): boolean =>
   child.authorityKeyId === undefined ||
   issuer.subjectKeyId === undefined ||
   child.authorityKeyId.equals(issuer.subjectKeyId);
@@ -97,7 +97,8 @@ function certificateFault(certificate: Certificate, now: number): string | undef
   return certificate.publicKey.weakness;
 }
 
-function issuerFault(child: Certificate, issuer: Certificate): string | undefined {
+/** Why a CA cannot have issued a certificate, in the words of Go's `x509`. Undefined: its key signed it, and it may. */
+export function issuerFault(child: Certificate, issuer: Certificate): string | undefined {
   if (!issuer.hasBasicConstraints || !issuer.isCA) {
     return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
   }

@@ -30,7 +30,7 @@ export async function runRemoteControllers(
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, followed);
   const { client, names, transport } = await connect(flags);
   // No fallback: the server's CAs are only in its own data directory.
-  const authorityFor = openAuthorities(names, { settings: certificates, followed });
+  const authorityFor = openAuthorities(names, { settings: certificates, followed, clock: systemClock });
   const configured = openSignerConfiguration({
     file: certificates.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },

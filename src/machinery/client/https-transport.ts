@@ -36,6 +36,12 @@ export interface HttpsTransportOptions extends TlsCredentials {
   readonly watchIdleMilliseconds?: number;
 }
 
+/** What a connection trusts. As in Go, each of these certificates is an anchor, whether it is a root or below one. */
+export const trusting = (
+  caCertificates: string | undefined,
+): Pick<https.AgentOptions, "ca" | "allowPartialTrustChain"> =>
+  caCertificates === undefined ? {} : { ca: caCertificates, allowPartialTrustChain: true };
+
 /**
  * An HTTPS transport that keeps connections open. It goes through the proxy that HTTPS_PROXY names, except to the hosts of
  * NO_PROXY.
@@ -92,7 +98,7 @@ class Connections {
       keepAlive: true,
       // As in Go, a loopback address is never reached through a proxy.
       ...(!isLoopback(new URL(this.#options.server).hostname) && { proxyEnv: process.env }),
-      ...(caCertificates !== undefined && { ca: caCertificates }),
+      ...trusting(caCertificates),
       ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),
       ...(serverName !== undefined && { servername: serverName }),
       rejectUnauthorized: skipsServerVerification !== true,

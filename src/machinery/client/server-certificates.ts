@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import type { HttpsTransportOptions } from "./https-transport.ts";
+import { trusting } from "./https-transport.ts";
 
 const handshakeMilliseconds = 10_000;
 
@@ -16,7 +17,7 @@ export async function serverCertificates(options: HttpsTransportOptions): Promis
     host,
     port: port === "" ? 443 : Number(port),
     servername: options.serverName ?? (/^[\d.]+$|:/.test(host) ? "" : host),
-    ...(caCertificates !== undefined && { ca: caCertificates }),
+    ...trusting(caCertificates),
     rejectUnauthorized: options.skipsServerVerification !== true,
   });
   try {

@@ -9,6 +9,8 @@ export interface FollowedSetting<T> {
   readonly load: () => T;
   /** Called with each value after the first one. When it throws, the last value stays in use. */
   readonly onChange?: (value: T) => void;
+  /** What is wrong with a value that is used all the same: the log says it, at the start too. Undefined: nothing. */
+  readonly concern?: (value: T) => string | undefined;
   /** What the log says of a new value. */
   readonly describe?: (value: T) => Readonly<Record<string, unknown>>;
 }
@@ -52,11 +54,17 @@ export class FollowedFiles implements Disposable {
 
   /** Reads the files now. Returns a function that returns their current value and reads nothing: it costs a call. */
   follow<T>(followed: FollowedSetting<T>): () => T {
-    const { files, load, onChange, describe } = followed;
+    const { files, load, onChange, concern, describe } = followed;
     const { log } = this.#options;
+    const tell = (one: T): void => {
+      const reason = concern?.(one);
+      const about = { setting: followed.setting, files: files() };
+      if (reason !== undefined) log.error({ ...about, reason }, "the file is used, but something is wrong with it");
+    };
     // Take the version first: a change during the read is then noticed at the next look.
     let seen = versionOf(files());
     let value = load();
+    tell(value);
     let failed: { readonly version: string; readonly at: number } | undefined;
     this.#looks.add(({ isAskedFor }) => {
       const now = versionOf(files());
@@ -78,6 +86,7 @@ export class FollowedFiles implements Disposable {
         failed = undefined;
         this.#unusable.delete(followed.setting);
         log.info({ ...about, ...describe?.(value) }, "file read again");
+        tell(value);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         if (known === undefined)

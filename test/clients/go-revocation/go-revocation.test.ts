@@ -1,18 +1,31 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { configMapResource } from "../../../src/features/core/index.ts";
+import { loadSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { authorityId } from "../../../src/features/certificates/status/addresses.ts";
 import { storedListName } from "../../../src/features/certificates/status/stored-list.ts";
 import { revocationResource } from "../../../src/features/revocation/resources.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
+import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { serialNumberHex } from "../../../src/pki/certificate.ts";
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
-import { CertificateFolder, CertificateScene, until } from "../../features/certificates/certificate-loop-scene.ts";
+import {
+  CertificateFolder,
+  CertificateScene,
+  intermediateOf,
+  newAuthority,
+  until,
+} from "../../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../../test-server.ts";
 
 /** Builds from what is on this machine; tests ask no network. */
@@ -20,14 +33,42 @@ const environment = { ...process.env, GOPROXY: "off", GOFLAGS: "-mod=readonly", 
 const run = promisify(execFile);
 
 describe("Go", { skip: reasonToSkip() }, () => {
+  const folder = new CertificateFolder();
+  const program = folder.file("program");
+  before(() => run("go", ["build", "-o", program, "."], { cwd: import.meta.dirname, env: environment }));
+  after(() => folder.remove());
+
+  it("verifies what an intermediate of an offline root issues, with the root alone", async () => {
+    const root = newAuthority("offline root");
+    const online = intermediateOf(root, "online", { maxPathLength: 0 });
+    const authority = loadSigningAuthority({
+      certificate: [online, root].map(({ certificate }) => encodePem("CERTIFICATE", certificate.der)).join(""),
+      privateKey: encodePrivateKeyPem(online.privateKey),
+    });
+    const pem = createCertificateRequestPem({
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      subject: { commonName: "web.example.com" },
+      subjectAltNames: { ...noSubjectAltNames, dnsNames: ["web.example.com"] },
+    });
+    const issued = issueCertificate({
+      ...{ request: parseCertificateRequestPem(pem), usages: ["digital signature", "server auth"], authority },
+      ...{ expirationSeconds: 3600, maximumLifetimeSeconds: 3600, now: Date.now() },
+    });
+    writeFileSync(folder.file("shown.pem"), issued.pem + authority.chainPem);
+    const args = [
+      "chain",
+      folder.write("roots.pem", ...authority.anchors),
+      folder.file("shown.pem"),
+      "web.example.com",
+    ];
+    assert.equal((await run(program, args)).stdout, "CN=web.example.com\nCN=online\nCN=offline root\n");
+  });
+
   it("reads the lists with crypto/x509, and the answers with golang.org/x/crypto/ocsp", async () => {
-    const folder = new CertificateFolder();
     const server = await startTestServer({
       settings: { "revocation-url": "http://pki.example.com", "revocation-http-address": "127.0.0.1:0" },
     });
     try {
-      const program = folder.file("program");
-      await run("go", ["build", "-o", program, "."], { cwd: import.meta.dirname, env: environment });
       const scene = new CertificateScene(server.client);
       const signerName = `${names.domain}/apiserver-client`;
       const [leaf] = await scene.obtain({ name: "laptop", signerName, commonName: "laptop" });
@@ -71,7 +112,6 @@ describe("Go", { skip: reasonToSkip() }, () => {
       assert.match(await said(), /^on the list, reason 1; OCSP revoked, reason 1;/);
     } finally {
       await server.stop();
-      folder.remove();
     }
   });
 });

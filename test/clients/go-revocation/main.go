@@ -1,5 +1,6 @@
-// Command go-revocation asks Go's own readers about a list and an answer of Signet:
+// Command go-revocation asks Go's own readers about a list and an answer of Signet, and about a chain:
 // go-revocation CA.pem LEAF.pem LIST.der OCSP-URL
+// go-revocation chain ROOTS.pem CERTIFICATES.pem NAME
 package main
 
 import (
@@ -27,7 +28,24 @@ func certificate(file string) *x509.Certificate {
 	return must(x509.ParseCertificate(block.Bytes))
 }
 
+// verify says whether a client that has the roots believes a server of this name that shows the certificates.
+func verify(roots, shown, name string) {
+	anchors := x509.NewCertPool()
+	anchors.AppendCertsFromPEM(must(os.ReadFile(roots)))
+	intermediates := x509.NewCertPool()
+	intermediates.AppendCertsFromPEM(must(os.ReadFile(shown)))
+	options := x509.VerifyOptions{Roots: anchors, Intermediates: intermediates, DNSName: name}
+	chains := must(certificate(shown).Verify(options))
+	for _, one := range chains[0] {
+		fmt.Println(one.Subject)
+	}
+}
+
 func main() {
+	if os.Args[1] == "chain" {
+		verify(os.Args[2], os.Args[3], os.Args[4])
+		return
+	}
 	ca, leaf := certificate(os.Args[1]), certificate(os.Args[2])
 	list := must(x509.ParseRevocationList(must(os.ReadFile(os.Args[3]))))
 	must(0, list.CheckSignatureFrom(ca))

@@ -12,11 +12,13 @@ import { inProcessTransport } from "../../../src/machinery/client/in-process-tra
 import { resourceReferences } from "../../resource-references.ts";
 import type { ResourceReferences } from "../../resource-references.ts";
 import { ignoring } from "../../../src/machinery/loops/controller.ts";
-import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../src/pki/certificate-template.ts";
+import { parseCertificate } from "../../../src/pki/certificate.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
@@ -191,3 +193,19 @@ export const newAuthority = (commonName: string): CertificateAuthority =>
     notBefore: Date.now() - hourMilliseconds,
     notAfter: Date.now() + 1000 * hourMilliseconds,
   });
+
+/** A CA below another, which may sign certificates and lists. */
+export function intermediateOf(
+  issuer: CertificateAuthority,
+  commonName: string,
+  changes: Partial<CertificateTemplate> = {},
+): CertificateAuthority {
+  const privateKey = generatePrivateKey("ECDSA P-256");
+  const { notBefore, notAfter } = issuer.certificate;
+  const template: CertificateTemplate = {
+    ...{ subject: { commonName }, publicKey: publicKeyInfoOf(privateKey), notBefore, notAfter, isCA: true },
+    ...{ keyUsages: ["certSign", "crlSign"], extendedKeyUsages: [], subjectAltNames: noSubjectAltNames },
+    ...changes,
+  };
+  return { certificate: parseCertificate(signCertificate(template, issuer)), privateKey };
+}

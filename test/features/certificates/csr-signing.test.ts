@@ -3,14 +3,10 @@ import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { renameSync, writeFileSync } from "node:fs";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { signCertificate } from "../../../src/pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
-import { parseCertificate, serialNumberHex } from "../../../src/pki/certificate.ts";
 import { encodeElement, encodeSequence } from "../../../src/pki/der-writer.ts";
 import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { serialNumberHex } from "../../../src/pki/certificate.ts";
 import { oids } from "../../../src/pki/object-identifiers.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
 import { withExtension } from "../../pki/with-extension.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -19,6 +15,7 @@ import {
   CertificateFolder,
   CertificateScene,
   conditionOf,
+  intermediateOf,
   newAuthority,
   sceneOf,
   until,
@@ -220,28 +217,6 @@ describe("the CAs of csr-signing", () => {
     }
   });
 
-  it("hand out their intermediates, and publish the root", async () => {
-    const root = newAuthority("root");
-    const intermediate = intermediateOf(root, "intermediate");
-    const server = await startTestServer({
-      settings: {
-        "cluster-signing-cert-file": folder.write("chain.crt", intermediate.certificate, root.certificate),
-        "cluster-signing-key-file": folder.writeKey("chain.key", intermediate),
-      },
-    });
-    try {
-      const scene = new CertificateScene(server.client);
-      const issued = await scene.obtain({ name: "client", signerName: apiserverClient, commonName: "alice" });
-      assert.deepEqual(
-        issued.map(({ subject }) => subject.commonName),
-        ["alice", "intermediate"],
-      );
-      assert.match(folder.opensslVerify([root.certificate], issued, "sslclient"), /leaf\.pem: OK/);
-    } finally {
-      await server.stop();
-    }
-  });
-
   it("sign no name that their CA, or one above it, is not to certify", async () => {
     const base = encodeElement(0x82, Buffer.from("evil.example.com"));
     const value = encodeSequence(encodeElement(0xa1, encodeSequence(base)));
@@ -279,21 +254,3 @@ describe("the CAs of csr-signing", () => {
     }
   });
 });
-
-function intermediateOf(root: CertificateAuthority, commonName: string): CertificateAuthority {
-  const privateKey = generatePrivateKey("ECDSA P-256");
-  const der = signCertificate(
-    {
-      subject: { commonName },
-      publicKey: publicKeyInfoOf(privateKey),
-      notBefore: root.certificate.notBefore,
-      notAfter: root.certificate.notAfter,
-      isCA: true,
-      keyUsages: ["certSign"],
-      extendedKeyUsages: [],
-      subjectAltNames: noSubjectAltNames,
-    },
-    root,
-  );
-  return { certificate: parseCertificate(der), privateKey };
-}

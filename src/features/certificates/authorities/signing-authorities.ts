@@ -23,15 +23,18 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
  */
 export function openAuthorities(
   names: Names,
-  { settings, followed }: { readonly settings: CertificateSettings; readonly followed: FollowedFiles },
+  {
+    settings,
+    ...reading
+  }: { readonly settings: CertificateSettings; readonly followed: FollowedFiles; readonly clock: Clock },
   fallback: (shortName: SignerShortName) => () => SigningAuthority | undefined = () => () => undefined,
 ): AuthorityFor {
-  const common = settings.authority && openSigningAuthority(settings.authority, followed);
+  const common = settings.authority && openSigningAuthority(settings.authority, reading);
   const bySigner = new Map(
     wellKnownSigners.map(({ shortName, nameIn }) => {
       const files = settings.authorityOf[shortName];
       const other = fallback(shortName);
-      return [nameIn(names), files === undefined ? (common ?? other) : openSigningAuthority(files, followed)];
+      return [nameIn(names), files === undefined ? (common ?? other) : openSigningAuthority(files, reading)];
     }),
   );
   return (signerName) => bySigner.get(ownSignerName(names, signerName))?.();

@@ -1,15 +1,26 @@
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import type { KeyPairFiles } from "../../../machinery/command-line/flag.ts";
+import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import { validityFault } from "../../../pki/authority-path.ts";
 import { loadSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
-import type { KeyPairFiles } from "../../../machinery/command-line/flag.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
-import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 
 /**
  * Reads a CA from its files, and again when they change. The returned function returns the last pair that matched.
- * Throws UsageError when they are not a CA at the start.
+ * Throws UsageError when they are not a CA at the start. A CA that is not valid now takes no other's place; at the start the
+ * log says so and the server runs, because all that is not signed by this CA works.
  */
-export function openSigningAuthority(files: KeyPairFiles, followed: FollowedFiles): () => SigningAuthority {
+export function openSigningAuthority(
+  files: KeyPairFiles,
+  { followed, clock }: { readonly followed: FollowedFiles; readonly clock: Clock },
+): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
+  const faultOf = ({ path }: SigningAuthority): string | undefined => {
+    const fault = validityFault(path, clock.now());
+    return fault && `--${certificateFlag}: ${certificateFile}: ${fault}`;
+  };
   return followed.follow({
     setting: certificateFlag,
     files: () => [certificateFile, keyFile],
@@ -20,5 +31,10 @@ export function openSigningAuthority(files: KeyPairFiles, followed: FollowedFile
         (certificate) => loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
         readFollowedFile,
       ),
+    onChange(next) {
+      const fault = faultOf(next);
+      if (fault !== undefined) throw new UsageError(fault);
+    },
+    concern: faultOf,
   });
 }

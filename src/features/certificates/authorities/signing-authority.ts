@@ -1,7 +1,10 @@
+import { authorityPath, certificateName, isSelfIssued } from "../../../pki/authority-path.ts";
 import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
+import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { encodePem } from "../../../pki/pem.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
@@ -22,33 +25,36 @@ export const rootSigningAuthority = (authority: CertificateAuthority): SigningAu
   anchors: [authority.certificate],
 });
 
-const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
-
 /**
  * Loads a CA from PEM. The first certificate is the one that signs. Its issuers may follow, and other CA certificates,
- * which are published now and may sign later. Throws PkiError when the key does not match or the first certificate is
- * not a CA.
+ * which are published now and may sign later. Throws PkiError when the key does not match, the first certificate is
+ * not a CA, or clients would refuse the way from it to its root. Times are not looked at: a CA that has ended can be loaded.
  */
 export function loadSigningAuthority(pem: {
   readonly certificate: string;
   readonly privateKey: string;
 }): SigningAuthority {
+  const certificates = parseCertificatesPem(pem.certificate);
+  refuseOtherOrder(certificates, pem.privateKey);
   const authority = loadCertificateAuthority(pem);
-  const others = parseCertificatesPem(pem.certificate)
-    .slice(1)
-    .filter(({ isCA }) => isCA);
-  const path = [authority.certificate];
-  for (let last: Certificate | undefined = authority.certificate; last !== undefined && !isSelfIssued(last);) {
-    const { rawIssuer }: Certificate = last;
-    last = others.find((other) => other.rawSubject.equals(rawIssuer) && !path.includes(other));
-    if (last !== undefined) path.push(last);
-  }
+  const path = authorityPath(certificates);
   const top = path.at(-1) ?? authority.certificate;
+  const others = certificates.filter((one) => one.isCA && !path.some(({ der }) => der.equals(one.der)));
   const handedOut = path.filter((certificate) => !isSelfIssued(certificate));
   return {
     ...authority,
     chainPem: handedOut.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
     path,
-    anchors: [top, ...others.filter((other) => !path.includes(other))],
+    anchors: [top, ...others],
   };
+}
+
+/** The root first is the usual mistake: without this check the message would be about the key. */
+function refuseOtherOrder(certificates: readonly Certificate[], privateKey: string): void {
+  const { spki } = publicKeyInfoOf(parsePrivateKeyPem(privateKey));
+  const signing = certificates.find(({ publicKey }) => publicKey.spki.equals(spki));
+  if (signing === undefined || certificates[0]?.publicKey.spki.equals(spki) === true) return;
+  throw new PkiError(
+    `the private key belongs to ${certificateName(certificates, signing)}: put that certificate first, and its issuers after it`,
+  );
 }

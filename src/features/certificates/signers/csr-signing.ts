@@ -4,7 +4,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { issuingViolations } from "./issue.ts";
+import { issuingViolations, usageViolations } from "./issue.ts";
 import { serverNameViolations } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
@@ -69,6 +69,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
             : [
                 ...signer.violations(request, usages),
                 ...issuingViolations(request, authority.path),
+                ...usageViolations(usages, authority.path),
                 ...serverNameViolations(request.subjectAltNames, { authority, server: server() }),
               ];
         if (request instanceof PkiError || faults.length > 0) {

@@ -5,7 +5,7 @@ import { parseCertificate, type Certificate } from "../../../pki/certificate.ts"
 import { checkSignature } from "../../../pki/check-signature.ts";
 import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { nameConstraintViolation } from "../../../pki/name-constraints.ts";
-import { oids } from "../../../pki/object-identifiers.ts";
+import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
@@ -21,7 +21,8 @@ export interface IssueOptions {
   readonly usages: readonly string[];
   /** The requested lifetime, in seconds. */
   readonly expirationSeconds: number | undefined;
-  readonly authority: CertificateAuthority;
+  /** `path`: its certificate, then its known issuers. What it signs ends when the first of them does. */
+  readonly authority: CertificateAuthority & { readonly path?: readonly Certificate[] };
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
   /** Where others learn about revocation. Undefined: nowhere. */
@@ -62,6 +63,21 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
 }
 
 /**
+ * Returns the extended key usages that clients would refuse below `issuers`, the CA's certificate and those above it; one
+ * sentence each. A CA that names usages passes on only those (as Go and OpenSSL read RFC 5280 section 4.2.1.12).
+ */
+export const usageViolations = (usages: readonly string[], issuers: readonly Certificate[]): string[] =>
+  certificateUsagesOf(usages)
+    .extendedKeyUsages.filter((usage) =>
+      issuers.some(
+        ({ extendedKeyUsages: passedOn }) =>
+          passedOn !== undefined &&
+          ![extendedKeyUsages[usage], extendedKeyUsages.any].some((one) => passedOn.includes(one)),
+      ),
+    )
+    .map((usage) => `the extended key usages of the CA do not include ${usage}`);
+
+/**
  * Issues the certificate for a request, then parses and checks it. Copies only subject, key and subject alternative
  * names of the request, never other extensions. Throws PkiError when the CA has expired, a usage is unknown or there
  * are `issuingViolations`. Check the signer's rules before with `SignerRules.violations`.
@@ -81,11 +97,12 @@ export function lifetimeSeconds(requested: number | undefined, maximum: number):
 
 function certificateTemplate(options: IssueOptions): CertificateTemplate {
   const { request, now, authority } = options;
-  const violations = issuingViolations(request, [authority.certificate]);
+  const { path = [authority.certificate] } = authority;
+  const violations = [...issuingViolations(request, path), ...usageViolations(options.usages, path)];
   if (violations.length > 0) throw new PkiError(violations.join("; "));
   const { keyUsages, extendedKeyUsages, unrecognized } = certificateUsagesOf(options.usages);
   if (unrecognized.length > 0) throw new PkiError(`unrecognized usage values: ${JSON.stringify(unrecognized)}`);
-  const { notAfter: caNotAfter } = authority.certificate;
+  const caNotAfter = Math.min(...path.map(({ notAfter }) => notAfter));
   if (now >= caNotAfter) throw new PkiError(`the signer has expired: NotAfter=${new Date(caNotAfter).toISOString()}`);
 
   const seconds = lifetimeSeconds(options.expirationSeconds, options.maximumLifetimeSeconds);

@@ -5,6 +5,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import { isSelfIssued } from "../../../pki/authority-path.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { openClusterAuthority } from "../authorities/cluster-authority.ts";
@@ -110,7 +111,7 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
 /** Above a CA with an unknown root, there may be one that the API server trusts. */
 const hasRoot = ({ path }: SigningAuthority): boolean => {
   const top = path.at(-1);
-  return top?.rawIssuer.equals(top.rawSubject) === true;
+  return top !== undefined && isSelfIssued(top);
 };
 
 interface OpenAuthority {
@@ -133,7 +134,7 @@ function openAuthority(
       keyFlag: `${label}.keyFile`,
       keyFile,
     };
-    return { isNew: false, exists: () => true, authority: openSigningAuthority(files, followed) };
+    return { isNew: false, exists: () => true, authority: openSigningAuthority(files, { followed, clock }) };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);
   const folder = join(generated.dataDirectory, "signers");

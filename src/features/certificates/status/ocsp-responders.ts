@@ -1,4 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { isSelfIssued } from "../../../pki/authority-path.ts";
 import { signCertificate } from "../../../pki/certificate-authority.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -94,7 +95,7 @@ export class OcspResponders {
       );
       const certificate = parseCertificate(der);
       await record(certificate, signerName);
-      const intermediates = path.filter(({ rawIssuer, rawSubject }) => !rawIssuer.equals(rawSubject));
+      const intermediates = path.filter((one) => !isSelfIssued(one));
       const responder = { certificate, privateKey, chain: [certificate, ...intermediates] };
       this.#made.set(id, { responder, issuer, renewedFrom: now + (notAfter - now) / 2 });
       this.#failedAt.delete(id);

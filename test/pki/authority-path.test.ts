@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { loadSigningAuthority } from "../../src/features/certificates/authorities/signing-authority.ts";
+import { usageViolations } from "../../src/features/certificates/signers/issue.ts";
+import { validityFault } from "../../src/pki/authority-path.ts";
+import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { intermediateOf } from "../features/certificates/certificate-loop-scene.ts";
+
+const day = 86_400_000;
+const now = Date.UTC(2026, 10, 22);
+const rootNamed = (commonName: string, maxPathLength?: number): CertificateAuthority =>
+  createCertificateAuthority({
+    ...{ subject: { commonName }, privateKey: generatePrivateKey("ECDSA P-256") },
+    ...{ notBefore: now - 10 * day, notAfter: now + 100 * day },
+    ...(maxPathLength !== undefined && { maxPathLength }),
+  });
+
+const below = (by: CertificateAuthority, commonName: string, changes: Partial<CertificateTemplate> = {}) =>
+  intermediateOf(by, commonName, { maxPathLength: 0, notBefore: now - day, notAfter: now + day, ...changes });
+
+/** What a file with these certificates, and the key of one of them, is. */
+const load = (key: CertificateAuthority, ...file: readonly CertificateAuthority[]) =>
+  loadSigningAuthority({
+    certificate: file.map(({ certificate }) => encodePem("CERTIFICATE", certificate.der)).join(""),
+    privateKey: encodePrivateKeyPem(key.privateKey),
+  });
+const namesOf = (certificates: readonly { readonly subject: { readonly commonName: string } }[]): string =>
+  certificates.map(({ subject }) => subject.commonName).join(" < ");
+
+describe("the file of a CA below an offline root", () => {
+  const root = rootNamed("root", 2);
+  const policy = below(root, "policy", { maxPathLength: 1 });
+  const online = below(policy, "online");
+
+  it("is the way to the root, in whatever order the issuers are: clients get what is below the root", () => {
+    for (const file of [
+      [online, policy, root],
+      [online, root, policy],
+    ]) {
+      const authority = load(online, ...file);
+      assert.equal(namesOf(authority.path), "online < policy < root");
+      assert.equal(namesOf(authority.anchors), "root");
+      const handedOut = [online, policy].map(({ certificate }) => encodePem("CERTIFICATE", certificate.der));
+      assert.equal(authority.chainPem, handedOut.join(""));
+    }
+  });
+
+  it("publishes its highest CA when the root is left out, and a root to come beside it", () => {
+    assert.equal(namesOf(load(online, online, policy).anchors), "policy");
+    // Of the same name, and with another key: it is not the issuer.
+    assert.equal(namesOf(load(policy, policy, rootNamed("root"), root).path), "policy < root");
+    assert.equal(namesOf(load(policy, policy, root, rootNamed("next")).anchors), "root < next");
+  });
+
+  it("is refused with the certificate that is wrong, and with what to do", () => {
+    const narrow = rootNamed("narrow", 0);
+    const cases = [
+      [() => load(online, root, policy, online), /^the private key belongs to certificate 3 \(CN=online\): put that/],
+      [() => load(root, online), /private key does not belong to its certificate/],
+    ] as const;
+    for (const [attempt, message] of cases) assert.throws(attempt, { name: "PkiError", message });
+
+    const middle = below(narrow, "middle");
+    const lowest = below(middle, "lowest");
+    assert.throws(
+      () => load(lowest, lowest, middle),
+      /^PkiError: certificate 2 \(CN=middle\) has the path length 0, but 1 CAs/,
+    );
+    assert.throws(() => load(middle, middle, narrow), /certificate 2 \(CN=narrow\) has the path length 0/);
+    for (const [changes, message] of [
+      [{ isCA: false }, /it is not a CA certificate/],
+      [{ keyUsages: ["crlSign"] }, /may not sign certificates/],
+    ] as const) {
+      const weak = below(root, "weak", changes);
+      assert.throws(() => load(weak, weak, root), message);
+      const child = below(weak, "child");
+      assert.throws(
+        () => load(child, child, weak),
+        /certificate 2 \(CN=weak\) did not issue certificate 1 \(CN=child\): /,
+      );
+    }
+  });
+
+  it("says which certificate is not valid at a time", () => {
+    const { path } = load(online, online, policy, root);
+    assert.equal(validityFault(path, now), undefined);
+    assert.match(validityFault(path, now + 2 * day) ?? "", /^certificate 1 \(CN=online\) ended at .*Z: renew it$/);
+    assert.match(validityFault(path, now - 2 * day) ?? "", /^certificate 1 \(CN=online\) begins only at .*Z: wait, or/);
+    const short = below(root, "short", { notAfter: now + 3 * day });
+    assert.match(
+      validityFault([root.certificate, short.certificate], now + 4 * day) ?? "",
+      /^certificate 2 \(CN=short\)/,
+    );
+  });
+
+  it("lends no usage that a CA above does not have", () => {
+    const serving = below(root, "serving", { extendedKeyUsages: ["serverAuth"] });
+    const { path } = load(serving, serving, root);
+    assert.deepEqual(usageViolations(["digital signature", "server auth"], path), []);
+    assert.match(usageViolations(["client auth"], path).join(), /of the CA do not include clientAuth/);
+  });
+});

@@ -38,7 +38,8 @@ export type { ClientRequest, ClientResponse, Transport } from "../machinery/clie
 export type { WatchEvent } from "../machinery/client/watch-events.ts";
 
 export { Informer } from "../machinery/loops/informer.ts";
-export type { InformerHandler, InformerOptions } from "../machinery/loops/informer.ts";
+export type { InformerHandler } from "../machinery/loops/followed-objects.ts";
+export type { InformerOptions } from "../machinery/loops/informer.ts";
 export { LeaderElection } from "../machinery/loops/leader-election.ts";
 export type { LeaderElectionOptions } from "../machinery/loops/leader-election.ts";
 export { hasProcessEnded, processIdentity } from "../machinery/loops/process-identity.ts";

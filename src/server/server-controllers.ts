@@ -6,14 +6,17 @@ import { inProcessTransport } from "../machinery/client/in-process-transport.ts"
 import { controllerList } from "./controller-list.ts";
 import type { ControllerListOptions } from "./controller-list.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
+import type { Stores } from "../machinery/registry/stores.ts";
 import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import type { TokenServices } from "../features/accounts/token-services.ts";
+import { RegistryInformer } from "./registry-informer.ts";
 import { leaseResource } from "../features/core/index.ts";
 
 export interface ServerControllersOptions extends ControllerListOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly handler: Handler;
+  readonly stores: Stores;
   readonly queueCounts: QueueCounts;
   /** The controllers' own identity. */
   readonly bearerToken: string;
@@ -21,10 +24,11 @@ export interface ServerControllersOptions extends ControllerListOptions {
 }
 
 /**
- * Runs the controllers in this process, through the same request chain as other clients, while it holds their Lease.
+ * Runs the controllers in this process, while it holds their Lease. They read the server's own copy of the objects, and write
+ * through the same request chain as other clients.
  */
 export function startServerControllers(server: ServerControllersOptions): { stop(): Promise<void> } {
-  const { settings, names, clock, log, handler, bearerToken, queueCounts } = server;
+  const { settings, names, clock, log, handler, stores, bearerToken, queueCounts } = server;
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const running = startElectedControllers({
     names,
@@ -33,6 +37,7 @@ export function startServerControllers(server: ServerControllersOptions): { stop
     clock,
     log,
     controllers: controllerList(server),
+    openInformer: (type, onError) => new RegistryInformer(stores.serving(type), { onError }),
     isElected: settings.isElected,
     queueCounts,
   });

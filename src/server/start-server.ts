@@ -405,6 +405,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       clock,
       log,
       definitions: stores.definitions,
+      stores,
       handler,
       bearerToken: loopback.issue(controllersUser(names)),
       caCertificates,

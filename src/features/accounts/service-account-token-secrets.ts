@@ -45,7 +45,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
           queue.addAfter(everySecret, lookMilliseconds);
           if (published === caCertificates()) return "nothing to do: the server has the same CAs";
           published = caCertificates();
-          for (const secret of secrets.list()) addSecret(secret);
+          for (const keys of secretsOf.values()) for (const one of keys) queue.add(one);
           return "the server has other CAs: looks at every secret";
         }
         const secret = secrets.get(key);
@@ -91,16 +91,34 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         return { ...secret, metadata: { ...secret.metadata, annotations }, data: { ...data, ...wanted } };
       }
 
-      const addSecret = (secret: Secret): void => {
-        if (isOfType(secret)) queue.add(`${secret.metadata.namespace}/${secret.metadata.name}`);
+      /** The keys of the secrets of this type, by the namespace and name of their account. */
+      const secretsOf = new Map<string, Set<string>>();
+      const keyOf = ({ metadata }: Secret): string => `${metadata.namespace}/${metadata.name}`;
+      const accountOf = (secret: Secret): string =>
+        `${secret.metadata.namespace}/${secret.metadata.annotations?.[keysOf(secret).name] ?? ""}`;
+      const add = (secret: Secret): void => {
+        if (!isOfType(secret)) return;
+        const account = accountOf(secret);
+        secretsOf.set(account, (secretsOf.get(account) ?? new Set()).add(keyOf(secret)));
+        queue.add(keyOf(secret));
       };
-      secrets.addHandler({ onAdd: addSecret, onUpdate: addSecret });
+      const remove = (secret: Secret): void => {
+        const account = accountOf(secret);
+        const ofAccount = secretsOf.get(account);
+        ofAccount?.delete(keyOf(secret));
+        if (ofAccount?.size === 0) secretsOf.delete(account);
+      };
+      secrets.addHandler({
+        onAdd: add,
+        onUpdate(secret, previous) {
+          remove(previous);
+          add(secret);
+        },
+        onDelete: remove,
+      });
       accounts.addHandler({
         onDelete: ({ metadata }) => {
-          for (const secret of secrets.list()) {
-            const isOfAccount = secret.metadata.annotations?.[keysOf(secret).name] === metadata.name;
-            if (isOfAccount && secret.metadata.namespace === metadata.namespace) addSecret(secret);
-          }
+          for (const key of secretsOf.get(`${metadata.namespace}/${metadata.name}`) ?? []) queue.add(key);
         },
       });
       return { queue, onSynced: () => queue.add(everySecret) };

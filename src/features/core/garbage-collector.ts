@@ -112,6 +112,7 @@ export function garbageCollector({ resources }: { readonly resources: readonly S
           queue.add(uid);
         };
         informers.of(resource).addHandler({
+          fields: ["ownerReferences", "deletionTimestamp"],
           onAdd: put,
           onUpdate(object, previous) {
             // Between two look-ups, another object may have got the same name.

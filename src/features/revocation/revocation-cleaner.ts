@@ -1,4 +1,5 @@
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
+import { LongWork } from "../../machinery/api/long-work.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { revocationResource } from "./resources.ts";
@@ -35,12 +36,16 @@ export function revocationCleaner({ accounts, intervalMilliseconds }: Revocation
       const queue = controllerQueue(this.name, context, async () => {
         queue.addAfter(everything, intervalMilliseconds);
         const now = clock.now() - marginMilliseconds;
-        const over = [...revocations.list()].filter((revocation) => isOver(revocation, now));
-        for (const { metadata } of over) {
-          const { name = "", uid = "" } = metadata;
+        const work = new LongWork();
+        let removed = 0;
+        for (const revocation of revocations.list()) {
+          await work.pause();
+          if (!isOver(revocation, now)) continue;
+          const { name = "", uid = "" } = revocation.metadata;
           await ignoring([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
+          removed++;
         }
-        return `removed ${over.length} revocations of credentials that no longer exist`;
+        return `removed ${removed} revocations of credentials that no longer exist`;
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

@@ -3,6 +3,7 @@ import type { Names } from "../api/names.ts";
 import { systemSchedule } from "../api/schedule.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer-set.ts";
+import type { OpenInformer } from "./informer-set.ts";
 import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { Lease } from "./leader-election.ts";
@@ -16,6 +17,8 @@ export interface ElectedControllersOptions {
   readonly clock: Clock;
   readonly log: ControllerLog;
   readonly controllers: readonly Controller[];
+  /** Default: informers that list and watch through the client. */
+  readonly openInformer?: OpenInformer;
   /** Where the loops' Lease is kept. */
   readonly leases: ResourceClient<Lease>;
   /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
@@ -32,9 +35,11 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
   let running: { stop(): Promise<void> } | undefined;
   const start = (): void => {
     // New informers for each term: the old caches missed changes in between.
-    const informers = new InformerSet(client, (error) =>
-      log.info({ error: error instanceof Error ? error.message : String(error) }, "an informer lost its watch"),
-    );
+    const informers = new InformerSet(client, {
+      open: options.openInformer,
+      onError: (error) =>
+        log.info({ error: error instanceof Error ? error.message : String(error) }, "an informer lost its watch"),
+    });
     running = runControllers(controllers, {
       names,
       client,

@@ -1,28 +1,36 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { ApiClient } from "../client/api-client.ts";
+import type { FollowedObjects } from "./followed-objects.ts";
 import { Informer } from "./informer.ts";
+
+/** Makes the informer of a resource. `onError` is told what fails; the informer goes on. */
+export type OpenInformer = (type: ResourceType, onError: (error: unknown) => void) => FollowedObjects<ApiObject>;
+
+export interface InformerSetOptions {
+  readonly onError?: (error: unknown) => void;
+  /** Default: an Informer, which lists and watches through the client. */
+  readonly open?: OpenInformer | undefined;
+}
 
 /** One informer per resource, shared by all its users in the process. */
 export class InformerSet {
-  readonly #client: ApiClient;
-  readonly #onError: (error: unknown) => void;
-  readonly #informers = new Map<string, Informer<ApiObject>>();
+  readonly #open: (type: ResourceType) => FollowedObjects<ApiObject>;
+  readonly #informers = new Map<string, FollowedObjects<ApiObject>>();
 
-  constructor(client: ApiClient, onError: (error: unknown) => void = () => {}) {
-    this.#client = client;
-    this.#onError = onError;
+  constructor(client: ApiClient, { onError = () => {}, open }: InformerSetOptions = {}) {
+    this.#open = (type) => open?.(type, onError) ?? new Informer(client.resource<ApiObject>(type), { onError });
   }
 
   /** The informer of a resource over all namespaces, made on first use and started by `start`. */
-  of<T extends ApiObject>(type: ResourceType<T>): Informer<T> {
+  of<T extends ApiObject>(type: ResourceType<T>): FollowedObjects<T> {
     const key = `${type.group}/${type.plural}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = new Informer(this.#client.resource<ApiObject>(type), { onError: this.#onError });
+      informer = this.#open(type);
       this.#informers.set(key, informer);
     }
-    return informer as unknown as Informer<T>; // one type a resource: its objects are of that type
+    return informer as unknown as FollowedObjects<T>; // one type a resource: its objects are of that type
   }
 
   /** Starts all informers that were created so far. Resolves when each has its first list. */

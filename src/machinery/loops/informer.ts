@@ -2,13 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "../client/api-client.ts";
-
-/** Handles an informer's events. Each function is called synchronously, in the order of the changes. */
-export interface InformerHandler<T extends ApiObject> {
-  onAdd?(object: T): void;
-  onUpdate?(object: T, previous: T): void;
-  onDelete?(object: T): void;
-}
+import type { FollowedObjects, InformerHandler } from "./followed-objects.ts";
 
 export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
@@ -28,7 +22,7 @@ const objectKey = ({ metadata }: ApiObject): string =>
  * share the objects and must not change them. The objects have no managedFields: no controller reads them, they take
  * most of an object's memory, and an update without them leaves them unchanged.
  */
-export class Informer<T extends ApiObject> {
+export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   readonly #objects = new Map<string, T>();
   readonly #handlers: InformerHandler<T>[] = [];
   readonly #resource: ResourceClient<T>;
@@ -125,7 +119,7 @@ export class Informer<T extends ApiObject> {
   }
 }
 
-function withoutManagedFields<T extends ApiObject>(object: T): T {
+export function withoutManagedFields<T extends ApiObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -105,6 +105,14 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.#labels;
   }
 
+  /**
+   * Whether a field with one of these names may be in it, at any depth. Looks at the text, without parsing it: in it a quote
+   * inside a string has a backslash before it, so only a name comes between quotes with a colon.
+   */
+  hasAnyField(names: readonly string[]): boolean {
+    return names.some((name) => this.#content.includes(`"${name}":`));
+  }
+
   /** The same content at another revision. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
     const value = Buffer.from(opening + this.#content);

@@ -3,6 +3,7 @@ import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { apiVersionOf } from "../api/resource-type.ts";
 import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { ResourceRegistry } from "./resource-registry.ts";
@@ -54,10 +55,20 @@ export class Stores {
   }
 
   of<T extends ApiObject>(type: NamedResourceType<T>): ResourceRegistry<T> {
-    const named = type(this.#names);
-    const registry = this.#byType.get(keyOf(named));
-    if (registry === undefined) throw new RangeError(`${named.plural} are not stored here`);
-    return registry as unknown as ResourceRegistry<T>; // the key is that of T's resource
+    return this.#storing(type(this.#names)) as unknown as ResourceRegistry<T>; // the key is that of T's resource
+  }
+
+  /** The registry that serves a resource in the given version. */
+  serving(type: ResourceType): ResourceRegistry {
+    const registry = this.#storing(type).versions.find(({ apiVersion }) => apiVersion === apiVersionOf(type));
+    if (registry === undefined) throw new RangeError(`${type.plural} are not served as ${apiVersionOf(type)}`);
+    return registry;
+  }
+
+  #storing(type: ResourceType): ResourceRegistry {
+    const registry = this.#byType.get(keyOf(type));
+    if (registry === undefined) throw new RangeError(`${type.plural} are not stored here`);
+    return registry;
   }
 
   /** The object as every acknowledged write has left it; undefined where there is none. */

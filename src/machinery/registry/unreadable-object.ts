@@ -30,6 +30,10 @@ export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObj
     throw this.#failure();
   }
 
+  override hasAnyField(): true {
+    return true;
+  }
+
   override at(revision: number): UnreadableObject<T> {
     return new UnreadableObject<T>({ key: this.key, revision, reason: this.#reason });
   }

@@ -56,11 +56,6 @@ export class SortedMap<V> {
     return true;
   }
 
-  clear(): void {
-    this.#values.clear();
-    this.#chunks.length = 0;
-  }
-
   /** The values of the keys in `[start, end)`. `limit` 0 or absent: all of them. */
   range({ start, end, limit }: { readonly start: string; readonly end: string; readonly limit?: number }): V[] {
     const found: V[] = [];

@@ -51,10 +51,13 @@ export interface CacheWatchRequest<T> extends KeyRange {
   readonly onEvent: (event: CacheEvent<T>) => void;
   /**
    * Called once: with RevisionCompacted when events were missed, otherwise with the reason why the cache ended. Never
-   * called after stop().
+   * called after stop(). `before`: what the cache held when the watch got its last event; absent when the cache ended.
    */
-  readonly onEnd: (error: Error) => void;
+  readonly onEnd: (error: Error, before?: CachedObjects<T>) => void;
 }
+
+/** The objects of a cache at one moment. */
+export type CachedObjects<T> = Pick<SortedMap<T>, "get" | "range">;
 
 interface CacheWatch<T> extends WatchScope<T> {
   /** No event up to this revision is to be delivered: it was, or it was not requested. */
@@ -68,12 +71,12 @@ interface CacheWatch<T> extends WatchScope<T> {
  */
 export class WatchCache<T> {
   readonly #options: WatchCacheOptions<T>;
-  readonly #objects = new SortedMap<T>();
+  #objects = new SortedMap<T>();
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
    * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
    */
-  readonly #interruptedWatches = new Set<CacheWatch<T>>();
+  readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
 
@@ -172,10 +175,10 @@ export class WatchCache<T> {
       for (const watch of this.#watches) {
         if (watch.position > seenRevision) continue; // it waits for the future
         this.#watches.delete(watch);
-        this.#interruptedWatches.add(watch);
+        this.#interruptedWatches.set(watch, this.#objects);
       }
     }
-    this.#objects.clear();
+    this.#objects = new SortedMap();
     for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
     this.#history = this.#historyFrom(revision);
   }
@@ -221,9 +224,9 @@ export class WatchCache<T> {
   }
 
   #endInterruptedWatches(): void {
-    for (const watch of this.#interruptedWatches) {
+    for (const [watch, before] of this.#interruptedWatches) {
       this.#interruptedWatches.delete(watch);
-      watch.request.onEnd(new RevisionCompacted(this.oldestRevision));
+      watch.request.onEnd(new RevisionCompacted(this.oldestRevision), before);
     }
   }
 

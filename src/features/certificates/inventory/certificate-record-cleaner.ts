@@ -1,3 +1,4 @@
+import { LongWork } from "../../../machinery/api/long-work.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { issuedCertificateResource } from "../resources.ts";
@@ -21,12 +22,16 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
       const queue = controllerQueue(this.name, context, async () => {
         queue.addAfter(everything, options.intervalMilliseconds);
         const endedBefore = clock.now() - options.retentionMilliseconds;
-        const outlived = [...records.list()].filter(({ spec }) => Date.parse(spec.notAfter) < endedBefore);
-        for (const { metadata } of outlived) {
+        const work = new LongWork();
+        let removed = 0;
+        for (const { metadata, spec } of records.list()) {
+          await work.pause();
+          if (Date.parse(spec.notAfter) >= endedBefore) continue;
           const { name = "", uid = "" } = metadata;
           await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
+          removed++;
         }
-        return `removed ${outlived.length} records of certificates that expired long ago`;
+        return `removed ${removed} records of certificates that expired long ago`;
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

@@ -1,0 +1,150 @@
+/**
+ * Measures what many objects cost: memory of each, the time until a restarted server answers, lists with selectors, and how
+ * long a small request has to wait meanwhile.
+ *
+ *   npm run bench:objects -- [--objects N] [--directory DIR]
+ *
+ * DIR keeps the objects for the next run, which then creates none.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { Http2Caller } from "./http2-caller.ts";
+import { processCpuSeconds } from "./process-cpu.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+const { values: options } = parseArgs({
+  options: { objects: { type: "string", default: "100000" }, directory: { type: "string" } },
+});
+const objects = Number(options.objects);
+const namespaces = 100;
+const lanes = 64;
+const turns = 9;
+
+const directory = options.directory ?? mkdtempSync(join(tmpdir(), "signet-objects-"));
+mkdirSync(directory, { recursive: true });
+const data = join(directory, "data");
+const isNew = !existsSync(data);
+
+const cpuOf = ({ process: { pid } }: ServerProcess): number => processCpuSeconds(pid ?? 0);
+const connect = ({ url, caCertificates }: ServerProcess): Http2Caller =>
+  new Http2Caller(url, { ca: caCertificates, token: adminToken });
+const print = (what: string, value: string): void => console.log(what.padEnd(46), value);
+
+/** Resident bytes of a process: its own, and parts of files. */
+function resident({ process: { pid } }: ServerProcess): { readonly own: number; readonly files: number } {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const bytes = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) * 1024;
+  return { own: bytes("RssAnon"), files: bytes("RssFile") };
+}
+
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
+function printMemory(when: string, server: ServerProcess, before = { own: 0, files: 0 }): void {
+  const { own, files } = resident(server);
+  const each = [own - before.own, files - before.files].map((bytes) => Math.round(bytes / objects));
+  print(`resident ${when}, MiB`, `${mebibytes(own + files)} (own ${mebibytes(own)}, files ${mebibytes(files)})`);
+  if (before.own > 0) print("  an object, bytes", `own ${each[0]}, files ${each[1]}`);
+}
+
+const accountsOf = (n: number): string => `/api/v1/namespaces/scale-${n % namespaces}/serviceaccounts`;
+
+async function create(server: ServerProcess): Promise<void> {
+  const callers = Array.from({ length: 4 }, () => connect(server));
+  for (let n = 0; n < namespaces; n += 1) {
+    await callers[0]?.call("POST", "/api/v1/namespaces", { body: { metadata: { name: `scale-${n}` } } });
+  }
+  const before = resident(server);
+  const cpu = cpuOf(server);
+  const start = performance.now();
+  let next = 0;
+  const lane = async (number: number): Promise<void> => {
+    while (next < objects) {
+      const n = next++;
+      const labels = { app: `a${n % 500}`, tier: "edge" };
+      const metadata = { name: `sa-${n}`, labels, annotations: { note: "x".repeat(80) } };
+      const answer = await callers[number % callers.length]?.call("POST", accountsOf(n), { body: { metadata } });
+      if (answer?.status !== 201) throw new Error(answer?.text);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
+  const seconds = (performance.now() - start) / 1000;
+  const microseconds = ((cpuOf(server) - cpu) * 1e6) / objects;
+  print("creates a second; CPU µs each", `${Math.round(objects / seconds)}; ${microseconds.toFixed(0)}`);
+  printMemory("after the creates", server, before);
+  await delay(20_000);
+  printMemory("20 s later", server, before);
+  for (const caller of callers) caller.close();
+}
+
+/** Sends one small request after the other until `done`. Returns the longest wait in milliseconds. */
+async function longestWait(caller: Http2Caller, done: Promise<unknown>): Promise<number> {
+  let longest = 0;
+  const state = { isDone: false };
+  void done.finally(() => (state.isDone = true));
+  while (!state.isDone) {
+    const start = performance.now();
+    await caller.call("GET", `${accountsOf(7)}/sa-7`);
+    longest = Math.max(longest, performance.now() - start);
+    await delay(1);
+  }
+  return longest;
+}
+
+if (isNew) {
+  const server = await startServerProcess(data);
+  await create(server);
+  await server.stop();
+}
+const spawned = performance.now();
+const server = await startServerProcess(data);
+const caller = connect(server);
+const first = await caller.call("GET", `${accountsOf(7)}/sa-7`);
+const answered = performance.now() - spawned;
+if (first.status !== 200) throw new Error(first.text);
+print(
+  "ready, as it says; answers a get, ms; CPU ms",
+  `${server.readyMilliseconds}; ${answered.toFixed(0)}; ${cpuOf(server) * 1000}`,
+);
+const wait = await longestWait(caller, delay(3000));
+print("longest wait in the 3 s after, ms; CPU ms", `${wait.toFixed(1)}; ${cpuOf(server) * 1000}`);
+printMemory("after the restart", server);
+
+const lister = connect(server);
+const lists = {
+  "one label": "/api/v1/serviceaccounts?labelSelector=app%3Da7",
+  "a label that none has": "/api/v1/serviceaccounts?labelSelector=tier%3Dcloud",
+  "a name in all namespaces": "/api/v1/serviceaccounts?fieldSelector=metadata.name%3Dsa-77",
+  "one namespace": "/api/v1/namespaces/scale-7/serviceaccounts",
+  "page of 500": "/api/v1/serviceaccounts?limit=500",
+  everything: "/api/v1/serviceaccounts",
+};
+for (const [name, path] of Object.entries(lists)) {
+  const times: number[] = [];
+  let bytes = 0;
+  const cpu: number[] = [cpuOf(server)];
+  const listAll = async (): Promise<void> => {
+    for (let turn = 0; turn < turns; turn += 1) {
+      const start = performance.now();
+      bytes = (await lister.call("GET", path)).text.length;
+      times.push(performance.now() - start);
+      if (turn === 0) cpu.push(cpuOf(server));
+    }
+  };
+  const longest = await longestWait(caller, listAll());
+  const [before = 0, afterFirst = 0] = cpu;
+  const milliseconds = [afterFirst - before, (cpuOf(server) - afterFirst) / (turns - 1)].map((seconds) =>
+    (seconds * 1000).toFixed(1),
+  );
+  const least = Math.min(...times);
+  print(
+    `list: ${name}`,
+    `CPU ms ${milliseconds.join(", then ")}; least ms ${least.toFixed(1)}; a get waits ${longest.toFixed(1)} (${mebibytes(bytes)} MiB)`,
+  );
+}
+printMemory("after the lists", server);
+for (const one of [caller, lister]) one.close();
+await server.stop();
+if (options.directory === undefined) rmSync(directory, { recursive: true });

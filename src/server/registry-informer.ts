@@ -1,0 +1,169 @@
+import { LongWork } from "../machinery/api/long-work.ts";
+import type { ApiObject } from "../machinery/api/object-meta.ts";
+import type { ResourceRegistry } from "../machinery/registry/resource-registry.ts";
+import { resourcePrefix } from "../machinery/registry/storage-key.ts";
+import type { StoredObject } from "../machinery/registry/stored-object.ts";
+import { prefixEnd, RevisionCompacted } from "../machinery/storage/store.ts";
+import type { CachedObjects, CacheEvent, KeyRange } from "../machinery/storage/watch-cache.ts";
+import { withoutManagedFields } from "../machinery/loops/informer.ts";
+import type { FollowedObjects, InformerHandler } from "../machinery/loops/followed-objects.ts";
+
+/** More changes than this do not wait for a later turn. */
+const maximumWaiting = 1000;
+
+type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous"> & {
+  /** Undefined after a deletion. */
+  readonly object: StoredObject<T> | undefined;
+};
+
+export interface RegistryInformerOptions {
+  /** Called for everything that a handler throws, and for objects that cannot be read. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * What an Informer is, for loops in the server's own process: they read the server's copy of the objects instead of keeping a
+ * second one, and an object is parsed only for whoever wants it. Handlers are called in later turns of the event loop, and
+ * many of them in several turns: requests go on in between.
+ */
+export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T> {
+  readonly #registry: ResourceRegistry<T>;
+  readonly #onError: (error: unknown) => void;
+  readonly #range: KeyRange;
+  readonly #handlers: InformerHandler<T>[] = [];
+  /** What came since the handlers began with what came before. */
+  #changes: Change<T>[] = [];
+  #wake = (): void => {};
+  #synced: Promise<void> | undefined;
+
+  constructor(registry: ResourceRegistry<T>, { onError }: RegistryInformerOptions) {
+    this.#registry = registry;
+    this.#onError = onError;
+    const start = resourcePrefix(registry.definition);
+    this.#range = { start, end: prefixEnd(start) };
+  }
+
+  get(key: string): T | undefined {
+    const stored = this.#registry.cache.get(this.#range.start + key);
+    return stored && this.#objectOf(stored);
+  }
+
+  *list(): IterableIterator<T> {
+    for (const stored of this.#registry.cache.range(this.#range)) yield this.#objectOf(stored);
+  }
+
+  /** Throws after `start`: the handler would miss what is there. */
+  addHandler(handler: InformerHandler<T>): void {
+    if (this.#synced !== undefined) throw new TypeError("a handler is added before its informer starts");
+    this.#handlers.push(handler);
+  }
+
+  start(signal: AbortSignal): Promise<void> {
+    this.#synced ??= new Promise((resolve) => void this.#run(signal, resolve));
+    return this.#synced;
+  }
+
+  async #run(signal: AbortSignal, onSynced: () => void): Promise<void> {
+    const existing = this.#registry.cache.range(this.#range);
+    this.#follow(signal);
+    await this.#tellAll(
+      existing.map((object) => ({ object, previous: undefined })),
+      signal,
+    );
+    onSynced();
+    while (!signal.aborted) {
+      if (this.#changes.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+      const changes = this.#changes;
+      this.#changes = [];
+      await this.#tellAll(changes, signal);
+    }
+  }
+
+  async #tellAll(changes: readonly Change<T>[], signal: AbortSignal): Promise<void> {
+    const work = new LongWork();
+    for (const change of changes) {
+      if (signal.aborted) return;
+      this.#tell(change);
+      // Requests that write faster than handlers take the news have to wait.
+      const pause = this.#changes.length < maximumWaiting ? work.pause() : undefined;
+      if (pause !== undefined) await pause;
+    }
+  }
+
+  #follow(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { cache } = this.#registry;
+    const watch = cache.watch({
+      ...this.#range,
+      afterRevision: cache.revision,
+      onEvent: (event) =>
+        this.#add({ object: event.type === "put" ? event.object : undefined, previous: event.previous }),
+      onEnd: (error, before) => {
+        if (!(error instanceof RevisionCompacted) || before === undefined) return;
+        signal.removeEventListener("abort", stop);
+        this.#addDifferences(before);
+        this.#follow(signal);
+      },
+    });
+    const stop = (): void => {
+      watch.stop();
+      this.#wake();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  }
+
+  #addDifferences(before: CachedObjects<StoredObject<T>>): void {
+    const { cache } = this.#registry;
+    for (const previous of before.range(this.#range)) {
+      if (cache.get(previous.key) === undefined) this.#add({ object: undefined, previous });
+    }
+    for (const object of cache.range(this.#range)) {
+      const previous = before.get(object.key);
+      if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
+      if (previous === undefined || isSameObject(object, previous)) this.#add({ object, previous });
+      else {
+        this.#add({ object: undefined, previous });
+        this.#add({ object, previous: undefined });
+      }
+    }
+  }
+
+  #add(change: Change<T>): void {
+    this.#changes.push(change);
+    // Answers to those who wrote go first.
+    if (this.#changes.length === 1) setImmediate(() => this.#wake());
+  }
+
+  #tell(change: Change<T>): void {
+    for (const handler of this.#handlers) {
+      try {
+        this.#tellHandler(handler, change);
+      } catch (error) {
+        this.#onError(error);
+      }
+    }
+  }
+
+  #tellHandler(handler: InformerHandler<T>, { object, previous }: Change<T>): void {
+    if (object === undefined) {
+      if (previous !== undefined && handler.onDelete !== undefined) handler.onDelete(this.#objectOf(previous));
+      return;
+    }
+    const { fields } = handler;
+    if (fields !== undefined && !object.hasAnyField(fields) && previous?.hasAnyField(fields) !== true) return;
+    // To handlers, an object that could not be read is new once it can be.
+    if (previous === undefined || previous.unreadable !== undefined) {
+      if (handler.onAdd !== undefined) handler.onAdd(this.#objectOf(object));
+    } else if (handler.onUpdate !== undefined) handler.onUpdate(this.#objectOf(object), this.#objectOf(previous));
+  }
+
+  #objectOf(stored: StoredObject<T>): T {
+    return withoutManagedFields(this.#registry.served(stored.object));
+  }
+}
+
+/** Between two loads of the cache, another object may have got the same name. */
+const isSameObject = (object: StoredObject, previous: StoredObject): boolean =>
+  object.unreadable !== undefined ||
+  previous.unreadable !== undefined ||
+  object.object.metadata.uid === previous.object.metadata.uid;

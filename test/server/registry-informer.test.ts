@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { encodeStored } from "../../src/machinery/registry/stored-object.ts";
+import { ResourceRegistry } from "../../src/machinery/registry/resource-registry.ts";
+import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../src/machinery/storage/change-feed.ts";
+import { RevisionCompacted } from "../../src/machinery/storage/store.ts";
+import type { WatchRequest } from "../../src/machinery/storage/store.ts";
+import type { InformerHandler } from "../../src/machinery/loops/followed-objects.ts";
+import { RegistryInformer } from "../../src/server/registry-informer.ts";
+import { toys } from "../machinery/registry/toy-resource.ts";
+import type { Toy } from "../machinery/registry/toy-resource.ts";
+
+/** A store that can forget what its watches have not seen yet. */
+class ForgetfulStore extends MemoryStore {
+  readonly #requests: { readonly request: WatchRequest; readonly stop: () => void }[] = [];
+
+  override watch(request: WatchRequest): { stop(): void } {
+    const { stop } = super.watch(request);
+    this.#requests.push({ request, stop });
+    return { stop };
+  }
+
+  async forget(meanwhile: () => Promise<void>): Promise<void> {
+    const ended = this.#requests.splice(0);
+    for (const { stop } of ended) stop();
+    await meanwhile();
+    for (const { request } of ended) request.onEnd(new RevisionCompacted(1));
+  }
+}
+
+const keyOf = (name: string): string => `/registry/toys.toys.example.com/box/${name}`;
+
+interface ToyFields {
+  readonly color?: string;
+  readonly uid?: string;
+  readonly metadata?: object;
+}
+
+class Fixture {
+  readonly store = new ForgetfulStore();
+  readonly registry = new ResourceRegistry<Toy>({
+    definition: toys,
+    store: this.store,
+    feed: new ChangeFeed({ store: this.store, replayLength: 0 }),
+  });
+  readonly errors: unknown[] = [];
+  readonly informer = new RegistryInformer(this.registry, { onError: (error) => void this.errors.push(error) });
+  readonly heard: string[] = [];
+  readonly #stopping = new AbortController();
+
+  /** Handles events by noting them. */
+  handler(more: Pick<InformerHandler<Toy>, "fields"> = {}): InformerHandler<Toy> {
+    const shown = ({ metadata, color }: Toy): string => `${metadata.name}:${color}`;
+    return {
+      ...more,
+      onAdd: (toy) => void this.heard.push(`add ${shown(toy)}`),
+      onUpdate: (toy, previous) => void this.heard.push(`update ${shown(previous)} ${shown(toy)}`),
+      onDelete: (toy) => void this.heard.push(`delete ${shown(toy)}`),
+    };
+  }
+
+  async put(name: string, { color = "red", uid = name, metadata = {} }: ToyFields = {}): Promise<void> {
+    const managedFields = [{ manager: "m", operation: "Update", fieldsType: "FieldsV1", fieldsV1: { "f:color": {} } }];
+    const toy = { metadata: { name, namespace: "box", uid, managedFields, ...metadata }, color };
+    await this.#write(name, encodeStored(toy as unknown as Toy)); // of the form that decoding gives
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#write(name, undefined);
+  }
+
+  async #write(name: string, value: Buffer | undefined): Promise<void> {
+    const { entries } = await this.store.range({ start: keyOf(name), end: `${keyOf(name)}\0` });
+    const { isWritten } = await this.store.write({
+      key: keyOf(name),
+      value,
+      expectedRevision: entries[0]?.modRevision ?? 0,
+    });
+    assert.ok(isWritten);
+  }
+
+  async start(): Promise<void> {
+    await this.registry.start();
+    await this.informer.start(this.#stopping.signal);
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** What was heard until now, once everything is written to the copy in memory and told. */
+  async news(): Promise<string[]> {
+    await this.registry.waitForFreshCache();
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    return this.heard.splice(0);
+  }
+}
+
+describe("the informer of a process that has the objects itself", () => {
+  it("tells of what is there, and then of every change in its order", async () => {
+    const fixture = new Fixture();
+    await fixture.put("car");
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    assert.deepEqual(await fixture.news(), ["add car:red"]);
+    await fixture.put("car", { color: "blue" });
+    await fixture.put("ball");
+    await fixture.delete("car");
+    assert.deepEqual(await fixture.news(), ["update car:red car:blue", "add ball:red", "delete car:blue"]);
+    fixture.stop();
+    await fixture.put("bear");
+    assert.deepEqual(await fixture.news(), []);
+  });
+
+  it("shows the objects as they are now, without managedFields", async () => {
+    const fixture = new Fixture();
+    await fixture.put("car");
+    await fixture.start();
+    await fixture.put("ball");
+    await fixture.registry.waitForFreshCache();
+    const names = [...fixture.informer.list()].map(({ metadata }) => metadata.name);
+    assert.deepEqual(names, ["ball", "car"]);
+    const { metadata } = fixture.informer.get("box/ball") ?? {};
+    assert.equal(metadata?.namespace, "box");
+    assert.ok(metadata !== undefined && !("managedFields" in metadata));
+    assert.equal(fixture.informer.get("box/bear"), undefined);
+    fixture.stop();
+  });
+
+  it("parses no object for a handler of fields that the object does not have", async (context) => {
+    const fixture = new Fixture();
+    const ownerReferences = [{ apiVersion: "v1", kind: "Toy", name: "box", uid: "1" }];
+    for (let n = 0; n < 100; n += 1) await fixture.put(`car-${n}`, { color: '"ownerReferences":' });
+    await fixture.put("wheel", { metadata: { ownerReferences } });
+    fixture.informer.addHandler(fixture.handler({ fields: ["ownerReferences"] }));
+    const parse = context.mock.method(JSON, "parse");
+    await fixture.start();
+    assert.deepEqual(await fixture.news(), ["add wheel:red"]);
+    assert.equal(parse.mock.callCount(), 1);
+    await fixture.put("car-1", { color: "blue" });
+    await fixture.put("wheel", { color: "blue" });
+    await fixture.put("wheel", { color: "green" });
+    await fixture.delete("car-1");
+    const expected = ["update wheel:red wheel:blue", "delete car-1:blue"];
+    assert.deepEqual(await fixture.news(), expected);
+    fixture.stop();
+  });
+
+  it("tells the differences when the copy had to be loaded anew", async () => {
+    const fixture = new Fixture();
+    for (const name of ["same", "changed", "replaced", "gone"]) await fixture.put(name);
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    await fixture.news();
+    await fixture.store.forget(async () => {
+      await fixture.put("changed", { color: "blue" });
+      await fixture.put("replaced", { uid: "another" });
+      await fixture.delete("gone");
+      await fixture.put("new");
+    });
+    const news = await fixture.news();
+    assert.deepEqual(news, [
+      "delete gone:red",
+      "update changed:red changed:blue",
+      "add new:red",
+      "delete replaced:red",
+      "add replaced:red",
+    ]);
+    await fixture.put("same", { color: "blue" });
+    assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
+    fixture.stop();
+  });
+
+  it("goes on after a handler that throws", async () => {
+    const fixture = new Fixture();
+    const failure = new Error("a bug");
+    fixture.informer.addHandler({
+      onAdd() {
+        throw failure;
+      },
+    });
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    await fixture.put("car");
+    assert.deepEqual(await fixture.news(), ["add car:red"]);
+    assert.deepEqual(fixture.errors, [failure]);
+    assert.throws(() => fixture.informer.addHandler({}), TypeError);
+    fixture.stop();
+  });
+});

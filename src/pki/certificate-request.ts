@@ -1,6 +1,7 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { checkAnyValue } from "./any-value.ts";
-import { checkSignature } from "./check-signature.ts";
+import { checkSignature, checkSignatureInThreadPool } from "./check-signature.ts";
+import type { SignedData } from "./check-signature.ts";
 import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
 import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
 import { parseExtensions, type Extension } from "./extension.ts";
@@ -102,12 +103,16 @@ const duplicateExtensions = "x509: certificate request contains duplicate reques
  * Throws PkiError unless the request is signed with the private key of the public key in it (RFC 2986 3: proof of
  * possession).
  */
-export function checkRequestSignature(request: CertificateRequest): void {
-  checkSignature({
-    signed: request.certificationRequestInfo,
-    signature: request.signature,
-    algorithm: request.signatureAlgorithm,
-    publicKey: request.publicKey,
-    sha1: "allowed",
-  });
-}
+export const checkRequestSignature = (request: CertificateRequest): void => checkSignature(signedDataOf(request));
+
+/** As `checkRequestSignature`, in the thread pool. Rejects where that throws. */
+export const checkRequestSignatureInThreadPool = (request: CertificateRequest): Promise<void> =>
+  checkSignatureInThreadPool(signedDataOf(request));
+
+const signedDataOf = (request: CertificateRequest): SignedData => ({
+  signed: request.certificationRequestInfo,
+  signature: request.signature,
+  algorithm: request.signatureAlgorithm,
+  publicKey: request.publicKey,
+  sha1: "allowed",
+});

@@ -1,4 +1,5 @@
 import { constants, verify } from "node:crypto";
+import type { KeyObject, VerifyKeyObjectInput } from "node:crypto";
 import { PkiError } from "./pki-error.ts";
 import { importPublicKey, type PublicKeyInfo } from "./public-key.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
@@ -21,7 +22,31 @@ const goKeyTypes = {
 } as const;
 
 /** Throws PkiError with Go's message unless the key made this signature over exactly these octets. */
-export function checkSignature({ signed, signature, algorithm, publicKey, sha1 }: SignedData): void {
+export function checkSignature(data: SignedData): void {
+  const { algorithm, key } = verifiable(data);
+  if (!isValid(data, { algorithm, key })) throw invalid(data);
+}
+
+/**
+ * As `checkSignature`, but the thread pool does the arithmetic: the event loop goes on meanwhile. Rejects where that throws.
+ * The octets must not change until it is done.
+ */
+export async function checkSignatureInThreadPool(data: SignedData): Promise<void> {
+  const { algorithm, key } = verifiable(data);
+  const isMade = await new Promise<boolean>((resolve) => {
+    try {
+      verify(algorithm.hash, data.signed, inputOf(algorithm, key), data.signature, (error, isEqual) =>
+        resolve(error === null && isEqual),
+      );
+    } catch {
+      resolve(false); // as isValid
+    }
+  });
+  if (!isMade) throw invalid(data);
+}
+
+/** The key, imported. Throws PkiError when no signature by it counts. */
+function verifiable({ algorithm, publicKey, sha1 }: SignedData): Verifying {
   if (algorithm === undefined) throw unimplemented();
   if (algorithm.hash === "md5" || (algorithm.hash === "sha1" && sha1 === "refused")) {
     throw new PkiError(`x509: cannot verify signature: insecure algorithm ${algorithm.name}`);
@@ -32,7 +57,12 @@ export function checkSignature({ signed, signature, algorithm, publicKey, sha1 }
       `x509: signature algorithm specifies an ${algorithm.keyAlgorithm} public key, but have public key of type ${goKeyTypes[publicKey.algorithm]}`,
     );
   }
-  if (!isValid({ signed, signature, algorithm, publicKey })) throw new PkiError(failureOf[publicKey.algorithm]);
+  return { algorithm, key: importPublicKey(publicKey) };
+}
+
+interface Verifying {
+  readonly algorithm: SignatureAlgorithm;
+  readonly key: KeyObject;
 }
 
 const unimplemented = (): PkiError => new PkiError("x509: cannot verify signature: algorithm unimplemented");
@@ -41,26 +71,19 @@ const failureOf = {
   RSA: "crypto/rsa: verification error",
   ECDSA: "x509: ECDSA verification failure",
   Ed25519: "x509: Ed25519 verification failure",
+  other: "",
 } as const;
 
-function isValid({
-  signed,
-  signature,
-  algorithm,
-  publicKey,
-}: {
-  signed: Buffer;
-  signature: Buffer;
-  algorithm: SignatureAlgorithm;
-  publicKey: PublicKeyInfo;
-}): boolean {
-  const key = importPublicKey(publicKey);
+const invalid = ({ publicKey }: SignedData): PkiError => new PkiError(failureOf[publicKey.algorithm]);
+
+function isValid({ signed, signature }: SignedData, { algorithm, key }: Verifying): boolean {
   try {
-    if (!algorithm.isPss) return verify(algorithm.hash, signed, key, signature);
-    const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
-    return verify(algorithm.hash, signed, { key, ...padding }, signature);
+    return verify(algorithm.hash, signed, inputOf(algorithm, key), signature);
   } catch {
     // For some malformed keys and signatures, OpenSSL throws instead of returning false.
     return false;
   }
 }
+
+const inputOf = ({ isPss }: SignatureAlgorithm, key: KeyObject): KeyObject | VerifyKeyObjectInput =>
+  isPss ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : key;

@@ -1,24 +1,12 @@
 import { parseCertificateRequestPem } from "./certificate-request.ts";
 import type { CertificateRequest } from "./certificate-request.ts";
+import { RecentTexts } from "./recent-texts.ts";
 
-/** Requests whose text is longer are parsed each time: the memory has a bound in bytes too. */
-const longestText = 8192;
-const maximumTexts = 64;
-const recent = new Map<string, CertificateRequest>();
+const recent = new RecentTexts<CertificateRequest>();
 
 /**
  * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Admission, validation, approval and
- * signing read the same text one after the other, so the last 64 are remembered. Throws PkiError.
+ * signing read the same text one after the other, so the last ones are remembered. Throws PkiError.
  */
-export function parseRequestField(base64: string): CertificateRequest {
-  const known = recent.get(base64);
-  if (known !== undefined) return known;
-  const request = parseCertificateRequestPem(Buffer.from(base64, "base64"));
-  if (base64.length > longestText) return request;
-  if (recent.size >= maximumTexts) {
-    const [oldest = ""] = recent.keys();
-    recent.delete(oldest);
-  }
-  recent.set(base64, request);
-  return request;
-}
+export const parseRequestField = (base64: string): CertificateRequest =>
+  recent.get(base64) ?? recent.add(base64, parseCertificateRequestPem(Buffer.from(base64, "base64")));

@@ -30,6 +30,8 @@ const ecdsaByCurve = new Map([
  * for other keys.
  */
 export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
+  const known = knownSchemes.get(privateKey);
+  if (known !== undefined) return known;
   const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
   const found =
     asymmetricKeyType === "ed25519"
@@ -40,8 +42,12 @@ export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
           ? ecdsaByCurve.get(asymmetricKeyDetails?.namedCurve ?? "")
           : undefined;
   if (found === undefined) throw new PkiError("x509: only RSA, ECDSA and Ed25519 keys supported");
+  knownSchemes.set(privateKey, found);
   return found;
 }
+
+/** Asking a key for its details costs a tenth of a signature. */
+const knownSchemes = new WeakMap<KeyObject, SignatureScheme>();
 
 /** The signature over `data`: DER for ECDSA, PKCS #1 v1.5 for RSA. */
 export const signData = (data: Buffer, privateKey: KeyObject): Buffer =>

@@ -34,6 +34,15 @@ export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>,
 export const faultsOfNew = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): string[] =>
   messages(definition.validate?.(prepared(definition, object), context));
 
+/** The same of a definition whose validation waits for the thread pool. */
+export async function startedFaultsOfNew<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  object: T,
+): Promise<string[]> {
+  const validate = await definition.startValidation?.(prepared(definition, object), context);
+  return messages(validate?.());
+}
+
 export const faultsOfChange = <T extends ApiObject>(
   definition: ResourceDefinition<T>,
   next: T,

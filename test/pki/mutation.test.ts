@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import {
   checkRequestSignature,
+  checkRequestSignatureInThreadPool,
   parseCertificateRequest,
   parseCertificateRequestPem,
 } from "../../src/pki/certificate-request.ts";
@@ -122,6 +123,7 @@ describe("mutated certificate requests", () => {
               ),
             );
       const isAccepted = accepts(() => checkRequestSignature(parseCertificateRequestPem(input)));
+      assert.equal(await isAcceptedInThreadPool(input), isAccepted);
       if (!isAccepted) refused++;
       const der = isAccepted ? decodePemBlocks(input)[0]?.bytes : undefined;
       if (der !== undefined) accepted.set(der.toString("base64"), der);
@@ -146,6 +148,16 @@ describe("mutated certificate requests", () => {
     }
   });
 });
+
+async function isAcceptedInThreadPool(pem: string | Uint8Array): Promise<boolean> {
+  try {
+    await checkRequestSignatureInThreadPool(parseCertificateRequestPem(pem));
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof PkiError);
+    return false;
+  }
+}
 
 /** One process a request, several at a time: OpenSSL reads only one request a process. */
 async function checkWithOpenssl(requests: readonly Buffer[]): Promise<void> {

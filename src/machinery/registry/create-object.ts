@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import { firstFaults } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
@@ -80,7 +81,9 @@ export async function createTracked<T extends ApiObject>(
   const context: HookContext = { user, askedGroup: definition.group, namespace, isDryRun, now };
   const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
-  validateNew(registry, prepared, context);
+  const started = definition.startValidation?.(prepared, context);
+  const validate = started === undefined ? () => definition.validate?.(prepared, context) ?? [] : await started;
+  validateNew(registry, prepared, validate);
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
   const name = prepared.metadata.name ?? "";
   const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
@@ -127,14 +130,18 @@ function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
   };
 }
 
-function validateNew<T extends ApiObject>(registry: ResourceRegistry<T>, object: T, context: HookContext): void {
+function validateNew<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  object: T,
+  validate: () => readonly FieldError[],
+): void {
   const { definition } = registry;
   const faults = firstFaults(() => [
     ...validateObjectMeta(object.metadata, {
       isNamespaced: definition.scope === "Namespaced",
       validateName: (name, options) => definition.validateName(name, { ...options, object }),
     }),
-    ...(definition.validate?.(object, context) ?? []),
+    ...validate(),
   ]);
   const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
   if (found.length > 0) throw invalid(registry.kind, object.metadata.name ?? "", found);

@@ -35,6 +35,11 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   setDefaults?(object: T, context: DefaultsContext): T;
   /** Returns every fault of a new object. The registry has already validated the metadata. */
   validate?(object: T, context: HookContext): FieldError[];
+  /**
+   * In the place of `validate`, where a check would hold up the event loop: waits for the thread pool, and fulfils with the
+   * validation that knows the outcome.
+   */
+  startValidation?(object: T, context: HookContext): Promise<() => FieldError[]>;
   warningsOnCreate?(object: T): string[];
 
   prepareForUpdate?(next: T, previous: T, context: HookContext): T;

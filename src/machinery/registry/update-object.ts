@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { conflict, invalid } from "../api/api-error.ts";
 import { firstFaults, invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
@@ -12,6 +11,7 @@ import { fieldWrite } from "./field-write.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
+import { isSameJson } from "./patch/json-value.ts";
 import type { HookContext, UpdateSubresource } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
@@ -233,9 +233,7 @@ async function writeVersion<T extends ApiObject>(
 
 /** A write that would only change times in managedFields is skipped: the object keeps its resourceVersion. */
 function isUnchanged(next: ApiObject, previous: ApiObject): boolean {
-  if (next === previous) return true;
-  const encoded: unknown = JSON.parse(JSON.stringify(comparable(next)));
-  return isDeepStrictEqual(encoded, comparable(previous));
+  return next === previous || isSameJson(comparable(next), comparable(previous));
 }
 
 function comparable({ metadata, ...content }: ApiObject): unknown {

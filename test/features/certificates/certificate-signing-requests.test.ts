@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequests } from "../../../src/features/certificates/requests/certificate-signing-requests.ts";
-import { alice, base64, cells, context, faultsOfNew, messages, names, nowText, prepared } from "../resource-scene.ts";
+import {
+  alice,
+  base64,
+  cells,
+  context,
+  messages,
+  names,
+  nowText,
+  prepared,
+  startedFaultsOfNew,
+} from "../resource-scene.ts";
 
 const definition = certificateSigningRequests(names);
 type Spec = CertificateSigningRequest["spec"];
@@ -55,26 +65,28 @@ describe("a new certificate request", () => {
     ["an upper-case path", { signerName: "example.com/A.B" }, /validating label "A": a lowercase RFC 1123 subdomain/],
   ];
   for (const [what, spec, expected] of refused) {
-    it(`with ${what} is refused`, () => {
-      const faults = faultsOfNew(definition, request(spec));
+    it(`with ${what} is refused`, async () => {
+      const faults = await startedFaultsOfNew(definition, request(spec));
       assert.equal(faults.length, 1, faults.join("\n"));
       assert.match(faults[0] ?? "", expected);
     });
   }
 
-  it("without a request shows null in the error", () => {
-    const faults = faultsOfNew(definition, request({ request: null }));
+  it("without a request shows null in the error", async () => {
+    const faults = await startedFaultsOfNew(definition, request({ request: null }));
     assert.deepEqual(faults, ["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]);
   });
 
-  it("may leave out its usages, ask for 600 seconds, and name the longest signer", () => {
+  it("may leave out its usages, ask for 600 seconds, and name the longest signer", async () => {
     const { usages: _, ...spec } = request({ expirationSeconds: 600 }).spec;
     const domain = ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61)].join(".");
     const signerName = `${domain}/${"e".repeat(63)}.${"f".repeat(253)}`;
     assert.equal(signerName.length, 571);
-    assert.deepEqual(faultsOfNew(definition, { ...request(), spec: { ...spec, signerName } }), []);
+    assert.deepEqual(await startedFaultsOfNew(definition, { ...request(), spec: { ...spec, signerName } }), []);
     assert.match(
-      faultsOfNew(definition, { ...request(), spec: { ...spec, signerName: `${signerName}f` } }).join("\n"),
+      (await startedFaultsOfNew(definition, { ...request(), spec: { ...spec, signerName: `${signerName}f` } })).join(
+        "\n",
+      ),
       /Too long: may not be more than 571 bytes/,
     );
   });

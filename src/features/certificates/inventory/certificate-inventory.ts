@@ -1,8 +1,6 @@
 import type { Certificate } from "../../../pki/certificate.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import { decodePemBlocks } from "../../../pki/pem.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { readIssuedText } from "../requests/issued-text.ts";
 import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
@@ -30,7 +28,7 @@ export const certificateInventory: Controller = {
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
       if (request === undefined) return "nothing to do: the request is gone";
-      const certificate = leafOf(request);
+      const { leaf: certificate } = readIssuedText(request.status.certificate ?? "");
       if (certificate === "unreadable") {
         log.info({ controller: this.name, request: name }, "the certificate cannot be parsed, so it is not recorded");
         return "nothing to do: the certificate cannot be parsed";
@@ -54,17 +52,3 @@ export const certificateInventory: Controller = {
     return { queue };
   },
 };
-
-/** The first certificate; after it comes its chain. */
-function leafOf({ status }: CertificateSigningRequest): Certificate | "unreadable" | undefined {
-  const block = decodePemBlocks(Buffer.from(status.certificate ?? "", "base64")).find(
-    ({ type }) => type === "CERTIFICATE",
-  );
-  if (block === undefined) return undefined;
-  try {
-    return parseCertificate(block.bytes);
-  } catch (error) {
-    if (error instanceof PkiError) return "unreadable";
-    throw error;
-  }
-}

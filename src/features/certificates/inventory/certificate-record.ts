@@ -32,14 +32,14 @@ export interface RecordedCertificate {
     readonly metadata: Pick<CertificateSigningRequest["metadata"], "name" | "uid">;
     readonly spec: Pick<CertificateSigningRequest["spec"], "signerName" | "username">;
   };
-  /** The issued certificate as PEM with its chain, for when it must be returned again. */
-  readonly pem?: string;
+  /** The request's `status.certificate`: with its chain, for when it must be returned again. */
+  readonly text?: string;
 }
 
 /** Creates the record of a certificate and its request. */
 export function certificateRecord(
   names: Names,
-  { recordName, certificate, request, pem }: RecordedCertificate,
+  { recordName, certificate, request, text }: RecordedCertificate,
 ): IssuedCertificate {
   const { dnsNames, ipAddresses, emailAddresses, uris } = certificate.subjectAltNames;
   const listed = (name: string, values: readonly string[]) => (values.length > 0 ? { [name]: [...values] } : {});
@@ -64,7 +64,7 @@ export function certificateRecord(
       ...(username !== undefined && { username }),
       ...(name !== undefined && { requestName: name }),
       ...(uid !== undefined && { requestUid: uid }),
-      ...(pem !== undefined && { certificate: Buffer.from(pem, "utf8").toString("base64") }),
+      ...(text !== undefined && { certificate: text }),
     },
   };
 }

@@ -2,15 +2,15 @@ import { ownSignerName, signerNames } from "../signer-names.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignature } from "../../../pki/certificate-request.ts";
+import { checkRequestSignatureInThreadPool } from "../../../pki/certificate-request.ts";
 import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
 import { keyUsages } from "./certificate-signing-request-schema.ts";
 import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from "./certificate-signing-request-schema.ts";
+import { readIssuedText } from "./issued-text.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
 const minimumExpirationSeconds = 600;
@@ -20,10 +20,22 @@ const knownUsages: ReadonlySet<string> = new Set(keyUsages);
 const lastingTypes = ["Approved", "Denied", "Failed"];
 const approvalTypes = ["Approved", "Denied"];
 
-/** Returns every fault of a new request. Usages may be empty: the signer decides whether to accept that. */
-export function validateCertificateSigningRequest({ spec }: CertificateSigningRequest, names: Names): FieldError[] {
-  const { request, signerName, usages = [], expirationSeconds } = spec;
-  const requestFault = faultOfRequest(request ?? "");
+/**
+ * Checks the signature of a new request in the thread pool. Then its result returns every fault. Usages may be empty: the
+ * signer decides whether to accept that.
+ */
+export async function startRequestValidation(
+  { spec }: CertificateSigningRequest,
+  names: Names,
+): Promise<() => FieldError[]> {
+  const requestFault = await faultOfRequest(spec.request ?? "");
+  return () => validateSpec(spec, { names, requestFault });
+}
+
+function validateSpec(
+  { request, signerName, usages = [], expirationSeconds }: CertificateSigningRequest["spec"],
+  { names, requestFault }: { readonly names: Names; readonly requestFault: string | undefined },
+): FieldError[] {
   return [
     ...(requestFault === undefined ? [] : [invalidValue("spec.request", request, requestFault)]),
     ...validateUsages(usages),
@@ -43,9 +55,9 @@ export function validateCertificateSigningRequest({ spec }: CertificateSigningRe
 }
 
 /** Says why the PEM is not a request that is signed with its own key, or returns undefined. */
-function faultOfRequest(base64: string): string | undefined {
+async function faultOfRequest(base64: string): Promise<string | undefined> {
   try {
-    checkRequestSignature(parseRequestField(base64));
+    await checkRequestSignatureInThreadPool(parseRequestField(base64));
     return undefined;
   } catch (error) {
     if (error instanceof PkiError) return error.message;
@@ -108,7 +120,7 @@ const countOf = (conditions: readonly CertificateSigningRequestCondition[], type
 
 function validateCertificate(base64: string): FieldError[] {
   if (base64 === "") return [];
-  const fault = validateCertificatesPem(Buffer.from(base64, "base64"));
+  const { fault } = readIssuedText(base64);
   return fault === undefined ? [] : [invalidValue("status.certificate", "<certificate data>", fault)];
 }
 

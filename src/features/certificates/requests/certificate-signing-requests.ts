@@ -13,7 +13,7 @@ import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from "./certificate-signing-request-schema.ts";
-import { validateCertificateSigningRequest, validateStatusChange } from "./certificate-signing-request-validation.ts";
+import { startRequestValidation, validateStatusChange } from "./certificate-signing-request-validation.ts";
 
 export const certificateSigningRequests = (names: Names): ResourceDefinition<CertificateSigningRequest> =>
   defineResource({
@@ -26,7 +26,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     validateName: () => [],
     // The requester comes from authentication, never from the body. A request cannot be created as approved.
     prepareForCreate: (request, { user }) => ({ ...request, spec: requestedBy(request.spec, user), status: {} }),
-    validate: (request) => validateCertificateSigningRequest(request, names),
+    startValidation: (request) => startRequestValidation(request, names),
     prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec, status: previous.status }),
     resetFields: [["spec"], ["status"]],
     subresources: {

@@ -1,8 +1,6 @@
-import { decodePemBlocks } from "../../../pki/pem.ts";
-import { parseCertificate } from "../../../pki/certificate.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
+import { readIssuedText } from "./issued-text.ts";
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
@@ -34,15 +32,10 @@ export function removalTime(request: CertificateSigningRequest): number {
   return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;
 }
 
+/** A custom signer's certificate that cannot be parsed here ends never: its request is kept for the usual period. */
 function certificateEnd({ status }: CertificateSigningRequest): number {
-  try {
-    const [block] = decodePemBlocks(Buffer.from(status?.certificate ?? "", "base64"));
-    return block === undefined ? Infinity : parseCertificate(block.bytes).notAfter;
-  } catch (error) {
-    // A custom signer's certificate that cannot be parsed here: keep the request for the usual period.
-    if (error instanceof PkiError) return Infinity;
-    throw error;
-  }
+  const { leaf } = readIssuedText(status.certificate ?? "");
+  return leaf === undefined || leaf === "unreadable" ? Infinity : leaf.notAfter;
 }
 
 /** Removes requests after their period. */

@@ -6,6 +6,7 @@ import { encodeSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import { rememberIssued } from "../requests/issued-text.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
 import { issueCertificate } from "./issue.ts";
 import type { IssueOptions } from "./issue.ts";
@@ -61,11 +62,18 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
     ...(revocationUrls !== undefined && { revocationUrls }),
   });
   const pem = signed.pem + authority.chainPem;
+  const certificate = Buffer.from(pem, "utf8").toString("base64");
+  if (authority.chainPem === "") rememberIssued(certificate, signed.certificate);
   const writer = client.resource(issuedCertificateResource(names));
-  const record = certificateRecord(names, { recordName, certificate: signed.certificate, request: stored, pem });
+  const record = certificateRecord(names, {
+    recordName,
+    certificate: signed.certificate,
+    request: stored,
+    text: certificate,
+  });
   try {
     await writer.create(record);
-    return { type: "issued", certificate: Buffer.from(pem, "utf8").toString("base64") };
+    return { type: "issued", certificate };
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
     return handedOut(await writer.get(recordName), { uid, request, now });

@@ -27,7 +27,10 @@ export function jsonTypeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Whether two JSON values are equal, ignoring the order of members. Recursive: limit the depth of the values first. */
+/**
+ * Whether two JSON values are equal, ignoring the order of members and members that are undefined, which JSON leaves out.
+ * Recursive: limit the depth of the values first.
+ */
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {
@@ -38,12 +41,9 @@ export function isSameJson(left: unknown, right: unknown): boolean {
     );
   }
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
-  let count = 0;
-  for (const key in left) {
-    if (!Object.hasOwn(right, key) || !isSameJson(left[key], right[key])) return false;
-    count++;
-  }
-  return count === Object.keys(right).length;
+  for (const key in left) if (!isSameJson(left[key], memberOf(right, key))) return false;
+  for (const key in right) if (right[key] !== undefined && !Object.hasOwn(left, key)) return false;
+  return true;
 }
 
 /** Deeper values are refused: recursive functions would run out of stack. */

@@ -2,6 +2,7 @@ import { LeaseHeartbeat } from "../src/agent/lease-heartbeat.ts";
 import { registerNode } from "../src/agent/node-registration.ts";
 import type { NodeReport } from "../src/agent/node-registration.ts";
 import { nodeSystemInfo } from "../src/agent/machine.ts";
+import { requestCertificate } from "../src/agent/request-certificate.ts";
 import { wantedClientCertificate, wantedServingCertificate } from "../src/agent/wanted-certificate.ts";
 import type { WantedCertificate } from "../src/agent/wanted-certificate.ts";
 import {
@@ -10,12 +11,13 @@ import {
 } from "../src/features/certificates/resources.ts";
 import { leaseResource } from "../src/features/core/resources.ts";
 import { nodeResource } from "../src/features/nodes/resources.ts";
+import type { Node } from "../src/features/nodes/resources.ts";
 import { systemClock } from "../src/machinery/api/clock.ts";
 import type { Names } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
-import { createCertificateRequestPem } from "../src/pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../src/pki/keys.ts";
+import { namesOfServer } from "../src/machinery/client/names-of-server.ts";
+import { sleep } from "../src/machinery/loops/repetition.ts";
 
 export interface FleetAgentOptions {
   readonly server: string;
@@ -34,7 +36,6 @@ export class FleetAgent {
   #client: ApiClient;
   #heartbeat: LeaseHeartbeat | undefined;
   #beating: Promise<void> | undefined;
-  #requests = 0;
 
   constructor(options: FleetAgentOptions) {
     const { server, caCertificates, bootstrapToken, index } = options;
@@ -47,12 +48,13 @@ export class FleetAgent {
   /** From a bootstrap token to both certificates, a Node that is ready, and a Lease. */
   async enrol(): Promise<void> {
     const { names } = this.#options;
+    await namesOfServer(this.#client);
     await this.renewClientCertificate();
     const node = await this.#report(false);
     this.#heartbeat = this.#newHeartbeat(node.metadata.uid);
     await this.#heartbeat.beat();
     await this.#obtain(wantedServingCertificate(names, { nodeName: this.#name, ...this.#machine() }));
-    await this.#report(true);
+    await this.#report(true, node);
   }
 
   /** A new key and a new certificate, and new connections with them. */
@@ -90,35 +92,27 @@ export class FleetAgent {
 
   async #obtain(wanted: WantedCertificate): Promise<{ certificate: string; key: string }> {
     const { names } = this.#options;
-    const privateKey = generatePrivateKey("ECDSA P-256");
-    const pem = createCertificateRequestPem({
-      privateKey,
-      subject: { commonName: wanted.commonName, organizations: wanted.organizations },
-      subjectAltNames: wanted.subjectAltNames,
-    });
-    const requests = this.#client.resource(certificateSigningRequestResource(names));
-    const created = await requests.create({
-      apiVersion: "",
-      kind: "",
-      metadata: { name: `${this.#name}-${++this.#requests}` },
-      spec: { request: Buffer.from(pem).toString("base64"), signerName: wanted.signerName, usages: [...wanted.usages] },
-      status: {},
-    });
-    const { name = "", resourceVersion = "" } = created.metadata;
-    const done = new AbortController();
-    try {
-      for await (const { object } of requests.watch(
-        { fieldSelector: `metadata.name=${name}`, resourceVersion },
-        done.signal,
-      )) {
-        const { certificate } = object.status;
-        if (certificate === undefined) continue;
-        return { certificate: Buffer.from(certificate, "base64").toString(), key: encodePrivateKeyPem(privateKey) };
-      }
-    } finally {
-      done.abort();
-    }
-    throw new Error(`${this.#name}: the watch ended before the certificate came`);
+    let key: string | undefined;
+    const pair = await requestCertificate(
+      {
+        names,
+        wanted,
+        lifetimeSeconds: undefined,
+        requestPrefix: "node-csr-",
+        requests: this.#client.resource(certificateSigningRequestResource(names)),
+        store: {
+          pendingKey: () => key,
+          keepPendingKey: (made) => void (key = made),
+          forgetPendingKey: () => void (key = undefined),
+        },
+        clock: systemClock,
+        sleep,
+        onCreated: () => {},
+        onWaiting: () => {},
+      },
+      new AbortController().signal,
+    );
+    return { certificate: pair.certificatePem, key: pair.keyPem };
   }
 
   #newHeartbeat(nodeUid: string | undefined): LeaseHeartbeat {
@@ -136,10 +130,15 @@ export class FleetAgent {
     return { dnsNames: [this.#name], ipAddresses: [this.#address] };
   }
 
-  #report(isReady: boolean): ReturnType<typeof registerNode> {
+  #report(isReady: boolean, known?: Node): ReturnType<typeof registerNode> {
     const { names } = this.#options;
     return registerNode(
-      { names, nodes: this.#client.resource(nodeResource(names)), log: { info: noLog, warn: noLog, error: noLog } },
+      {
+        names,
+        nodes: this.#client.resource(nodeResource(names)),
+        log: { info: noLog, warn: noLog, error: noLog },
+        known,
+      },
       {
         nodeName: this.#name,
         machine: this.#machine(),

@@ -1,7 +1,7 @@
-import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
+import { unlessAnswered } from "../machinery/client/unless-answered.ts";
 import type { Lease } from "../features/core/resources.ts";
 
 /** Like a kubelet: renewed every 10 s; others consider the node lost after 40 s. */
@@ -33,10 +33,11 @@ export class LeaseHeartbeat {
     const { leases, nodeName } = this.#options;
     const known = this.#lease;
     this.#lease = undefined;
-    if (known !== undefined) this.#lease = await unlessChanged(leases.update(this.#renewed(known)));
-    if (this.#lease !== undefined) return;
-    const found = await leases.find(nodeName);
-    this.#lease = found === undefined ? await this.#create() : await leases.update(this.#renewed(found));
+    this.#lease =
+      // Another client has changed or deleted it.
+      (known && (await unlessAnswered([404, 409], leases.update(this.#renewed(known))))) ??
+      (await unlessAnswered([409], this.#create())) ??
+      (await leases.update(this.#renewed(await leases.get(nodeName))));
   }
 
   /**
@@ -76,13 +77,3 @@ export class LeaseHeartbeat {
 
 /** RFC 3339 with microseconds, as MicroTime is written. */
 const microTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace("Z", "000Z");
-
-/** Undefined when another client has changed or deleted the Lease, so it must be read first. */
-async function unlessChanged(update: Promise<Lease>): Promise<Lease | undefined> {
-  try {
-    return await update;
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return undefined;
-    throw error;
-  }
-}

@@ -1,9 +1,9 @@
 import type { Node } from "../features/nodes/resources.ts";
-import { ApiError } from "../machinery/api/api-error.ts";
 import { timestamp } from "../machinery/api/clock.ts";
 import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
+import { unlessAnswered } from "../machinery/client/unless-answered.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { architecture, operatingSystem } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
@@ -30,24 +30,28 @@ export interface NodeRegistrationOptions {
   readonly names: Names;
   readonly nodes: ResourceClient<Node>;
   readonly log: AgentLog;
+  /** The Node as the server returned it last: while it is still that, one request is enough. */
+  readonly known: Node | undefined;
 }
 
-/** Creates the Node if it is missing, and writes the report to its status. Returns the Node. */
-export async function registerNode({ names, nodes, log }: NodeRegistrationOptions, report: NodeReport): Promise<Node> {
+/** Creates the Node if it is missing, and else writes the report to its status. Returns the Node. */
+export async function registerNode(
+  { names, nodes, log, known }: NodeRegistrationOptions,
+  report: NodeReport,
+): Promise<Node> {
   const { nodeName } = report;
-  const node = (await nodes.find(nodeName)) ?? (await create());
-  return nodes.patch(nodeName, statusPatch(node, report), { type: "strategic-merge", subresource: "status" });
+  const { uid, resourceVersion } = known?.metadata ?? {};
+  const updated =
+    known &&
+    (await unlessAnswered([404, 409], patch({ ...statusPatch(known, report), metadata: { uid, resourceVersion } })));
+  if (updated !== undefined) return updated;
+  const created = await unlessAnswered([409], nodes.create(newNode(names, report)));
+  if (created === undefined) return patch(statusPatch(await nodes.get(nodeName), report));
+  log.info({ node: nodeName }, "registered the node");
+  return created;
 
-  async function create(): Promise<Node> {
-    try {
-      const created = await nodes.create(newNode(names, report));
-      log.info({ node: nodeName }, "registered the node");
-      return created;
-    } catch (error) {
-      // The Node is there: the answer to an earlier try was lost.
-      if (error instanceof ApiError && error.reason === "AlreadyExists") return nodes.get(nodeName);
-      throw error;
-    }
+  function patch(change: object): Promise<Node> {
+    return nodes.patch(nodeName, change, { type: "strategic-merge", subresource: "status" });
   }
 }
 
@@ -101,7 +105,7 @@ function readyCondition({ isReady, now }: NodeReport, previous: NodeCondition | 
  * A strategic merge patch of a Node's status that leaves the conditions of other clients unchanged. It replaces all addresses:
  * merging them by type would keep only one of each type.
  */
-function statusPatch(node: Node, report: NodeReport): unknown {
+function statusPatch(node: Node, report: NodeReport): object {
   const ready = node.status.conditions?.find(({ type }) => type === "Ready");
   const { addresses = [], ...status } = nodeStatus(report, ready);
   const isSame = isSemanticallyEqual(addresses, node.status.addresses);

@@ -22,6 +22,8 @@ import { keyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
+type PendingKeys = Pick<CertificateStore, "pendingKey" | "keepPendingKey" | "forgetPendingKey">;
+
 export interface CertificateRequestOptions {
   readonly names: Names;
   readonly wanted: WantedCertificate;
@@ -30,7 +32,7 @@ export interface CertificateRequestOptions {
   readonly requestPrefix: string;
   /** As the identity that requests. */
   readonly requests: ResourceClient<CertificateSigningRequest>;
-  readonly store: CertificateStore;
+  readonly store: PendingKeys;
   /** The server's time. */
   readonly clock: Clock;
   readonly sleep: Sleep;
@@ -47,6 +49,8 @@ export class RequestRefused extends Error {
   }
 }
 
+/** By then, a server that decides by itself has decided. */
+const firstLooksMilliseconds = [100, 200, 400, 800];
 /** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
 const reminderMilliseconds = 15 * 60_000;
@@ -58,7 +62,8 @@ const reminderMilliseconds = 15 * 60_000;
  */
 export async function requestCertificate(options: CertificateRequestOptions, signal: AbortSignal): Promise<KeyPair> {
   const { requests, store, clock, onCreated, onWaiting, wanted } = options;
-  const keyPem = pendingKey(store, wanted.keyType);
+  const keptKey = pendingKey(store, wanted.keyType);
+  const keyPem = keptKey ?? newPendingKey(store, wanted.keyType);
   const privateKey = parsePrivateKeyPem(keyPem);
   const request = signingRequest({ ...options, privateKey });
   const name = request.metadata.name ?? "";
@@ -67,15 +72,13 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
     return new RequestRefused(`request ${name}: ${why}`);
   };
 
-  let found = await requests.find(name);
-  if (found === undefined) {
-    found = await createOrGet(requests, request);
-    onCreated(name);
-  } else if (isUndecided(found)) {
-    onWaiting(found);
-  }
-  let remindAt = Math.max(clock.now(), createdAt(found)) + reminderMilliseconds;
-  for (;;) {
+  // A new key has no request yet.
+  const kept = keptKey === undefined ? undefined : await requests.find(name);
+  const first = kept ?? (await createOrGet(requests, request));
+  if (kept === undefined) onCreated(name);
+  else if (isUndecided(kept)) onWaiting(kept);
+  let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
+  for await (const found of statesOf(first, options, signal)) {
     switch (requestState(found)) {
       case "issued": {
         try {
@@ -93,17 +96,12 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
         throw new RequestRefused(`request ${name}: it was deleted before a certificate was issued`);
       case "approved":
       case "pending":
-        if (found !== undefined) {
-          if (clock.now() >= remindAt) {
-            onWaiting(found);
-            remindAt = clock.now() + reminderMilliseconds;
-          }
-          await waitForChange(found, { ...options, milliseconds: Math.max(1, remindAt - clock.now()) }, signal);
-        }
-        signal.throwIfAborted();
-        found = await requests.find(name);
+        if (found === undefined || clock.now() < remindAt) continue;
+        onWaiting(found);
+        remindAt = clock.now() + reminderMilliseconds;
     }
   }
+  throw new Error(`request ${name} is not followed any more`); // only when `signal` aborts
 }
 
 const isUndecided = (request: CertificateSigningRequest): boolean =>
@@ -114,10 +112,14 @@ const createdAt = ({ metadata }: CertificateSigningRequest): number =>
 
 const decode = (base64 = ""): string => Buffer.from(base64, "base64").toString("utf8");
 
-/** The key is on disk before the server hears of it: otherwise a kill could lose the key of an issued certificate. */
-function pendingKey(store: CertificateStore, keyType: KeyType): string {
+/** The key of the request that waits. Undefined when there is none, or it is of another type. */
+function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
   const kept = store.pendingKey();
-  if (kept !== undefined && typeOf(kept) === keyType) return kept;
+  return kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
+}
+
+/** The key is on disk before the server hears of it: otherwise a kill could lose the key of an issued certificate. */
+function newPendingKey(store: PendingKeys, keyType: KeyType): string {
   const made = encodePrivateKeyPem(generatePrivateKey(keyType));
   store.keepPendingKey(made);
   return made;
@@ -146,20 +148,49 @@ async function createOrGet(
   }
 }
 
-/** Resolves when a pending request has changed, or after some time. */
-async function waitForChange(
-  pending: CertificateSigningRequest,
-  { requests, sleep, milliseconds }: CertificateRequestOptions & { readonly milliseconds: number },
+/**
+ * A request as it is now, and each later state of it; undefined after its deletion. Ends only with an error, or when `signal`
+ * aborts. Most requests are decided at once: a few looks cost less than a watch, whose end closes the connection. A watch waits
+ * for the others, and a look every minute makes up for one that got stuck.
+ */
+async function* statesOf(
+  first: CertificateSigningRequest,
+  { requests, sleep }: Pick<CertificateRequestOptions, "requests" | "sleep">,
   signal: AbortSignal,
-): Promise<void> {
-  const { name = "", resourceVersion = "" } = pending.metadata;
+): AsyncGenerator<CertificateSigningRequest | undefined> {
+  let last: CertificateSigningRequest | undefined = first;
+  yield last;
+  const { name = "" } = first.metadata;
+  for (const milliseconds of firstLooksMilliseconds) {
+    await sleep(milliseconds, signal);
+    signal.throwIfAborted();
+    last = await requests.find(name);
+    yield last;
+  }
+  for (;;) {
+    for await (const object of watched(last ?? first, { requests, sleep }, signal)) yield object;
+    signal.throwIfAborted();
+    last = await requests.find(name);
+    yield last;
+  }
+}
+
+/** The changes of a request, for at most a minute. Ends with its deletion. */
+async function* watched(
+  { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
+  { requests, sleep }: Pick<CertificateRequestOptions, "requests" | "sleep">,
+  signal: AbortSignal,
+): AsyncGenerator<CertificateSigningRequest> {
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);
-  const timedOut = sleep(Math.min(milliseconds, longestWatchMilliseconds), stop).then(() => watching.abort());
+  const timedOut = sleep(longestWatchMilliseconds, stop).then(() => watching.abort());
   try {
     const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
-    for await (const { type } of requests.watch(selection, stop)) if (type !== "BOOKMARK") return;
-    // The server ended the watch without a change: do not watch again at once.
+    for await (const { type, object } of requests.watch(selection, stop)) {
+      if (type === "DELETED") return;
+      if (type !== "BOOKMARK") yield object;
+    }
+    // The server ended the watch: do not watch again at once.
     await sleep(1000, stop);
   } catch (error) {
     if (!stop.aborted) throw error;

@@ -105,6 +105,8 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
   const { node: client } = identity.connection;
   const nodeInfo = nodeSystemInfo(`signet-agent/${parts.version}`);
   const nodes = client.resource(nodeResource(names));
+  let node: Node | undefined;
+  let registering: Promise<Node> | undefined;
 
   const register = async (): Promise<Node> => {
     const machine = await machineNames(parts);
@@ -116,7 +118,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
       isReady: (serving.manager.current?.certificate.notAfter ?? 0) > serverClock.now(),
       now: serverClock.now(),
     };
-    const node = await registerNode({ names, nodes, log }, report);
+    node = await registerNode({ names, nodes, log, known: node }, report);
     // Only now, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
     serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
@@ -125,7 +127,11 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     }
     return node;
   };
-  const registration = new Repetition(async () => void (await register()), {
+  const reportNode = async (): Promise<void> => {
+    registering = register();
+    await registering.finally(() => (registering = undefined));
+  };
+  const registration = new Repetition(reportNode, {
     intervalMilliseconds: statusIntervalMilliseconds,
     random,
     sleep,
@@ -138,7 +144,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     nodeName,
     leases: client.resource(leaseResource(names), names.namespaces.nodeLease),
     clock: serverClock,
-    registeredNodeUid: async () => (await register()).metadata.uid,
+    registeredNodeUid: async () => (await (registering ?? register())).metadata.uid,
   });
   const heartbeats = new Repetition(
     async () => {

@@ -19,6 +19,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
   const references = resourceReferences(names);
   const client = nodeClient(server, "n1");
   const log = { info() {}, warn() {}, error() {} };
+  let known: Awaited<ReturnType<typeof registerNode>> | undefined;
   return {
     names,
     client,
@@ -26,8 +27,11 @@ async function scene(context: TestContext, profile: Profile = "platform") {
     admin: server.client,
     nodes: server.client.resource(references.nodes),
     leases: server.client.resource(references.leases, names.namespaces.nodeLease),
-    register: (report: Partial<NodeReport> = {}) =>
-      registerNode({ names, nodes: client.resource(references.nodes), log }, { ...usual, ...report }),
+    async register(report: Partial<NodeReport> = {}) {
+      const options = { names, nodes: client.resource(references.nodes), log, known };
+      known = await registerNode(options, { ...usual, ...report });
+      return known;
+    },
   };
 }
 
@@ -87,6 +91,19 @@ describe("a node's registration", () => {
     const { uid } = (await register()).metadata;
     await nodes.delete("n1");
     assert.notEqual((await register()).metadata.uid, uid);
+  });
+
+  it("looks at the Node again when another client has changed it", async (context) => {
+    const { register, nodes } = await scene(context);
+    await register({ isReady: true });
+    await nodes.patch(
+      "n1",
+      { status: { conditions: [{ type: "Ready", status: "Unknown", lastTransitionTime: "2026-01-01T00:00:30Z" }] } },
+      { type: "strategic-merge", subresource: "status" },
+    );
+    const { status } = await register({ isReady: true, now: Date.UTC(2026, 0) + 60_000 });
+    const ready = status.conditions?.find(({ type }) => type === "Ready");
+    assert.deepEqual([ready?.status, ready?.lastTransitionTime], ["True", "2026-01-01T00:01:00Z"]);
   });
 });
 

@@ -5,6 +5,7 @@ import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
 import { readText } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
+import { unlessAnswered } from "./unless-answered.ts";
 import { UnreadableAnswer } from "./unreadable-answer.ts";
 import { watchEvents } from "./watch-events.ts";
 import type { WatchEvent } from "./watch-events.ts";
@@ -153,13 +154,8 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /** Returns the object, or undefined when the server answers 404. */
-  async find(name: string): Promise<T | undefined> {
-    try {
-      return await this.get(name);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+  find(name: string): Promise<T | undefined> {
+    return unlessAnswered([404], this.get(name));
   }
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {

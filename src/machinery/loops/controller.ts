@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
+import { unlessAnswered } from "../client/unless-answered.ts";
 import type { InformerSet } from "./informer-set.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
@@ -70,9 +71,5 @@ export function controllerQueue(
 
 /** Runs an operation and ignores some status codes: its target may be gone, or changed by another writer. */
 export async function ignoring(codes: readonly number[], operation: Promise<unknown>): Promise<void> {
-  try {
-    await operation;
-  } catch (error) {
-    if (!(error instanceof ApiError) || !codes.includes(error.code)) throw error;
-  }
+  await unlessAnswered(codes, operation);
 }

@@ -26,6 +26,9 @@ export interface ReplicaIdentity {
 /** In place of the id of a key, or of a CA. All replicas have those of the store. */
 const inStore = "in the store";
 
+/** In place of the id of a key that an external signer has. */
+const ofExternalSigner = "of the external signer";
+
 /** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */
 const key = "/replicas/identity";
 
@@ -56,22 +59,28 @@ export async function checkReplicaFiles(
  * refuse tokens of the others. The operator's signing key can change once all replicas verify with the new key.
  */
 export async function checkReplicaIdentity(store: Store, identity: ReplicaIdentity): Promise<void> {
-  const { tokenKeys, settings } = identity;
+  const { tokenKeys } = identity;
   const own: Recorded = {
     ...fingerprintsOf(identity),
-    signingKeyId: "file" in settings.signingKey ? tokenKeys.signing().kid : inStore,
+    signingKeyId: signingKeyIdOf(identity),
   };
   for (;;) {
     const { recorded, revision } = await readRecorded(store);
     if (recorded !== undefined) {
       checkFiles(recorded, identity);
-      checkTokenKeys(recorded, tokenKeys);
+      checkTokenKeys(recorded, own, tokenKeys);
     }
     if (isDeepStrictEqual(recorded, own)) return;
     const value = Buffer.from(JSON.stringify(own));
     const { isWritten } = await store.write({ key, value, expectedRevision: revision });
     if (isWritten) return;
   }
+}
+
+/** The operator's key comes first. An external signer changes its keys whenever it wants. */
+function signingKeyIdOf({ settings: { signingKey }, tokenKeys }: ReplicaIdentity): string {
+  if ("externalSigner" in signingKey) return ofExternalSigner;
+  return "file" in signingKey ? (tokenKeys.verification().all[0]?.kid ?? "") : inStore;
 }
 
 async function readRecorded(
@@ -120,8 +129,15 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
   }
 }
 
-function checkTokenKeys({ signingKeyId }: Recorded, tokenKeys: TokenKeys): void {
-  if (signingKeyId === inStore || tokenKeys.verification().byId.has(signingKeyId)) return;
+function checkTokenKeys({ signingKeyId }: Recorded, own: Recorded, tokenKeys: TokenKeys): void {
+  if (signingKeyId === inStore || signingKeyId === own.signingKeyId) return;
+  if (signingKeyId === ofExternalSigner) {
+    throw new UsageError(
+      "this replica cannot verify the tokens of the other replicas, which an external signer signs: set the same " +
+        "--service-account-signing-endpoint",
+    );
+  }
+  if (tokenKeys.verification().byId.has(signingKeyId)) return;
   throw new UsageError(
     "this replica cannot verify the tokens of the other replicas: copy the same service-account.key into " +
       "all data directories, set the same --service-account-signing-key-file, or add the other key with --service-account-key-file",

@@ -217,7 +217,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     ...{ settings: config.accounts, names, clock, log, followed, store, stores, records, sealingKey },
     areThereReplicas: usesEtcd,
   });
-  const { apiAudiences } = accounts.tokens;
+  opening.defer(() => accounts.close());
+  const { tokenKeys, tokens } = accounts;
   const access = connectAccess({
     settings: config.access,
     names,
@@ -240,8 +241,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       clock,
       log,
       followed,
-      apiAudiences,
-      ownIssuers: accounts.tokens.issuers,
+      apiAudiences: tokens.apiAudiences,
+      ownIssuers: tokens.issuers,
       isAnonymousWanted: config.access.isAnonymousWanted,
     }),
     (opened) => opened.close(),
@@ -253,7 +254,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     clock,
     stores,
     authorize,
-    apiAudiences,
+    apiAudiences: tokens.apiAudiences,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
     client: () => client,
   });
@@ -261,7 +262,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
   const connected = { core, accounts, access, admission, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  const { tokenKeys } = accounts;
   if (usesEtcd) await checkReplicaIdentity(store, { authorities, sealingKey, tokenKeys, settings: config.accounts });
 
   const status =

@@ -8,7 +8,11 @@ clients=../../.clients
 [ $# -gt 0 ] || set -- $(for one in go python3 mvn; do command -v "$one" > /dev/null && echo "$one"; done)
 for one; do
   case $one in
-    go) (cd go && go mod download && mkdir -p "../$clients/go" && go build -o "../$clients/go/" ./client-go ./both-names ./controller-runtime) ;;
+    go)
+      mkdir -p "$clients/go"
+      (cd go && go mod download && go build -o "../$clients/go/" ./client-go ./both-names ./controller-runtime)
+      (cd go-signer && go mod download && go build -o "../$clients/go/" .)
+      ;;
     python | python3)
       python3 -m venv "$clients/python"
       "$clients/python/bin/pip" install --quiet --requirement python/requirements.txt --requirement ../../examples/testing/python/requirements.txt

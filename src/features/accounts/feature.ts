@@ -6,6 +6,7 @@ import type { ReviewToken } from "../../machinery/authentication/token-authentic
 import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Feature } from "../../machinery/feature.ts";
@@ -17,7 +18,8 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { podReferences } from "../nodes/index.ts";
 import { defaultServiceAccount } from "./default-service-account.ts";
 import { openTokenKeys } from "./keys/open-token-keys.ts";
-import { followOperatorKeys } from "./keys/operator-keys.ts";
+import { openOperatorKeys } from "./keys/open-operator-keys.ts";
+import type { OpenedOperatorKeys } from "./keys/operator-keys.ts";
 import type { TokenKeys } from "./keys/token-keys.ts";
 import { openIdRoutes } from "./openid-routes.ts";
 import { serviceAccountResource } from "./resources.ts";
@@ -61,19 +63,28 @@ export interface ConnectedAccounts {
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
+  /** Asks whoever has the keys no more. */
+  close(): void;
 }
 
 /** Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a key that is missing. */
 export async function connectAccounts(connection: AccountsConnection): Promise<ConnectedAccounts> {
-  const { settings, names, clock, stores, log, followed } = connection;
-  const { signingKey, verificationKeyFiles } = settings;
-  const signingKeyFile = "file" in signingKey ? signingKey.file : undefined;
-  const operatorKeys = followOperatorKeys({ signingKeyFile, verificationKeyFiles }, { followed, log });
+  const operator = await openOperatorKeys(connection.settings, connection);
+  try {
+    return await connectTokens(connection, operator);
+  } catch (error) {
+    operator.close();
+    throw error;
+  }
+}
+
+async function connectTokens(connection: AccountsConnection, operator: OpenedOperatorKeys): Promise<ConnectedAccounts> {
+  const { settings, names, clock, stores } = connection;
+  const maximumTokenExpirationSeconds = maximumLifetime(settings, operator);
   const { dataDirectory } = settings;
-  const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys });
+  const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys: operator.keys });
   const objects = tokenObjects(stores);
   const tokens = openTokenServices({ settings, names, clock, objects, keys });
-  const { maximumTokenExpirationSeconds } = settings;
   stores.of(serviceAccountResource).answerSubresource(
     "token",
     answerTokenRequest({
@@ -82,6 +93,9 @@ export async function connectAccounts(connection: AccountsConnection): Promise<C
       issueToken: tokens.issueToken,
       isExpirationExtended: settings.isTokenExpirationExtended,
       ...(maximumTokenExpirationSeconds !== undefined && { maxTokenExpirationSeconds: maximumTokenExpirationSeconds }),
+      ...(operator.maximumTokenExpirationSeconds !== undefined && {
+        maximumExtendedSeconds: operator.maximumTokenExpirationSeconds,
+      }),
     }),
   );
   return {
@@ -97,14 +111,27 @@ export async function connectAccounts(connection: AccountsConnection): Promise<C
     tokenKeys: keys,
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
     pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
+    close: () => operator.close(),
   };
+}
+
+/** Of requested tokens, in seconds. Throws UsageError for a setting that promises more than the signer signs. */
+function maximumLifetime(
+  { maximumTokenExpirationSeconds: configured }: AccountSettings,
+  { maximumTokenExpirationSeconds: ofSigner }: OpenedOperatorKeys,
+): number | undefined {
+  if (configured === undefined || ofSigner === undefined || configured <= ofSigner) return configured ?? ofSigner;
+  throw new UsageError(
+    `--service-account-max-token-expiration: ${configured} s is longer than the ${ofSigner} s that the signer of ` +
+      "--service-account-signing-endpoint signs: leave it out, or set no more than that",
+  );
 }
 
 export interface AccountControllersOptions {
   /** PEM of the CAs that verify the server. Empty when the system's roots do: then nothing is published. */
   readonly caCertificates: () => string;
   /** Absent when this process has no token signing key: then it does not fill token Secrets. */
-  readonly issueSecretToken?: TokenServices["issueSecretToken"];
+  readonly issueSecretToken?: TokenServices["issueSecretToken"] | undefined;
 }
 
 export function accountControllers({ caCertificates, issueSecretToken }: AccountControllersOptions): Controller[] {
@@ -115,7 +142,10 @@ export function accountControllers({ caCertificates, issueSecretToken }: Account
   ];
 }
 
-const tokenSecrets = (caCertificates: () => string, issueSecretToken: TokenServices["issueSecretToken"]): Controller =>
+const tokenSecrets = (
+  caCertificates: () => string,
+  issueSecretToken: NonNullable<TokenServices["issueSecretToken"]>,
+): Controller =>
   serviceAccountTokenSecrets({
     caCertificates,
     issueToken: (account, secret) =>

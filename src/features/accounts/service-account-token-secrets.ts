@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { Secret } from "../core/index.ts";
@@ -11,7 +12,7 @@ export interface TokenSecretsOptions {
   /** PEM of the CAs that verify the server now. */
   caCertificates(): string;
   /** Signs a token without expiration for an account, bound to the secret that will contain it. */
-  issueToken(account: ServiceAccount, secret: Secret): string;
+  issueToken(account: ServiceAccount, secret: Secret): MaybePromise<string>;
 }
 
 /** How often to see whether the server has other CAs. */
@@ -60,7 +61,7 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
           await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
           return "removed the secret: its account is gone";
         }
-        const filled = fill(secret, account, namespace);
+        const filled = await fill(secret, account, namespace);
         if (filled === undefined) return "nothing to do: the secret is filled";
         await inNamespace.update(filled);
         return "filled the secret";
@@ -76,13 +77,13 @@ export function serviceAccountTokenSecrets({ caCertificates, issueToken }: Token
         return uid === undefined || account?.metadata.uid === uid ? account : undefined;
       }
 
-      function fill(secret: Secret, account: ServiceAccount, namespace: string): Secret | undefined {
+      async function fill(secret: Secret, account: ServiceAccount, namespace: string): Promise<Secret | undefined> {
         const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
         const { data = {} } = secret;
         const wanted = {
           "ca.crt": base64(caCertificates()),
           namespace: base64(namespace),
-          token: data["token"] ?? base64(issueToken(account, secret)),
+          token: data["token"] ?? base64(await issueToken(account, secret)),
         };
         const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
         const uidKey = keysOf(secret).uid;

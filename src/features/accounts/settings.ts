@@ -12,6 +12,12 @@ export const accountFlags = {
     isFollowed: true,
     help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key.",
   },
+  "service-account-signing-endpoint": {
+    type: "string",
+    help:
+      "Unix socket of an external signer (k8s.io/externaljwt), which signs the tokens and publishes their keys. " +
+      "Without --service-account-signing-key-file, --service-account-key-file and --service-account-signing-algorithm.",
+  },
   "service-account-signing-algorithm": {
     type: "string",
     choices: ["ES256", "RS256"],
@@ -53,8 +59,9 @@ export interface AccountSettings {
   readonly issuers: readonly string[];
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
-  /** The key that signs tokens: a file's, or one that is made. */
-  readonly signingKey: { readonly file: string } | { readonly algorithm: "ES256" | "RS256" };
+  /** What signs tokens: the key of a file, a program that listens on a socket, or a key that is made. */
+  readonly signingKey:
+    { readonly file: string } | { readonly externalSigner: string } | { readonly algorithm: "ES256" | "RS256" };
   readonly verificationKeyFiles: readonly string[];
   readonly maximumTokenExpirationSeconds: number | undefined;
   readonly isTokenExpirationExtended: boolean;
@@ -84,11 +91,31 @@ export function accountSettings(values: FlagValues<typeof accountFlags>, dataDir
 function signingKeyOf(values: FlagValues<typeof accountFlags>): AccountSettings["signingKey"] {
   const file = values["service-account-signing-key-file"];
   const algorithm = values["service-account-signing-algorithm"];
+  const endpoint = values["service-account-signing-endpoint"];
+  if (endpoint !== undefined) {
+    const others = ["service-account-signing-key-file", "service-account-signing-algorithm"] as const;
+    const given = others.find((flag) => values[flag] !== undefined);
+    if (given !== undefined || values["service-account-key-file"].length > 0) {
+      throw new UsageError(
+        `--service-account-signing-endpoint: the external signer has all keys: leave out --${given ?? "service-account-key-file"}`,
+      );
+    }
+    return { externalSigner: socketPath(endpoint) };
+  }
   if (file === undefined) return { algorithm: algorithm ?? "ES256" };
   if (algorithm === undefined) return { file };
   throw new UsageError(
     "--service-account-signing-algorithm is for a key that is made; the key of --service-account-signing-key-file says " +
       "itself what it signs with: leave out one of the two",
+  );
+}
+
+/** Upstream takes a path; the scheme is what other settings have. */
+function socketPath(endpoint: string): string {
+  const path = endpoint.replace(/^unix:(?:\/\/)?/, "");
+  if (path.startsWith("/")) return path;
+  throw new UsageError(
+    `--service-account-signing-endpoint: ${JSON.stringify(endpoint)} is not the absolute path of a socket`,
   );
 }
 

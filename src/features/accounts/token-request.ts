@@ -37,6 +37,8 @@ export interface TokenRequestOptions {
   readonly maxTokenExpirationSeconds?: number;
   /** Extends to a year the tokens that node agents mount into Pods, because old clients never read the file again. */
   readonly isExpirationExtended: boolean;
+  /** No token is extended beyond this. */
+  readonly maximumExtendedSeconds?: number;
   findServiceAccount(namespace: string, name: string): FoundObject | undefined;
   findPod(
     namespace: string,
@@ -101,7 +103,9 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
       { namespace, serviceAccount: { name, uid: account.uid }, ...bound },
       {
         audiences,
-        lifetimeSeconds: isExtended ? extendedSeconds : expirationSeconds,
+        lifetimeSeconds: isExtended
+          ? Math.min(extendedSeconds, options.maximumExtendedSeconds ?? extendedSeconds)
+          : expirationSeconds,
         ...(isExtended && { warnAfterSeconds: expirationSeconds }),
       },
     );

@@ -3,7 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { TokenKeys, VerificationKeys } from "./keys/token-keys.ts";
 import type { AccountSettings } from "./settings.ts";
 import { createSecretTokenIssuer, createSecretTokenVerifier } from "./tokens/secret-tokens.ts";
-import { createServiceAccountTokenVerifier } from "./tokens/service-account-tokens.ts";
+import { createServiceAccountTokenVerifier, learningKeys } from "./tokens/service-account-tokens.ts";
 import { createTokenIssuer } from "./tokens/token-issuer.ts";
 import { discoveryDocuments } from "./tokens/discovery-documents.ts";
 import type { DiscoveryDocuments } from "./tokens/discovery-documents.ts";
@@ -17,8 +17,8 @@ export interface TokenServices {
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly issueToken: IssueToken;
-  /** For Secrets of the type service-account-token. */
-  readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer>;
+  /** For Secrets of the type service-account-token. Undefined: their tokens, which do not end, can't be signed here. */
+  readonly issueSecretToken: ReturnType<typeof createSecretTokenIssuer> | undefined;
   /** In the order in which they are tried. */
   readonly verifiers: readonly VerifyToken[];
   /** The documents for relying parties. `keysUrl` is where they find the keys. */
@@ -48,20 +48,23 @@ export function openTokenServices({ settings, names, clock, objects, keys }: Tok
   const issuers = settings.issuers.length > 0 ? settings.issuers : [defaultIssuer(names)];
   const issuer = issuers[0] ?? "";
   const apiAudiences = settings.apiAudiences.length > 0 ? settings.apiAudiences : issuers;
+  const verifyToken = createServiceAccountTokenVerifier({ names, keys, issuers, apiAudiences, objects, clock });
   let published: Published | undefined;
   return {
     issuers,
     apiAudiences,
     issueToken: createTokenIssuer({ keys, issuer, claimName: names.tokenClaim, clock }),
-    issueSecretToken: createSecretTokenIssuer(keys, names),
+    // As upstream: external signers sign tokens that end.
+    issueSecretToken: "externalSigner" in settings.signingKey ? undefined : createSecretTokenIssuer(keys, names),
     verifiers: [
-      createServiceAccountTokenVerifier({ names, keys, issuers, apiAudiences, objects, clock }),
+      "externalSigner" in settings.signingKey ? learningKeys(verifyToken, { keys, issuers }) : verifyToken,
       createSecretTokenVerifier({ names, keys, apiAudiences, objects }),
     ],
     discovery(keysUrl) {
       const current = keys.verification();
       if (published?.keys !== current || published.keysUrl !== keysUrl) {
-        const documents = discoveryDocuments({ issuer, keysUrl, keys: current.all });
+        const { all, cacheSeconds } = current;
+        const documents = discoveryDocuments({ issuer, keysUrl, keys: all, cacheSeconds });
         published = { keys: current, keysUrl, documents };
       }
       return published.documents;

@@ -10,7 +10,7 @@ import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../machinery/keys/key-records.ts";
 import { keyRingRecord, sealedName, stateOfKey, withoutKey } from "../../features/accounts/keys/key-ring.ts";
-import type { KeyRing, RingKey, RingKeyState } from "../../features/accounts/keys/key-ring.ts";
+import type { KeyRing, OperatorKeyRecord, RingKey, RingKeyState } from "../../features/accounts/keys/key-ring.ts";
 import { withMadeKey } from "../../features/accounts/keys/open-token-keys.ts";
 import type { GeneratedAlgorithm } from "../../features/accounts/tokens/token-key.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -54,7 +54,7 @@ export const runRetireTokenKey = (
 interface ShownKey {
   readonly key: string;
   readonly algorithm: string;
-  readonly state: "Published" | "Signing" | "Verifying" | "Ended" | "Operator's";
+  readonly state: "Published" | "Signing" | "Verifying" | "Ended" | "Operator's" | "External";
   readonly signsFrom?: string;
   /** When its last token ends. */
   readonly lastTokenEnds?: string;
@@ -76,10 +76,13 @@ function shownKeys(ring: KeyRing, now: number): ShownKey[] {
       ...(longest !== null && { longestLifetimeSeconds: longest }),
     };
   });
-  return operatorKey === undefined
-    ? own
-    : [...own, { key: operatorKey.kid, algorithm: operatorKey.algorithm, state: "Operator's" }];
+  return operatorKey === undefined ? own : [...own, shownOperatorKey(operatorKey)];
 }
+
+const shownOperatorKey = (record: OperatorKeyRecord): ShownKey =>
+  "externalSigner" in record
+    ? { key: record.externalSigner, algorithm: "<signer's>", state: "External" }
+    : { key: record.kid, algorithm: record.algorithm, state: "Operator's" };
 
 const words = {
   published: "Published",
@@ -121,7 +124,7 @@ export async function rotateTokenKey(
   let previous: RingKey | undefined;
   const rotated = await changeKeyRecord(store, keyRingRecord, (stored) => {
     const ring = known(stored);
-    if (ring.operatorKey !== undefined) throw refused(operatorAdvice);
+    if (ring.operatorKey !== undefined) throw refused(operatorAdvice(ring.operatorKey));
     const now = clock.now();
     const stateOf = (key: RingKey): RingKeyState["type"] => stateOfKey(ring, key, now).type;
     const waiting = ring.keys.find((key) => stateOf(key) === "published");
@@ -172,11 +175,13 @@ function refuseRetirement(
   { kid, isForced, now }: { readonly kid: string; readonly isForced: boolean; readonly now: number },
   keys: Keys,
 ): RingKeyState["type"] {
-  if (ring.operatorKey?.kid === kid) throw refused(operatorAdvice);
+  const { operatorKey } = ring;
+  if (operatorKey !== undefined && shownOperatorKey(operatorKey).key === kid)
+    throw refused(operatorAdvice(operatorKey));
   const key = ring.keys.find((one) => one.kid === kid);
   if (key === undefined) throw refused(`there is no key ${JSON.stringify(kid)}: signet keys list shows them`);
   const state = stateOfKey(ring, key, now);
-  if (state.type === "signing" && ring.operatorKey === undefined && !(isForced && isLost(key, keys))) {
+  if (state.type === "signing" && operatorKey === undefined && !(isForced && isLost(key, keys))) {
     throw refused("this key signs: rotate first, and retire it when the new key signs (signet keys rotate)");
   }
   if (state.type !== "verifying" || isForced) return state.type;
@@ -222,7 +227,12 @@ function known(ring: KeyRing | undefined): KeyRing {
 }
 
 const noKeys = "the store has no token keys yet: start signet serve once";
-const operatorAdvice =
+const operatorAdvice = (record: OperatorKeyRecord): string =>
+  "externalSigner" in record
+    ? `tokens are signed by the external signer at ${record.externalSigner}, which has its own keys: rotate and retire ` +
+      "them there, and the server learns of it by itself"
+    : ofOperator;
+const ofOperator =
   "tokens are signed with the key of --service-account-signing-key-file, which is yours: add the new key to a file of " +
   "--service-account-key-file, wait until relying parties know it, then put it into the first file and the old one into the second";
 

@@ -9,7 +9,8 @@ const keys = [
   parseSigningKey(newKeyPem.ES256()),
   parseSigningKey(newKeyPem.ES256()),
 ];
-const documents = discoveryDocuments({ issuer: "https://i.test", keysUrl: "https://i.test/openid/v1/jwks", keys });
+const keysUrl = "https://i.test/openid/v1/jwks";
+const documents = discoveryDocuments({ issuer: "https://i.test", keysUrl, keys, cacheSeconds: 3600 });
 
 it("the discovery document names issuer, keys and each algorithm once", () => {
   assert.deepEqual(JSON.parse(documents.configuration.body), {

@@ -12,6 +12,7 @@ const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", s
 function secretScene() {
   const test = scene();
   const token = createSecretTokenIssuer(fixedTokenKeys(test.key), platformNames)(subject);
+  if (typeof token !== "string") throw new TypeError("a key that is at hand signs at once");
   const verify = createSecretTokenVerifier({
     names: platformNames,
     keys: fixedTokenKeys(test.key),

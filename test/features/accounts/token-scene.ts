@@ -7,6 +7,7 @@ import { createTokenIssuer } from "../../../src/features/accounts/tokens/token-i
 import type { IssueToken } from "../../../src/features/accounts/tokens/token-issuer.ts";
 import { verificationKeys } from "../../../src/features/accounts/keys/token-keys.ts";
 import type { TokenKeys } from "../../../src/features/accounts/keys/token-keys.ts";
+import { tokenSigner } from "../../../src/features/accounts/tokens/json-web-token.ts";
 import { generateSigningKeyPem, parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import type { SigningKey, VerificationKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import type {
@@ -53,7 +54,8 @@ export class TestObjects implements TokenObjects {
 /** Keys that never change. */
 export const fixedTokenKeys = (key: SigningKey, others: readonly VerificationKey[] = []): TokenKeys => {
   const verification = verificationKeys([key, ...others]);
-  return { verification: () => verification, signing: () => key, signingFor: () => key };
+  const signer = tokenSigner(key);
+  return { verification: () => verification, signing: () => signer, signingFor: () => signer };
 };
 
 export interface Scene {

@@ -12,11 +12,14 @@ export interface KeyRing {
   readonly version: 1;
   /** What `--service-account-signing-algorithm` said when it was last obeyed. */
   readonly configuredAlgorithm?: GeneratedAlgorithm;
-  /** The key of `--service-account-signing-key-file`, which signs while there is one. */
-  readonly operatorKey?: Pick<VerificationKey, "kid" | "algorithm">;
+  /** What signs instead of the keys below, while there is one. */
+  readonly operatorKey?: OperatorKeyRecord;
   /** In the order of `signsFrom`. */
   readonly keys: readonly RingKey[];
 }
+
+/** The key of `--service-account-signing-key-file`, or the socket of the external signer, which has keys of its own. */
+export type OperatorKeyRecord = Pick<VerificationKey, "kid" | "algorithm"> | { readonly externalSigner: string };
 
 export interface RingKey {
   readonly kid: string;

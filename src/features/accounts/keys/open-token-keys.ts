@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { writePrivateFile } from "../../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
@@ -8,7 +9,7 @@ import type { AccountSettings } from "../settings.ts";
 import { generateSigningKeyPem, parseSigningKey } from "../tokens/token-key.ts";
 import type { GeneratedAlgorithm, SigningKey } from "../tokens/token-key.ts";
 import { emptyRing, keyRingRecord, sealedName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
-import type { KeyRing } from "./key-ring.ts";
+import type { KeyRing, OperatorKeyRecord } from "./key-ring.ts";
 import { StoredTokenKeys } from "./stored-token-keys.ts";
 import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
 
@@ -25,8 +26,7 @@ export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
   const { store, settings, operatorKeys, clock } = options;
   const ring = await changeKeyRecord(store, keyRingRecord, (stored) => {
-    const operatorKey = operatorKeys.current().signing;
-    const named = withOperatorKey(stored ?? emptyRing, operatorKey);
+    const named = withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
     if (!("algorithm" in settings.signingKey)) return named;
     const { algorithm } = settings.signingKey;
     return withConfiguredKey(stored === undefined ? ringOfFiles(named, options) : withoutMissing(named, options), {
@@ -38,10 +38,10 @@ export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<Stor
   return new StoredTokenKeys(ring, options);
 }
 
-function withOperatorKey(ring: KeyRing, key: SigningKey | undefined): KeyRing {
-  if (ring.operatorKey?.kid === key?.kid) return ring;
+function withOperatorKey(ring: KeyRing, record: OperatorKeyRecord | undefined): KeyRing {
+  if (isDeepStrictEqual(ring.operatorKey, record)) return ring;
   const { operatorKey: _before, ...others } = ring;
-  return key === undefined ? others : { ...others, operatorKey: { kid: key.kid, algorithm: key.algorithm } };
+  return record === undefined ? others : { ...others, operatorKey: record };
 }
 
 /** The files of the keys that a server makes at its first start, by their algorithms. */

@@ -1,27 +1,47 @@
 import type { Logger } from "pino";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";
 import type { SigningKey, VerificationKey } from "../tokens/token-key.ts";
+import type { TokenSigner } from "../tokens/token-signer.ts";
+import type { OperatorKeyRecord } from "./key-ring.ts";
 
-/** The keys of the files that flags name. They are the operator's: only the operator replaces them. */
+/** The keys that flags name, or that an external signer has. They are the operator's: only the operator replaces them. */
 export interface OperatorKeys {
-  /** Of `--service-account-signing-key-file`. */
-  readonly signing: SigningKey | undefined;
-  /** Of `--service-account-key-file`. */
+  /** What signs instead of the keys in the store. */
+  readonly signing: OperatorSigner | undefined;
+  /** Every key that verifies tokens, the one that signs first. */
   readonly verification: readonly VerificationKey[];
+  /** How long the keys stay as they are, where that is known. */
+  readonly cacheSeconds?: number;
+}
+
+export interface OperatorSigner {
+  readonly signer: TokenSigner;
+  /** What the store's record and the commands say of it. */
+  readonly record: OperatorKeyRecord;
+}
+
+/** The same object until the keys change. */
+export interface FollowedOperatorKeys {
+  current(): OperatorKeys;
+  /** Calls `listener` after each change. */
+  onChange(listener: () => void): void;
+  /** See `TokenKeys.learn`. */
+  learn?(kid: string): Promise<void> | undefined;
+}
+
+export interface OpenedOperatorKeys {
+  readonly keys: FollowedOperatorKeys;
+  /** No token may live longer, because whoever signs allows no more. Undefined: there is no such limit. */
+  readonly maximumTokenExpirationSeconds: number | undefined;
+  close(): void;
 }
 
 export interface OperatorKeyFiles {
   readonly signingKeyFile: string | undefined;
   readonly verificationKeyFiles: readonly string[];
-}
-
-export interface FollowedOperatorKeys {
-  /** The same object until a file changes. */
-  current(): OperatorKeys;
-  /** Calls `listener` after each change. */
-  onChange(listener: () => void): void;
 }
 
 export interface FollowOperatorKeysOptions {
@@ -39,15 +59,19 @@ export function followOperatorKeys(
 ): FollowedOperatorKeys {
   const listeners = new Set<() => void>();
   const files = [...(signingKeyFile === undefined ? [] : [signingKeyFile]), ...verificationKeyFiles];
-  const load = (): OperatorKeys => ({
-    signing:
+  const load = (): OperatorKeys => {
+    const signing =
       signingKeyFile === undefined
         ? undefined
-        : parseSettingsFile("service-account-signing-key-file", signingKeyFile, parseSigningKey, readFollowedFile),
-    verification: verificationKeyFiles.flatMap((file) =>
+        : parseSettingsFile("service-account-signing-key-file", signingKeyFile, parseSigningKey, readFollowedFile);
+    const others = verificationKeyFiles.flatMap((file) =>
       parseSettingsFile("service-account-key-file", file, parseVerificationKeys, readFollowedFile),
-    ),
-  });
+    );
+    return {
+      signing: signing && operatorSigner(signing),
+      verification: signing === undefined ? others : [signing, ...others],
+    };
+  };
   let current = load();
   followed.follow({
     setting: signingKeyFile === undefined ? "service-account-key-file" : "service-account-signing-key-file",
@@ -56,18 +80,24 @@ export function followOperatorKeys(
     onChange(next) {
       const before = current;
       current = next;
-      if (before.signing !== undefined && !isPublished(before.signing, next)) {
+      const [signedBefore] = before.signing === undefined ? [] : before.verification;
+      if (signedBefore !== undefined && next.verification.every(({ kid }) => kid !== signedBefore.kid)) {
         log.error(
-          { key: before.signing.kid },
+          { key: signedBefore.kid },
           "tokens of the previous signing key are refused now: add it to a file of --service-account-key-file",
         );
       }
       for (const listener of listeners) listener();
     },
-    describe: ({ signing, verification }) => ({ signing: signing?.kid, verifying: verification.map(({ kid }) => kid) }),
+    describe: ({ signing, verification }) => {
+      const ids = verification.map(({ kid }) => kid);
+      return signing === undefined ? { verifying: ids } : { signing: ids[0], verifying: ids.slice(1) };
+    },
   });
   return { current: () => current, onChange: (listener) => listeners.add(listener) };
 }
 
-const isPublished = ({ kid }: SigningKey, { signing, verification }: OperatorKeys): boolean =>
-  [...(signing === undefined ? [] : [signing]), ...verification].some((key) => key.kid === kid);
+const operatorSigner = (key: SigningKey): OperatorSigner => ({
+  signer: tokenSigner(key),
+  record: { kid: key.kid, algorithm: key.algorithm },
+});

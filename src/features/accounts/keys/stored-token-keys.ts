@@ -10,8 +10,10 @@ import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts"
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import { StoreUnavailable } from "../../../machinery/storage/store.ts";
 import type { Store } from "../../../machinery/storage/store.ts";
+import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseSigningKey } from "../tokens/token-key.ts";
-import type { SigningKey, VerificationKey } from "../tokens/token-key.ts";
+import type { SigningKey } from "../tokens/token-key.ts";
+import type { TokenSigner } from "../tokens/token-signer.ts";
 import { keyRingRecord, maySign, sealedName, signingKeyAt, withLifetime } from "./key-ring.ts";
 import type { KeyRing, RingKey } from "./key-ring.ts";
 import type { FollowedOperatorKeys } from "./operator-keys.ts";
@@ -29,8 +31,8 @@ export interface StoredTokenKeysOptions {
 }
 
 /**
- * The token keys that all workers and replicas share by the store, and those of the operator's files. While the operator
- * has a signing key, that one signs; all of them verify.
+ * The token keys that all workers and replicas share by the store, and the operator's. While the operator has a signing
+ * key, that one signs; all of them verify.
  */
 export class StoredTokenKeys implements TokenKeys {
   readonly #options: StoredTokenKeysOptions;
@@ -54,17 +56,21 @@ export class StoredTokenKeys implements TokenKeys {
     return this.#verification;
   }
 
-  signing(): SigningKey {
-    return this.#options.operatorKeys.current().signing ?? this.#privateKeyOf(this.#signingEntry());
+  signing(): TokenSigner {
+    return this.#options.operatorKeys.current().signing?.signer ?? this.#signerOf(this.#signingEntry());
   }
 
-  signingFor(lifetimeSeconds: number): MaybePromise<SigningKey> {
-    const operatorKey = this.#options.operatorKeys.current().signing;
-    if (operatorKey !== undefined) return operatorKey;
+  signingFor(lifetimeSeconds: number): MaybePromise<TokenSigner> {
+    const { signing } = this.#options.operatorKeys.current();
+    if (signing !== undefined) return signing.signer;
     const entry = this.#signingEntry();
     return maySign(entry, lifetimeSeconds)
-      ? this.#privateKeyOf(entry)
+      ? this.#signerOf(entry)
       : this.#record(entry, lifetimeSeconds).then(() => this.signingFor(lifetimeSeconds));
+  }
+
+  learn(kid: string): Promise<void> | undefined {
+    return this.#options.operatorKeys.learn?.(kid);
   }
 
   #signingEntry(): RingKey {
@@ -73,17 +79,16 @@ export class StoredTokenKeys implements TokenKeys {
     return entry;
   }
 
-  #privateKeyOf({ kid }: RingKey): SigningKey {
+  #signerOf({ kid }: RingKey): TokenSigner {
     const key = this.#privateKeys.get(kid);
     if (key === undefined) throw new Error(`the token key ${kid} is not there`);
-    return key;
+    return tokenSigner(key);
   }
 
   #published(): VerificationKeys {
-    const { signing, verification } = this.#options.operatorKeys.current();
+    const { verification, cacheSeconds } = this.#options.operatorKeys.current();
     const newestFirst = this.#ring.keys.toReversed().flatMap(({ kid }) => this.#privateKeys.get(kid) ?? []);
-    const own: VerificationKey[] = [...(signing === undefined ? [] : [signing]), ...newestFirst, ...verification];
-    return verificationKeys(own);
+    return verificationKeys([...verification, ...newestFirst], cacheSeconds);
   }
 
   /** Waits for a write that is under way: it may be for a lifetime that is as long. */

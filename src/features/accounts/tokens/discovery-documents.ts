@@ -20,12 +20,14 @@ export interface DiscoveryOptions {
   /** The complete URL where relying parties find the keys. */
   readonly keysUrl: string;
   readonly keys: readonly VerificationKey[];
+  /** How long relying parties may keep the documents. */
+  readonly cacheSeconds: number;
 }
 
-const cacheControl = "public, max-age=3600";
-
 /** Creates both documents once: they change only with the keys. They contain only public members of keys. */
-export function discoveryDocuments({ issuer, keysUrl, keys }: DiscoveryOptions): DiscoveryDocuments {
+export function discoveryDocuments({ issuer, keysUrl, keys: all, cacheSeconds }: DiscoveryOptions): DiscoveryDocuments {
+  const cacheControl = `public, max-age=${cacheSeconds}`;
+  const keys = all.filter(({ isUnpublished }) => isUnpublished !== true);
   const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted();
   return {
     configuration: {

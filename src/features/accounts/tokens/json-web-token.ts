@@ -1,4 +1,6 @@
+import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import type { SigningKey, VerificationKey } from "./token-key.ts";
+import type { TokenSigner } from "./token-signer.ts";
 
 /** A longer text cannot be our token: it is refused without decoding. */
 const maximumTokenCharacters = 64 * 1024;
@@ -19,18 +21,28 @@ interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-const headers = new WeakMap<SigningKey, string>();
+const signers = new WeakMap<SigningKey, TokenSigner>();
 
-/** Signs claims as a compact JWS (RFC 7515 section 7.1). */
-export function signToken(key: SigningKey, payload: object): string {
-  let header = headers.get(key);
-  if (header === undefined) {
-    header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
-    headers.set(key, header);
-  }
-  const signedPart = `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}`;
-  return `${signedPart}.${key.sign(Buffer.from(signedPart)).toString("base64url")}`;
+/** Signs claims with a key, as a compact JWS (RFC 7515 section 7.1). */
+export function tokenSigner(key: SigningKey): TokenSigner {
+  const known = signers.get(key);
+  if (known !== undefined) return known;
+  const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
+  const signer: TokenSigner = {
+    signToken(payload) {
+      const signedPart = `${header}.${encodePayload(payload)}`;
+      return andThen(
+        key.sign(Buffer.from(signedPart)),
+        (signature) => `${signedPart}.${signature.toString("base64url")}`,
+      );
+    },
+  };
+  signers.set(key, signer);
+  return signer;
 }
+
+/** The second part of a token. */
+export const encodePayload = (payload: object): string => Buffer.from(JSON.stringify(payload)).toString("base64url");
 
 const knownHeaders = new Map<string, TokenHeader>();
 

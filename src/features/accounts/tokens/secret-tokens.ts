@@ -1,7 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
-import { isSignedBy, parseToken, signToken } from "./json-web-token.ts";
+import { isSignedBy, parseToken } from "./json-web-token.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
@@ -30,10 +31,10 @@ const issuerOf = (names: Names): string => `${names.profile}/serviceaccount`;
 export function createSecretTokenIssuer(
   keys: Pick<TokenKeys, "signing">,
   names: Names,
-): (subject: SecretTokenSubject) => string {
+): (subject: SecretTokenSubject) => MaybePromise<string> {
   const claim = (suffix: string): string => names.key(`serviceaccount/${suffix}`);
   return ({ namespace, secretName, serviceAccountName, serviceAccountUid }) =>
-    signToken(keys.signing(), {
+    keys.signing().signToken({
       iss: issuerOf(names),
       [claim("namespace")]: namespace,
       [claim("secret.name")]: secretName,

@@ -16,7 +16,7 @@ import {
 } from "../../../machinery/authentication/token-outcome.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
+import type { VerifyToken, VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {
@@ -82,6 +82,24 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
     if (now < verified.notBefore) return refused("service account token is not valid yet");
     const fault = boundObjectFault(claims, objects, now);
     return fault === undefined ? { outcome: "authenticated", user, audiences: common } : refused(fault);
+  };
+}
+
+/**
+ * Asks for a key that is not known before a token of our issuers is refused for it: whoever has the keys may have made it
+ * a moment ago (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once.
+ */
+export function learningKeys(
+  verify: VerifyTokenInMemory,
+  { keys, issuers }: Pick<ServiceAccountTokenOptions, "issuers"> & { readonly keys: TokenKeys },
+): VerifyToken {
+  const acceptedIssuers = new Set(issuers);
+  return (token, audiences) => {
+    const parsed = token.includes(".") ? parseToken(token) : undefined;
+    const { kid = "" } = parsed?.header ?? {};
+    const isKnown = kid === "" || keys.verification().byId.has(kid);
+    const learning = isKnown || !hasIssuer(parsed?.payload, acceptedIssuers) ? undefined : keys.learn?.(kid);
+    return learning === undefined ? verify(token, audiences) : learning.then(() => verify(token, audiences));
   };
 }
 

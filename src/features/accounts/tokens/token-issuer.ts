@@ -4,7 +4,6 @@ import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
-import { signToken } from "./json-web-token.ts";
 import { encodeClaims } from "./token-claims.ts";
 import type { ObjectClaim } from "./token-claims.ts";
 
@@ -36,13 +35,14 @@ interface TokenTerms {
 
 /**
  * Issues tokens for a service account, optionally bound to a Pod, a Secret or a Node. Waits only where the lifetime is
- * the longest so far. Rejects with a 503 when that can't be written down.
+ * the longest so far, or where the key is outside this process. Rejects with a 503 when that can't be written down, or
+ * the key can't be used now.
  */
 export type IssueToken = (subject: TokenSubject, terms: TokenTerms) => MaybePromise<string>;
 
 export function createTokenIssuer({ keys, issuer, claimName, clock }: TokenIssuerOptions): IssueToken {
   return (subject, { audiences, lifetimeSeconds, warnAfterSeconds }) =>
-    andThen(keys.signingFor(lifetimeSeconds), (key) => {
+    andThen(keys.signingFor(lifetimeSeconds), (signer) => {
       const nowSeconds = Math.floor(clock.now() / 1000);
       const claims = {
         issuer,
@@ -55,6 +55,6 @@ export function createTokenIssuer({ keys, issuer, claimName, clock }: TokenIssue
         ...subject,
         ...(warnAfterSeconds !== undefined && { warnAfterSeconds: nowSeconds + warnAfterSeconds }),
       };
-      return signToken(key, encodeClaims(claims, claimName));
+      return signer.signToken(encodeClaims(claims, claimName));
     });
 }

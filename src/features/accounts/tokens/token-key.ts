@@ -2,24 +2,30 @@ import { createHash, createPrivateKey, createPublicKey, sign, verify } from "nod
 import type { KeyObject } from "node:crypto";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { algorithmOf, algorithmParameters } from "./signing-algorithm.ts";
 import type { SigningAlgorithm } from "./signing-algorithm.ts";
 
 /** A public key for verifying tokens. */
 export interface VerificationKey {
-  /** base64url of the SHA-256 of the SubjectPublicKeyInfo, as in upstream. */
+  /** base64url of the SHA-256 of the SubjectPublicKeyInfo, as in upstream. An external signer names its keys itself. */
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
   /** The published form (RFC 7517): public members only. */
   readonly jwk: Readonly<Record<string, unknown>>;
+  /** It verifies tokens here, and relying parties do not learn of it. Default: false. */
+  readonly isUnpublished?: boolean;
   /** Whether this key made `signature` over `data`. Never throws. */
   verifies(data: Uint8Array, signature: Uint8Array): boolean;
 }
 
 /** A private key for signing tokens, with its public key. */
 export interface SigningKey extends VerificationKey {
-  /** Signs synchronously: ES256 takes about 30 µs, less than a round trip through the thread pool. */
-  sign(data: Uint8Array): Buffer;
+  /**
+   * The signature as a token has it (RFC 7518 section 3.4). A key in this process signs synchronously: ES256 takes about
+   * 30 µs, less than a round trip through the thread pool.
+   */
+  sign(data: Uint8Array): MaybePromise<Buffer>;
 }
 
 const keyTypes = {
@@ -42,7 +48,7 @@ export const generateSigningKeyPem = (algorithm: GeneratedAlgorithm): string =>
  */
 export function parseSigningKey(pem: string): SigningKey {
   const privateKey = readable(() => createPrivateKey(pem), "it contains no PEM private key");
-  const verification = verificationKey(createPublicKey(privateKey));
+  const verification = verificationKeyOf(createPublicKey(privateKey));
   const { digest } = algorithmParameters[verification.algorithm];
   const key = { key: privateKey, dsaEncoding: "ieee-p1363" as const };
   return { ...verification, sign: (data) => sign(digest, data, key) };
@@ -66,22 +72,26 @@ export function parseVerificationKeys(pem: string): VerificationKey[] {
   const blocks = [...pem.matchAll(pemBlock)].filter(([, label]) => keyLabels.has(label ?? ""));
   if (blocks.length === 0) throw new Error("it contains no PEM key");
   return blocks.map(([block]) =>
-    verificationKey(readable(() => createPublicKey(block), "it contains a PEM key that cannot be parsed")),
+    verificationKeyOf(readable(() => createPublicKey(block), "it contains a PEM key that cannot be parsed")),
   );
 }
 
 /** The keys without duplicates, in order of first appearance. */
 export function distinctKeys(keys: readonly VerificationKey[]): VerificationKey[] {
   const seen = new Set<string>();
-  return keys.filter(({ kid }) => !seen.has(kid) && seen.add(kid));
+  return keys.filter(({ jwk }) => {
+    const text = JSON.stringify(jwk);
+    return !seen.has(text) && seen.add(text);
+  });
 }
 
-function verificationKey(publicKey: KeyObject): VerificationKey {
+/** Throws an Error with the reason for a key that may not sign tokens. */
+export function verificationKeyOf(publicKey: KeyObject, givenId?: string): VerificationKey {
   const info = publicKeyInfoOf(publicKey);
   const algorithm = algorithmOf(info);
   const { digest, signatureBytes } = algorithmParameters[algorithm];
   const key = { key: publicKey, dsaEncoding: "ieee-p1363" as const };
-  const kid = createHash("sha256").update(info.spki).digest("base64url");
+  const kid = givenId ?? createHash("sha256").update(info.spki).digest("base64url");
   return {
     kid,
     algorithm,

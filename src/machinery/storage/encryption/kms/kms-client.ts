@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { GrpcChannel } from "../../../grpc/grpc-channel.ts";
+import { unaryClient } from "../../../grpc/unary-client.ts";
 import {
   decodeDecryptAnswer,
   decodeEncryptAnswer,
@@ -29,31 +29,15 @@ const maximumMessageBytes = 64 * 1024;
 
 /** Calls a plugin over one connection, which is opened again for the next call when it was lost. */
 export function kmsClient({ endpoint, timeoutMilliseconds }: KmsClientOptions): KmsClient {
-  let channel: GrpcChannel | undefined;
-  let connecting: Promise<GrpcChannel> | undefined;
-  let isClosed = false;
-  const connect = async (): Promise<GrpcChannel> => {
-    if (channel?.isOpen === true) return channel;
-    connecting ??= GrpcChannel.connect({ url: endpoint, timeoutMilliseconds, maximumMessageBytes }).finally(
-      () => (connecting = undefined),
-    );
-    channel = await connecting;
-    if (isClosed) channel.close();
-    return channel;
-  };
-  const call = async (method: string, message: Buffer): Promise<Buffer> => {
-    const open = await connect();
-    return await open.unary(`/v2.KeyManagementService/${method}`, message, timeoutMilliseconds);
-  };
+  const client = unaryClient({ url: endpoint, timeoutMilliseconds, maximumMessageBytes });
+  const call = (method: string, message: Buffer): Promise<Buffer> =>
+    client.call(`/v2.KeyManagementService/${method}`, message);
   return {
     status: async () => decodeStatus(await call("Status", Buffer.alloc(0))),
     encrypt: async (plain) =>
       decodeEncryptAnswer(await call("Encrypt", encodeEncryptRequest({ plain, uid: randomUUID() }))),
     decrypt: async (wrappedKey) =>
       decodeDecryptAnswer(await call("Decrypt", encodeDecryptRequest({ wrappedKey, uid: randomUUID() }))),
-    close() {
-      isClosed = true;
-      channel?.close();
-    },
+    close: () => client.close(),
   };
 }

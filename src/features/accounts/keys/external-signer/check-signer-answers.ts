@@ -1,0 +1,93 @@
+import { createPublicKey } from "node:crypto";
+import { parseToken } from "../../tokens/json-web-token.ts";
+import { verificationKeyOf } from "../../tokens/token-key.ts";
+import type { VerificationKey } from "../../tokens/token-key.ts";
+import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-messages.ts";
+
+/** The signer answered with what no signer may answer. The message tells an operator what. */
+export class SignerFault extends Error {}
+
+/** Upstream's: a signer may use no other. */
+const signingAlgorithms: ReadonlySet<unknown> = new Set(["RS256", "ES256", "ES384", "ES512"]);
+const headerMembers = new Set(["alg", "kid", "typ"]);
+const maximumKeyIdBytes = 1024;
+const maximumHeaderCharacters = 4096;
+const maximumSignatureCharacters = 4096;
+
+export interface SignerHeader {
+  readonly algorithm: string;
+  readonly kid: string;
+}
+
+/** Reads the header of a token that the signer made, by upstream's rules. Throws SignerFault for any other. */
+export function checkHeader({ header, signature }: SignAnswer): SignerHeader {
+  if (header.length > maximumHeaderCharacters) throw new SignerFault("the header of its token is too long");
+  if (signature === "") throw new SignerFault("its token has no signature");
+  if (signature.length > maximumSignatureCharacters) throw new SignerFault("the signature of its token is too long");
+  const members = headerOf(header);
+  const unknown = Object.keys(members).filter((name) => !headerMembers.has(name));
+  if (unknown.length > 0) throw new SignerFault("the header of its token has more members than alg, kid and typ");
+  const { alg, kid, typ } = members;
+  if (typ !== "JWT") throw new SignerFault("the header of its token has another typ than JWT");
+  if (typeof kid !== "string" || kid === "") throw new SignerFault("the header of its token names no key (kid)");
+  if (Buffer.byteLength(kid) > maximumKeyIdBytes) throw new SignerFault("the id of its key is longer than 1 KiB");
+  if (typeof alg !== "string" || !signingAlgorithms.has(alg)) {
+    throw new SignerFault(`its token is signed with ${JSON.stringify(alg)}: use RS256, ES256, ES384 or ES512`);
+  }
+  return { algorithm: alg, kid };
+}
+
+function headerOf(header: string): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
+      return Object.assign(Object.create(null) as Record<string, unknown>, parsed);
+  } catch {
+    // Said below.
+  }
+  throw new SignerFault("the header of its token is not base64url of a JSON object");
+}
+
+/** Checks that a token is one that this server accepts and relying parties can verify. Throws SignerFault. */
+export function checkToken(token: string, { kid, algorithm }: SignerHeader, keys: readonly VerificationKey[]): void {
+  const quotedId = JSON.stringify(kid);
+  const named = keys.filter((key) => key.kid === kid);
+  if (named.length === 0) throw new SignerFault(`it signs with the key ${quotedId}, which it does not publish`);
+  if (named.some(({ isUnpublished }) => isUnpublished === true)) {
+    throw new SignerFault(`it signs with the key ${quotedId}, which it excludes from discovery`);
+  }
+  const parsed = parseToken(token);
+  if (parsed === undefined) throw new SignerFault("its header or signature is not base64url without padding");
+  const data = Buffer.from(parsed.signedPart);
+  if (!named.some((key) => key.algorithm === algorithm && key.verifies(data, parsed.signature))) {
+    throw new SignerFault(`its signature is not one of the key ${quotedId} with ${algorithm}`);
+  }
+}
+
+/** What a signer publishes, when it may publish that. */
+export interface SignerKeys {
+  readonly keys: readonly VerificationKey[];
+  readonly refreshSeconds: number;
+}
+
+/** Reads the signer's keys by upstream's rules. Throws SignerFault: then none of them is used. */
+export function checkKeys({ keys, dataTimestampSeconds, refreshHintSeconds }: FetchKeysAnswer): SignerKeys {
+  if (refreshHintSeconds <= 0)
+    throw new SignerFault(`its refresh hint is ${refreshHintSeconds} s: it must be positive`);
+  if (keys.length === 0) throw new SignerFault("it publishes no keys");
+  if (dataTimestampSeconds === undefined)
+    throw new SignerFault("it does not say of when its keys are (data_timestamp)");
+  return { keys: keys.map((key) => publishedKey(key)), refreshSeconds: refreshHintSeconds };
+}
+
+function publishedKey({ keyId, spki, isExcludedFromDiscovery }: FetchedKey): VerificationKey {
+  const bytes = Buffer.byteLength(keyId);
+  if (bytes === 0 || bytes > maximumKeyIdBytes) throw new SignerFault(`the id of a key has ${bytes} bytes: 1 to 1024`);
+  try {
+    const key = verificationKeyOf(createPublicKey({ key: spki, format: "der", type: "spki" }), keyId);
+    return isExcludedFromDiscovery ? { ...key, isUnpublished: true } : key;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SignerFault(`its key ${JSON.stringify(keyId)} can't be used: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,59 @@
+import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
+import { unaryClient } from "../../../../machinery/grpc/unary-client.ts";
+import {
+  decodeFetchKeysAnswer,
+  decodeMetadataAnswer,
+  decodeSignAnswer,
+  encodeSignRequest,
+} from "./external-signer-messages.ts";
+import type { FetchKeysAnswer, SignAnswer } from "./external-signer-messages.ts";
+
+/** A program that has the token keys (upstream: KEP-740). Every call rejects when it fails, or does not answer in time. */
+export interface ExternalSignerClient {
+  /** `claims`: the second part of the token, as it stands there. */
+  sign(claims: string): Promise<SignAnswer>;
+  fetchKeys(): Promise<FetchKeysAnswer>;
+  metadata(): Promise<{ readonly maximumTokenExpirationSeconds: number }>;
+  close(): void;
+}
+
+/** The names under which signers serve the same messages, the newest first. */
+const packages = ["v1", "v1beta1", "v1alpha1"] as const;
+/** For each call. A token is waited for; a signer on the same machine that takes longer does not work. */
+const timeoutMilliseconds = 5_000;
+/** A thousand RSA keys. */
+const maximumMessageBytes = 2 ** 20;
+const nothing = Buffer.alloc(0);
+
+/** Calls the signer that listens on a Unix socket. */
+export function externalSignerClient(socket: string): ExternalSignerClient {
+  const client = unaryClient({ url: `unix://${socket}`, timeoutMilliseconds, maximumMessageBytes });
+  let served: (typeof packages)[number] = "v1";
+  const callServed = async (method: string, message: Buffer): Promise<Buffer> => {
+    let failure: unknown;
+    // It may have been replaced by an older or newer program.
+    for (const version of new Set([served, ...packages])) {
+      try {
+        const answer = await client.call(`/${version}.ExternalJWTSigner/${method}`, message);
+        served = version;
+        return answer;
+      } catch (error) {
+        failure = error;
+        if (!(error instanceof GrpcError) || error.code !== grpcStatus.unimplemented) break;
+      }
+    }
+    throw failure;
+  };
+  /** Once more where the connection was lost: the signer may have been started again since the last call. */
+  const call = (method: string, message: Buffer = nothing): Promise<Buffer> =>
+    callServed(method, message).catch((error: unknown) => {
+      if (error instanceof GrpcError && error.code === grpcStatus.unavailable) return callServed(method, message);
+      throw error;
+    });
+  return {
+    sign: async (claims) => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
+    fetchKeys: async () => decodeFetchKeysAnswer(await call("FetchKeys")),
+    metadata: async () => decodeMetadataAnswer(await call("Metadata")),
+    close: () => client.close(),
+  };
+}

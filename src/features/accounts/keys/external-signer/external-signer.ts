@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Logger } from "pino";
+import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
+import type { Clock } from "../../../../machinery/api/clock.ts";
+import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
+import { encodePayload } from "../../tokens/json-web-token.ts";
+import type { TokenSigner } from "../../tokens/token-signer.ts";
+import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
+import { checkHeader, checkKeys, checkToken } from "./check-signer-answers.ts";
+import type { SignerKeys } from "./check-signer-answers.ts";
+import type { ExternalSignerClient } from "./external-signer-client.ts";
+
+export interface ExternalSignerOptions {
+  /** Where it listens. */
+  readonly socket: string;
+  readonly client: ExternalSignerClient;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "error">;
+}
+
+/** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
+const failedLookMilliseconds = 10_000;
+/** Tokens with unknown keys ask the signer no more often than this: anybody can make such tokens. */
+const shortestLookMilliseconds = 1_000;
+/** A signer that did not answer is asked by one request at a time, and no sooner than this after the last one. */
+const pauseMilliseconds = 1_000;
+
+/**
+ * A program that signs the tokens and knows who may verify them (upstream: `externaljwt/plugin`). Its keys are kept
+ * while it is away, so that tokens stay valid. Stricter than upstream: a token is handed out only when a key that the
+ * signer publishes verifies it.
+ */
+export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
+  readonly #options: ExternalSignerOptions;
+  readonly #listeners = new Set<() => void>();
+  #keys: OperatorKeys;
+  #refreshSeconds: number;
+  #looking: Promise<void> | undefined;
+  #lookedAt: number;
+  #hasLookFailed = false;
+  readonly #signing: FailureReport;
+  readonly #fetching: FailureReport;
+  /** Since when the signer has been silent. */
+  #silentAt = -Infinity;
+  #isSilent = false;
+  #isProbing = false;
+
+  private constructor(keys: SignerKeys, options: ExternalSignerOptions) {
+    this.#options = options;
+    this.#signing = new FailureReport("the external signer makes no tokens", options);
+    this.#fetching = new FailureReport(
+      "the keys of the external signer can't be read; the previous ones stay in use",
+      options,
+    );
+    this.#lookedAt = options.clock.now();
+    this.#refreshSeconds = keys.refreshSeconds;
+    this.#keys = this.#operatorKeys(keys);
+  }
+
+  /** Rejects with GrpcError or SignerFault when the signer publishes no keys now. */
+  static async open(options: ExternalSignerOptions): Promise<ExternalSigner> {
+    return new ExternalSigner(checkKeys(await options.client.fetchKeys()), options);
+  }
+
+  current(): OperatorKeys {
+    return this.#keys;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Asks for the keys again where one is unknown: the signer may have made it a moment ago. */
+  learn(kid: string): Promise<void> | undefined {
+    if (this.#knows(kid)) return undefined;
+    if (this.#looking !== undefined) return this.#looking;
+    const isTooSoon = this.#options.clock.now() - this.#lookedAt < shortestLookMilliseconds;
+    return isTooSoon ? undefined : this.#look();
+  }
+
+  /** Asks for the keys when the signer said so. Never rejects. */
+  async lookWhenDue(): Promise<void> {
+    const after = this.#hasLookFailed ? failedLookMilliseconds : this.#refreshSeconds * 1000;
+    if (this.#options.clock.now() - this.#lookedAt >= after) await this.#look();
+  }
+
+  /** Rejects with a 503 when the signer does not answer in time, or with what no signer may answer. */
+  async signToken(payload: object): Promise<string> {
+    if (this.#isSilent && (this.#isProbing || this.#options.clock.now() - this.#silentAt < pauseMilliseconds)) {
+      throw notNow();
+    }
+    const isProbe = this.#isSilent;
+    if (isProbe) this.#isProbing = true;
+    try {
+      const token = await this.#sign(encodePayload(payload));
+      this.#isSilent = false;
+      this.#signing.succeeded();
+      return token;
+    } catch (error) {
+      if (error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded) {
+        this.#isSilent = true;
+        this.#silentAt = this.#options.clock.now();
+      }
+      this.#signing.failed(error);
+      throw notNow();
+    } finally {
+      if (isProbe) this.#isProbing = false;
+    }
+  }
+
+  async #sign(claims: string): Promise<string> {
+    const answer = await this.#options.client.sign(claims);
+    const header = checkHeader(answer);
+    if (!this.#knows(header.kid)) await this.#look();
+    const token = `${answer.header}.${claims}.${answer.signature}`;
+    checkToken(token, header, this.#keys.verification);
+    return token;
+  }
+
+  #knows(kid: string): boolean {
+    return this.#keys.verification.some((key) => key.kid === kid);
+  }
+
+  /** All who need it share one look. Never rejects. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#fetch()
+      .then(
+        () => {
+          this.#hasLookFailed = false;
+          this.#fetching.succeeded();
+        },
+        (error: unknown) => {
+          this.#hasLookFailed = true;
+          this.#fetching.failed(error);
+        },
+      )
+      .then(() => {
+        this.#lookedAt = this.#options.clock.now();
+        this.#looking = undefined;
+      });
+    return this.#looking;
+  }
+
+  async #fetch(): Promise<void> {
+    const fetched = checkKeys(await this.#options.client.fetchKeys());
+    const before = this.#keys;
+    const next = this.#operatorKeys(fetched);
+    this.#refreshSeconds = fetched.refreshSeconds;
+    const published = ({ verification, cacheSeconds }: OperatorKeys): unknown => [
+      cacheSeconds,
+      verification.map(({ jwk, isUnpublished }) => [jwk, isUnpublished]),
+    ];
+    if (isDeepStrictEqual(published(before), published(next))) return;
+    this.#keys = next;
+    const keys = next.verification.map(({ kid }) => kid);
+    this.#options.log.info({ keys }, "the external signer publishes other keys");
+    for (const listener of this.#listeners) listener();
+  }
+
+  #operatorKeys({ keys, refreshSeconds }: SignerKeys): OperatorKeys {
+    return {
+      signing: { signer: this, record: { externalSigner: this.#options.socket } },
+      verification: keys,
+      cacheSeconds: refreshSeconds,
+    };
+  }
+}
+
+/** Says once that something fails, and why, and once that it works again. */
+class FailureReport {
+  readonly #what: string;
+  readonly #options: Pick<ExternalSignerOptions, "socket" | "log">;
+  #reason: string | undefined;
+
+  constructor(what: string, options: Pick<ExternalSignerOptions, "socket" | "log">) {
+    this.#what = what;
+    this.#options = options;
+  }
+
+  failed(error: unknown): void {
+    const reason = error instanceof Error ? error.message.slice(0, 500) : String(error);
+    if (reason === this.#reason) return;
+    this.#reason = reason;
+    this.#options.log.error({ socket: this.#options.socket, reason }, this.#what);
+  }
+
+  succeeded(): void {
+    if (this.#reason === undefined) return;
+    this.#reason = undefined;
+    this.#options.log.info({ socket: this.#options.socket }, "the external signer works again");
+  }
+}
+
+const notNow = (): Error =>
+  serviceUnavailable("no token can be issued now: the external signer does not sign; the server's log says why");

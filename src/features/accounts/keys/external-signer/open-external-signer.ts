@@ -1,0 +1,82 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Clock } from "../../../../machinery/api/clock.ts";
+import { periodically } from "../../../../machinery/api/periodically.ts";
+import { UsageError } from "../../../../machinery/command-line/flag.ts";
+import { GrpcError } from "../../../../machinery/grpc/grpc-error.ts";
+import type { OpenedOperatorKeys } from "../operator-keys.ts";
+import { ExternalSigner } from "./external-signer.ts";
+import { externalSignerClient } from "./external-signer-client.ts";
+import type { ExternalSignerClient } from "./external-signer-client.ts";
+
+export interface OpenExternalSignerOptions {
+  /** Where the signer listens. */
+  readonly socket: string;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+}
+
+/** It may start at the same time as this server. */
+const patienceMilliseconds = 10_000;
+const pauseMilliseconds = 250;
+/** How often to see whether it is time to ask for the keys. */
+const lookMilliseconds = 1_000;
+/** Upstream's least `max_token_expiration_seconds`. */
+const minimumSeconds = 600;
+
+/**
+ * Connects to the signer, and reads its keys and the longest lifetime that it signs. Rejects with UsageError when it does
+ * not answer within 10 s, or not as a signer may.
+ */
+export async function openExternalSigner(options: OpenExternalSignerOptions): Promise<OpenedOperatorKeys> {
+  const { socket, clock, log } = options;
+  const client = externalSignerClient(socket);
+  try {
+    const maximumTokenExpirationSeconds = await maximumOf(client, options);
+    const keys = await ExternalSigner.open({ socket, client, clock, log });
+    const looks = periodically({
+      milliseconds: lookMilliseconds,
+      task: () => keys.lookWhenDue(),
+      onFailure: (error) => log.error({ err: error }, "could not ask the external signer, will retry"),
+    });
+    return {
+      keys,
+      maximumTokenExpirationSeconds,
+      close() {
+        looks.stop();
+        client.close();
+      },
+    };
+  } catch (cause) {
+    client.close();
+    if (cause instanceof UsageError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--service-account-signing-endpoint: the signer at ${socket} can't be used: ${reason}`, {
+      cause,
+    });
+  }
+}
+
+async function maximumOf(
+  client: ExternalSignerClient,
+  { socket, log }: Pick<OpenExternalSignerOptions, "socket" | "log">,
+): Promise<number> {
+  const until = performance.now() + patienceMilliseconds;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      const { maximumTokenExpirationSeconds: seconds } = await client.metadata();
+      if (seconds >= minimumSeconds) return seconds;
+      throw new UsageError(
+        `--service-account-signing-endpoint: the signer at ${socket} signs tokens of at most ${seconds} s: ` +
+          `it must sign tokens of ${minimumSeconds} s (max_token_expiration_seconds)`,
+      );
+    } catch (error) {
+      if (!isNotThere(error) || performance.now() > until) throw error;
+      if (isFirst) log.warn({ socket }, "the external signer does not answer yet; waiting for it");
+      await pause(pauseMilliseconds);
+    }
+  }
+}
+
+/** Nobody listens on the socket yet. */
+const isNotThere = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;

@@ -1,0 +1,29 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Logger } from "pino";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { AccountSettings } from "../settings.ts";
+import { followOperatorKeys } from "./operator-keys.ts";
+import type { OpenedOperatorKeys } from "./operator-keys.ts";
+
+export interface OpenOperatorKeysOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly followed: FollowedFiles;
+}
+
+/** Opens the keys that settings name, wherever they are. Rejects with UsageError for what can't be used. */
+export async function openOperatorKeys(
+  { signingKey, verificationKeyFiles }: Pick<AccountSettings, "signingKey" | "verificationKeyFiles">,
+  options: OpenOperatorKeysOptions,
+): Promise<OpenedOperatorKeys> {
+  if ("externalSigner" in signingKey) {
+    const { openExternalSigner } = await import("./external-signer/open-external-signer.ts");
+    return openExternalSigner({ ...options, socket: signingKey.externalSigner });
+  }
+  const signingKeyFile = "file" in signingKey ? signingKey.file : undefined;
+  return {
+    keys: followOperatorKeys({ signingKeyFile, verificationKeyFiles }, options),
+    maximumTokenExpirationSeconds: undefined,
+    close: () => {},
+  };
+}

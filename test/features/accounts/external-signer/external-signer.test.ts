@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { createPublicKey, sign } from "node:crypto";
+import { describe, it } from "node:test";
+import pino from "pino";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import { GrpcError, grpcStatus } from "../../../../src/machinery/grpc/grpc-error.ts";
+import { checkKeys, SignerFault } from "../../../../src/features/accounts/keys/external-signer/check-signer-answers.ts";
+import { ExternalSigner } from "../../../../src/features/accounts/keys/external-signer/external-signer.ts";
+import type { ExternalSignerClient } from "../../../../src/features/accounts/keys/external-signer/external-signer-client.ts";
+import type {
+  FetchedKey,
+  FetchKeysAnswer,
+} from "../../../../src/features/accounts/keys/external-signer/external-signer-messages.ts";
+import { TestClock } from "../token-scene.ts";
+import { newSignerKey } from "./jwt-signer.ts";
+import type { SignerKey } from "./jwt-signer.ts";
+
+const fetched = ({ kid, privateKey, isExcluded = false }: SignerKey): FetchedKey => ({
+  keyId: kid,
+  spki: createPublicKey(privateKey).export({ type: "spki", format: "der" }),
+  isExcludedFromDiscovery: isExcluded,
+});
+
+const answerOf = (...keys: readonly SignerKey[]): FetchKeysAnswer => ({
+  keys: keys.map((key) => fetched(key)),
+  dataTimestampSeconds: 1,
+  refreshHintSeconds: 60,
+});
+
+/** A signer in this process. */
+class FakeSigner implements ExternalSignerClient {
+  key = newSignerKey("first");
+  published: () => Promise<FetchKeysAnswer> = () => Promise.resolve(answerOf(this.key));
+  header: object | string = { alg: "ES256", kid: "first", typ: "JWT" };
+  fetches = 0;
+  signs = 0;
+  signed: (claims: string) => Promise<{ header: string; signature: string }> = (claims) => {
+    const { header: wanted } = this;
+    const header = typeof wanted === "string" ? wanted : Buffer.from(JSON.stringify(wanted)).toString("base64url");
+    const key = { key: this.key.privateKey, dsaEncoding: "ieee-p1363" as const };
+    const signature = sign("sha256", Buffer.from(`${header}.${claims}`), key).toString("base64url");
+    return Promise.resolve({ header, signature });
+  };
+
+  sign(claims: string): ReturnType<ExternalSignerClient["sign"]> {
+    this.signs += 1;
+    return this.signed(claims);
+  }
+
+  fetchKeys(): Promise<FetchKeysAnswer> {
+    this.fetches += 1;
+    return this.published();
+  }
+
+  metadata(): ReturnType<ExternalSignerClient["metadata"]> {
+    return Promise.resolve({ maximumTokenExpirationSeconds: 3600 });
+  }
+
+  close(): void {}
+}
+
+async function openScene() {
+  const client = new FakeSigner();
+  const clock = new TestClock();
+  const lines: string[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
+  const signer = await ExternalSigner.open({ socket: "/run/signer.sock", client, clock, log });
+  const sealed = (): Promise<string> => signer.signToken({ sub: "robot" });
+  const refused = (): Promise<void> =>
+    assert.rejects(sealed(), (error) => error instanceof ApiError && error.code === 503);
+  return { client, clock, lines, signer, sealed, refused };
+}
+
+const silence = (): Promise<never> =>
+  Promise.reject(new GrpcError("it did not answer", { code: grpcStatus.deadlineExceeded, mayHaveRun: true }));
+
+describe("an external signer", () => {
+  it("makes tokens of its header, our claims and its signature", async () => {
+    const { sealed } = await openScene();
+    const [header = "", claims = ""] = (await sealed()).split(".");
+    assert.deepEqual(JSON.parse(Buffer.from(claims, "base64url").toString()), { sub: "robot" });
+    assert.deepEqual(JSON.parse(Buffer.from(header, "base64url").toString()), {
+      alg: "ES256",
+      kid: "first",
+      typ: "JWT",
+    });
+  });
+
+  for (const [what, header, reason] of [
+    ["of another type", { alg: "ES256", kid: "first", typ: "at+jwt" }, /another typ than JWT/],
+    ["without a key id", { alg: "ES256", typ: "JWT" }, /names no key/],
+    ["with an endless key id", { alg: "ES256", kid: "k".repeat(1025), typ: "JWT" }, /longer than 1 KiB/],
+    ["with another algorithm", { alg: "HS256", kid: "first", typ: "JWT" }, /use RS256, ES256, ES384 or ES512/],
+    ["with the algorithm of another key", { alg: "ES384", kid: "first", typ: "JWT" }, /not one of the key/],
+    ["with more members", { alg: "ES256", kid: "first", typ: "JWT", crit: [] }, /more members/],
+    ["that is no JSON", "bm8", /not base64url of a JSON object/],
+    ["that is longer than any", "e".repeat(5000), /too long/],
+  ] as const) {
+    it(`is refused a header ${what}`, async () => {
+      const { client, refused, lines } = await openScene();
+      client.header = header;
+      await refused();
+      assert.match(lines.join(), reason);
+    });
+  }
+
+  it("is refused a signature of another key than it says", async () => {
+    const { client, refused, lines } = await openScene();
+    client.published = () => Promise.resolve(answerOf(newSignerKey("first")));
+    client.key = newSignerKey("first");
+    await refused();
+    assert.match(lines.join(), /not one of the key/);
+  });
+
+  it("is refused a key that it does not publish, and one that it excludes from discovery", async () => {
+    const { client, refused, lines } = await openScene();
+    client.header = { alg: "ES256", kid: "second", typ: "JWT" };
+    await refused();
+    assert.match(lines.join(), /which it does not publish/);
+    const excluded = newSignerKey("second", true);
+    client.published = () => Promise.resolve(answerOf(client.key, excluded));
+    await refused();
+    assert.match(lines.join(), /which it excludes from discovery/);
+  });
+
+  it("may sign with a key that it has just made: its keys are read again", async () => {
+    const { client, sealed, signer } = await openScene();
+    client.key = newSignerKey("second");
+    client.header = { alg: "ES256", kid: "second", typ: "JWT" };
+    let changes = 0;
+    signer.onChange(() => (changes += 1));
+    assert.equal((await sealed()).split(".").length, 3);
+    assert.equal(client.fetches, 2);
+    assert.equal(changes, 1);
+    assert.deepEqual(
+      signer.current().verification.map(({ kid }) => kid),
+      ["second"],
+    );
+  });
+
+  it("keeps its keys while it is away, says so once, and is asked again after 10 s", async () => {
+    const { client, clock, lines, signer } = await openScene();
+    clock.passSeconds(59);
+    await signer.lookWhenDue();
+    assert.equal(client.fetches, 1);
+    client.published = silence;
+    clock.passSeconds(1);
+    await signer.lookWhenDue();
+    await signer.lookWhenDue();
+    assert.equal(client.fetches, 2);
+    clock.passSeconds(10);
+    await signer.lookWhenDue();
+    assert.equal(client.fetches, 3);
+    assert.equal(signer.current().verification.length, 1);
+    assert.equal(lines.length, 1);
+    client.published = () => Promise.resolve(answerOf(client.key, newSignerKey("second")));
+    clock.passSeconds(10);
+    await signer.lookWhenDue();
+    assert.equal(signer.current().verification.length, 2);
+    assert.match(lines.join("\n"), /works again/);
+  });
+
+  it("that is silent is asked by one request at a time, and others fail at once", async () => {
+    const { client, clock, refused, sealed } = await openScene();
+    const works = client.signed;
+    client.signed = silence;
+    await refused();
+    await refused();
+    assert.equal(client.signs, 1);
+    clock.passSeconds(1);
+    let answer = (): void => {};
+    client.signed = (claims) => new Promise((resolve) => (answer = () => resolve(works(claims))));
+    const probe = sealed();
+    await refused();
+    assert.equal(client.signs, 2);
+    answer();
+    await probe;
+    client.signed = works;
+    await sealed();
+  });
+
+  it("is asked for an unknown key once a second, however many tokens name one", async () => {
+    const { client, clock, signer } = await openScene();
+    assert.equal(signer.learn("first"), undefined);
+    clock.passSeconds(1);
+    await Promise.all([signer.learn("unknown"), signer.learn("other")]);
+    assert.equal(signer.learn("unknown"), undefined);
+    assert.equal(client.fetches, 2);
+  });
+
+  for (const [what, change, reason] of [
+    ["no keys", { keys: [] }, /no keys/],
+    ["no refresh hint", { refreshHintSeconds: 0 }, /refresh hint is 0 s/],
+    ["no timestamp", { dataTimestampSeconds: undefined }, /data_timestamp/],
+    ["a key without id", { keys: [{ ...fetched(newSignerKey("x")), keyId: "" }] }, /has 0 bytes/],
+    ["a key that is none", { keys: [{ ...fetched(newSignerKey("x")), spki: Buffer.from("x") }] }, /can't be used/],
+  ] as const) {
+    it(`may not publish ${what}`, () => {
+      assert.throws(
+        () => checkKeys({ ...answerOf(newSignerKey("first")), ...change }),
+        (error) => error instanceof SignerFault && reason.test(error.message),
+      );
+    });
+  }
+});

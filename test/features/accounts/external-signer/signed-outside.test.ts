@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
+import type { JSONWebKeySet } from "jose";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { SealingKey } from "../../../../src/machinery/keys/sealing-key.ts";
+import { rotateTokenKey } from "../../../../src/server/keys/token-key-programs.ts";
+import { InProcess } from "../../../server/in-process.ts";
+import { ManualTime } from "../../../manual-time.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
+import { JwtSigner, newSignerKey } from "./jwt-signer.ts";
+
+const accounts = "/api/v1/namespaces/default/serviceaccounts";
+const reviews = "/apis/authentication.platform.io/v1/tokenreviews";
+
+describe("tokens that an external signer signs", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-external-signer-"));
+  const socket = join(folder, "signer.sock");
+  const signer = new JwtSigner(socket);
+  const time = new ManualTime();
+  let server: TestServer;
+  let api: InProcess;
+  before(async () => {
+    await signer.start();
+    server = await startTestServer({
+      clock: time.clock,
+      settings: { controllers: false, "service-account-signing-endpoint": socket },
+    });
+    api = new InProcess(server);
+    await api.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
+  });
+  after(async () => {
+    await server.stop();
+    signer.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const request = (expirationSeconds = 3600) =>
+    api.send(`${accounts}/robot/token`, {
+      method: "POST",
+      body: { spec: { audiences: ["vault"], expirationSeconds } },
+    });
+  const newToken = async (): Promise<string> => {
+    const { status, body } = await request();
+    assert.equal(status, 201, String(body));
+    return (JSON.parse(String(body)) as { status: { token: string } }).status.token;
+  };
+  const isGood = async (token: string): Promise<boolean> => {
+    const { status } = await api.json<{ status: { authenticated?: boolean } }>(reviews, {
+      method: "POST",
+      body: { spec: { token, audiences: ["vault"] } },
+    });
+    return status.authenticated === true;
+  };
+  const keySet = (): Promise<JSONWebKeySet> => api.json<JSONWebKeySet>("/openid/v1/jwks");
+
+  it("have its key id, are good here, and are good for relying parties that read the key set", async () => {
+    const token = await newToken();
+    assert.deepEqual(decodeProtectedHeader(token), { alg: "ES256", kid: "first", typ: "JWT" });
+    assert.equal(await isGood(token), true);
+    const options = { audience: "vault", currentDate: new Date(time.clock.now()) };
+    await jwtVerify(token, createLocalJWKSet(await keySet()), options);
+  });
+
+  it("live no longer than it allows", async () => {
+    const { body, headers } = await request(200_000);
+    const { spec } = JSON.parse(String(body)) as { spec: { expirationSeconds: number } };
+    assert.equal(spec.expirationSeconds, 86_400);
+    assert.match(JSON.stringify(headers), /shortened to 86400 seconds/);
+  });
+
+  it("stay good while it is away, when new ones are refused with a 503; and it may come back with other keys", async () => {
+    const token = await newToken();
+    signer.stop();
+    const { status, body } = await request();
+    assert.equal(status, 503);
+    assert.match(String(body), /no token can be issued now: the external signer does not sign/);
+    assert.equal(await isGood(token), true);
+
+    const [old] = signer.keys;
+    assert.ok(old);
+    signer.keys = [newSignerKey("second"), { ...old, isExcluded: true }];
+    await signer.start();
+    const next = await newToken();
+    assert.equal(decodeProtectedHeader(next).kid, "second");
+    assert.equal(await isGood(next), true);
+    // It verifies what it signed before, and relying parties need not learn of it.
+    assert.equal(await isGood(token), true);
+    assert.deepEqual(
+      (await keySet()).keys.map(({ kid }) => kid),
+      ["second"],
+    );
+  });
+
+  it("with a key of which this server has not heard are looked at once more", async () => {
+    const before = signer.keys;
+    signer.keys = [newSignerKey("third"), ...before];
+    const other = await startTestServer({
+      clock: time.clock,
+      settings: { controllers: false, "service-account-signing-endpoint": socket },
+    });
+    try {
+      const elsewhere = new InProcess(other);
+      await elsewhere.json(accounts, { method: "POST", body: { metadata: { name: "robot" } } });
+      const { status } = await elsewhere.json<{ status: { token: string } }>(`${accounts}/robot/token`, {
+        method: "POST",
+        body: { spec: { audiences: ["vault"] } },
+      });
+      const fetches = signer.calls.FetchKeys;
+      time.pass(2000);
+      // Its account is another one; its key is known now.
+      assert.equal(await isGood(status.token), false);
+      assert.equal(signer.calls.FetchKeys, fetches + 1);
+      assert.ok((await keySet()).keys.some(({ kid }) => kid === "third"));
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it("are not made with a forged signature", async () => {
+    signer.behaviour = "forges";
+    assert.equal((await request()).status, 503);
+    signer.behaviour = "works";
+    assert.equal((await request()).status, 201);
+  });
+
+  it("have keys that no command of this server rotates", async () => {
+    const { store, dataDirectory } = server;
+    const keys = { store, dataDirectory, names: platformNames, sealingKey: SealingKey.open(dataDirectory) };
+    await assert.rejects(
+      rotateTokenKey(keys, { algorithm: undefined, publishMilliseconds: 0, clock: time.clock }),
+      /signed by the external signer at .*signer\.sock/,
+    );
+  });
+
+  it("are also signed by signers that speak the older versions of the protocol", async () => {
+    signer.stop();
+    await signer.start("v1alpha1");
+    assert.equal((await request()).status, 201);
+  });
+
+  for (const [what, settings, message] of [
+    ["a key file", { "service-account-signing-key-file": "/k" }, /leave out --service-account-signing-key-file/],
+    ["verification keys", { "service-account-key-file": ["/k"] }, /leave out --service-account-key-file/],
+    ["a longer lifetime than it signs", { "service-account-max-token-expiration": "48h" }, /longer than the 86400 s/],
+  ] as const) {
+    it(`can't be had together with ${what}`, async () => {
+      const given = { controllers: false, "service-account-signing-endpoint": socket, ...settings };
+      await assert.rejects(startTestServer({ settings: given }), message);
+    });
+  }
+});

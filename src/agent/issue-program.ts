@@ -21,12 +21,12 @@ export type IssueProgram = IssueOrder & { readonly connection: ConnectionFlags }
 export async function runIssueProgram(program: IssueProgram): Promise<void> {
   const stopping = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
-  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   const log = program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program);
   const serverClock = new ServerClock({ local: systemClock, onSkew: (skew) => logSkew(skew, log) });
   const toServer = (): ReturnType<typeof connect> =>
     connect(program.connection, (transport) => setsClock(transport, { serverClock, local: systemClock }));
   let connection = await toServer();
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   let reconnection = Promise.resolve();
   /** The kubeconfig may have other credentials by now. */
   const reconnect = async (): Promise<void> => {

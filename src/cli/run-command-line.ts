@@ -42,7 +42,11 @@ const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
 
 /** Without a listener, a closed pipe or a full disk would end the process with a stack trace. */
 function reportOutputFailures(): void {
+  let isReported = false;
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // Each of several writes fails.
+    if (isReported) return;
+    isReported = true;
     if (error.code === "EPIPE") {
       // As `head` and `less` do when they have seen enough.
       process.exitCode = exitCodes.readerGone.code;

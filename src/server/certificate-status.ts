@@ -8,9 +8,10 @@ import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { PathRoutes } from "../machinery/http/path-routes.ts";
+import { pageNotFound } from "../machinery/http/response.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 import type { ListenerSettings } from "./listener-settings.ts";
-import type { StatusListener } from "./status-listener.ts";
+import type { PlainListener } from "./plain-listener.ts";
 
 export interface CertificateStatusOptions {
   readonly names: Names;
@@ -25,10 +26,13 @@ export interface CertificateStatusOptions {
 /** What `--revocation-url` serves: revocation lists, CA certificates and OCSP. */
 export interface CertificateStatus {
   readonly routes: PathRoutes;
-  /** Serves the same over plain HTTP, if the settings say where. */
+  /**
+   * Serves the same over plain HTTP, if the settings say where: all of it is signed, and a client that had to verify a TLS
+   * certificate first, in order to learn whether certificates are revoked, would go in circles.
+   */
   listen(
     where: Pick<ListenerSettings, "revocationAddress"> & { readonly isPortShared: boolean },
-  ): Promise<StatusListener | undefined>;
+  ): Promise<PlainListener | undefined>;
 }
 
 export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatus> {
@@ -47,8 +51,17 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     routes: new Map([[statusPath, { methods: "any", handle: answer }]]),
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;
-      const { startStatusListener } = await import("./status-listener.ts");
-      return startStatusListener({ ...revocationAddress, isPortShared, answer, log });
+      const { startPlainListener } = await import("./plain-listener.ts");
+      const { maximumRequestBytes } = await import("../features/certificates/status/status-routes.ts");
+      const listener = await startPlainListener({
+        ...{ ...revocationAddress, isPortShared, log },
+        answer: async (request) =>
+          request.path.startsWith(statusPath)
+            ? answer({ ...request, readBody: () => request.readBody(maximumRequestBytes) })
+            : pageNotFound(),
+      });
+      log.info({ url: `${listener.url}${statusPath}` }, "serving revocation lists and OCSP over plain HTTP");
+      return listener;
     },
   };
 }

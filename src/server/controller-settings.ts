@@ -6,6 +6,8 @@ import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
 import type { LogSettings } from "../machinery/files/process-log.ts";
+import { plainAddress } from "./plain-address.ts";
+import type { PlainAddress } from "./plain-address.ts";
 
 /**
  * The names of all controllers for `--controllers`. They are kube-controller-manager's names if it has the same
@@ -94,9 +96,18 @@ function enabledControllers(items: readonly string[]): ReadonlySet<string> {
 }
 
 /** The settings of `signet controllers`. */
-export const remoteControllerFlags = { ...controllerFlags, ...logFlags } as const satisfies Flags;
+export const remoteControllerFlags = {
+  ...controllerFlags,
+  "metrics-bind-address": {
+    type: "string",
+    help: "ADDRESS:PORT at which /metrics, /livez and /readyz are served over plain HTTP, such as 127.0.0.1:10257. Default: nowhere.",
+  },
+  ...logFlags,
+} as const satisfies Flags;
 
 export interface RemoteControllerConfig extends ControllerSettings {
+  /** Undefined: metrics are served nowhere. */
+  readonly metricsAddress: PlainAddress | undefined;
   readonly log: LogSettings;
 }
 
@@ -107,5 +118,6 @@ export function parseRemoteControllerConfig(given: GivenFlags): RemoteController
   if (settings.enabled.size === 0) {
     throw new UsageError("--controllers disables every controller, so there is nothing to run: enable at least one");
   }
-  return { ...settings, log: logSettings(values) };
+  const metricsAddress = plainAddress("metrics-bind-address", values["metrics-bind-address"]);
+  return { ...settings, metricsAddress, log: logSettings(values) };
 }

@@ -2,6 +2,8 @@ import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 import { namedKeyPairs, namedKeyPairsFlags } from "./named-key-pairs.ts";
 import type { NamedKeyPair } from "./named-key-pairs.ts";
+import { plainAddress } from "./plain-address.ts";
+import type { PlainAddress } from "./plain-address.ts";
 import { tlsProtocolFlags, tlsProtocolSettings } from "./tls-protocol-settings.ts";
 import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
@@ -65,7 +67,7 @@ export interface ListenerSettings {
   readonly advertisedHost: string;
   readonly administratorLifetimeMilliseconds: number;
   /** Where revocation is served over plain HTTP. */
-  readonly revocationAddress: { readonly host: string; readonly port: number } | undefined;
+  readonly revocationAddress: PlainAddress | undefined;
   /** Undefined: the server generates and renews a certificate in the data directory. */
   readonly certificate: KeyPairFiles | undefined;
   /** Certificates for clients that ask for certain names. */
@@ -85,7 +87,7 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     port: values["secure-port"],
     advertisedHost: advertised ?? reachable(host),
     administratorLifetimeMilliseconds: administratorLifetime(values["admin-certificate-duration"]),
-    revocationAddress: plainAddress(values["revocation-http-address"]),
+    revocationAddress: plainAddress("revocation-http-address", values["revocation-http-address"]),
     certificate: keyPairFiles(values, "tls-cert-file", "tls-private-key-file"),
     namedCertificates: namedKeyPairs(values),
     tls: tlsProtocolSettings(values),
@@ -101,15 +103,6 @@ const longestLifetimeHours = 8760;
 function administratorLifetime(milliseconds: number): number {
   if (milliseconds >= hourMilliseconds && milliseconds <= longestLifetimeHours * hourMilliseconds) return milliseconds;
   throw new UsageError(`--admin-certificate-duration must be between 1h and ${longestLifetimeHours}h`);
-}
-
-function plainAddress(text: string | undefined): { host: string; port: number } | undefined {
-  if (text === undefined) return undefined;
-  const [, bracketed, plain, digits] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  const port = Number(digits);
-  if (host !== undefined && port <= 65_535) return { host, port };
-  throw new UsageError(`--revocation-http-address: ${JSON.stringify(text)} must be ADDRESS:PORT, such as 0.0.0.0:8080`);
 }
 
 /** The address to connect to. Clients cannot connect to the unspecified address. */

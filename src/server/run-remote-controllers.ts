@@ -11,7 +11,9 @@ import { openApprovalPolicy } from "../features/certificates/policy/approval-pol
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
+import { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
+import type { ElectedControllers, ElectedState } from "../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../features/core/index.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
@@ -25,10 +27,23 @@ export async function runRemoteControllers(
 ): Promise<void> {
   const log = openProcessLog(config.log);
   logTraces(log);
-  const { certificates } = config;
-  const followed = new FollowedFiles({ log, lookMilliseconds: followMilliseconds });
+  const { certificates, metricsAddress } = config;
+  await using opened = new AsyncDisposableStack();
+  const followed = opened.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, followed);
-  const { client, names, transport } = await connect(flags);
+  const queueCounts = new QueueCounts();
+  let running: ElectedControllers | undefined;
+  const state = (): ElectedState => running?.state() ?? "starting";
+  // Only here: it brings all that metrics need.
+  const status = opened.adopt(
+    metricsAddress &&
+      (await (
+        await import("./controllers-status.ts")
+      ).openControllersStatus({ address: metricsAddress, log, queueCounts, state })),
+    (listener) => listener?.close(),
+  );
+  const { client, names, transport } = await connect(flags, (plain) => status?.observed(plain) ?? plain);
+  opened.adopt(client, () => client.close());
   // No fallback: the server's CAs are only in its own data directory.
   const authorityFor = openAuthorities(names, { settings: certificates, followed, clock: systemClock });
   const configured = openSignerConfiguration({
@@ -38,9 +53,10 @@ export async function runRemoteControllers(
     clock: systemClock,
     followed,
   });
-  const server = followServerIdentity(transport, log);
-  const running = startElectedControllers({
+  const server = opened.adopt(followServerIdentity(transport, log), (identity) => identity.stop());
+  const elected = startElectedControllers({
     names,
+    queueCounts,
     client,
     leases: client.resource(leaseResource(names), names.namespaces.system),
     clock: systemClock,
@@ -65,6 +81,7 @@ export async function runRemoteControllers(
     }),
     isElected: config.isElected,
   });
+  running = opened.adopt(elected, () => elected.stop());
   console.log(`controllers follow ${transport.server}`);
 
   reloadOnHangup(readSettings(), {
@@ -76,13 +93,13 @@ export async function runRemoteControllers(
     },
   });
   // Keep the process alive: the timers of a standby and a watch that reconnects do not.
-  const alive = setInterval(() => {}, 2 ** 30);
+  opened.adopt(
+    setInterval(() => {}, 2 ** 30),
+    clearInterval,
+  );
   const { promise, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
   log.info({ signal: await promise }, "stopping");
-  clearInterval(alive);
-  followed.stop();
-  await running.stop();
-  server.stop();
-  client.close();
+  // A second signal stops the process immediately.
+  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
 }

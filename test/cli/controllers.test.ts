@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,6 +26,13 @@ signers:
     certificateAuthority: ${authority}
     dnsNames: ["*.example.com"]
 `;
+
+/** The first line of a log; the rest is thrown away. */
+async function firstLine(log: Readable): Promise<{ readonly url?: string }> {
+  const lines = createInterface({ input: log });
+  const [line] = (await once(lines, "line")) as [string];
+  return JSON.parse(line) as { readonly url?: string };
+}
 
 describe("signet controllers", () => {
   const folder = new CertificateFolder();
@@ -62,10 +71,14 @@ describe("signet controllers", () => {
       "--cluster-signing-key-file",
       files.key,
     ];
-    const program = spawn(process.execPath, [main, "controllers", "--kubeconfig", server.kubeconfigFile, ...flags], {
-      stdio: ["ignore", "ignore", "ignore"],
-    });
+    const address = ["--metrics-bind-address", "127.0.0.1:0"];
+    const program = spawn(
+      process.execPath,
+      [main, "controllers", "--kubeconfig", server.kubeconfigFile, ...address, ...flags],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
     try {
+      const { url } = await firstLine(program.stderr);
       const issued = await scene.obtain({
         name: "remote",
         signerName: signerNames.apiserverClient(names),
@@ -88,6 +101,8 @@ describe("signet controllers", () => {
         const decided = await scene.settled(name, ({ status }) => (status.conditions ?? []).length > 0);
         assert.equal(decided.status.conditions?.[0]?.type, type);
       }
+      assert.equal(await (await fetch(`${url}/readyz`)).text(), "ok");
+      assert.match(await (await fetch(`${url}/metrics`)).text(), /^workqueue_adds_total\{name="csrsigning"\} [1-9]/m);
       const lease = await until(
         server.client,
         scene.references.leases,

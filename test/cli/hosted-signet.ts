@@ -11,18 +11,23 @@ export class HostedSignet {
   });
 
   /** Rejects when the process ended, as an error that nobody caught ends it. */
-  async run(words: readonly string[], environment: HostedCommand["environment"] = {}): Promise<HostedOutcome> {
+  async run(
+    words: readonly string[],
+    environment: HostedCommand["environment"] = {},
+    { isOutputFull = false }: Partial<Pick<HostedCommand, "isOutputFull">> = {},
+  ): Promise<HostedOutcome> {
     const ended = new AbortController();
     const answer = once(this.#host, "message", { signal: ended.signal });
     const onExit = (): void => ended.abort(new Error(`the process ended during: signet ${words.join(" ")}`));
     this.#host.once("exit", onExit);
-    this.#host.send({ words, environment } satisfies HostedCommand);
+    this.#host.send({ words, environment, isOutputFull } satisfies HostedCommand);
     const [outcome] = (await answer) as [HostedOutcome]; // what command-host.ts sends
     this.#host.off("exit", onExit);
     return outcome;
   }
 
   stop(): void {
-    this.#host.kill();
+    // A command may wait for SIGTERM itself.
+    this.#host.kill("SIGKILL");
   }
 }

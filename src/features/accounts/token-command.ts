@@ -129,6 +129,7 @@ async function reviewToken(
 ): Promise<void> {
   const group = names.group("authentication");
   const answer = await client.request<TokenReview>("POST", `/apis/${group}/v1/tokenreviews`, {
+    kinds: ["TokenReview"],
     body: {
       apiVersion: `${group}/v1`,
       kind: "TokenReview",

@@ -62,7 +62,7 @@ export async function revoke(
       metadata: { name: hash.slice(0, 32) },
       spec,
     };
-    return client.request<Revocation>("POST", path, { body, query });
+    return client.request<Revocation>("POST", path, { body, query, kinds: [type.kind] });
   };
   const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, "dryRun=All");
   const now = timestamp(Date.parse(probe.metadata.creationTimestamp ?? "") + 1000);

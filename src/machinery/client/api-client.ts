@@ -72,7 +72,7 @@ export class ApiClient {
   async request<T>(
     method: string,
     path: string,
-    { query, body, contentType = "application/json", signal }: RequestOptions = {},
+    { query, body, kinds, contentType = "application/json", signal }: RequestOptions = {},
   ): Promise<T> {
     const response = await this.#transport.send({
       method,
@@ -84,7 +84,9 @@ export class ApiClient {
     });
     const text = await readText(response.body);
     if (response.status >= 300) throw this.#errorOf(response.status, text);
-    return parseAnswer(text) as T; // the server answers with the requested kind
+    const answer = parseAnswer(text);
+    if (kinds !== undefined) checkKind(answer, kinds);
+    return answer as T; // the server answers with the requested kind
   }
 
   /** Sends a request whose answer is a stream. */
@@ -133,6 +135,8 @@ interface ApiClientOptions {
 interface RequestOptions {
   readonly query?: string;
   readonly body?: unknown;
+  /** What the answer may be. Another one is an UnreadableAnswer. Default: anything. */
+  readonly kinds?: readonly string[];
   readonly contentType?: string;
   readonly signal?: AbortSignal;
 }
@@ -141,16 +145,18 @@ interface RequestOptions {
 export class ResourceClient<T extends ApiObject> {
   readonly #client: ApiClient;
   readonly #type: ResourceType<T>;
+  readonly #kinds: readonly string[];
   readonly #collection: string;
 
   constructor(client: ApiClient, type: ResourceType<T>, namespace: string) {
     this.#client = client;
     this.#type = type;
+    this.#kinds = [type.kind];
     this.#collection = collectionPath(type, namespace);
   }
 
   get(name: string): Promise<T> {
-    return this.#client.request("GET", this.#item(name));
+    return this.#client.request("GET", this.#item(name), { kinds: this.#kinds });
   }
 
   /** Returns the object, or undefined when the server answers 404. */
@@ -160,7 +166,7 @@ export class ResourceClient<T extends ApiObject> {
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {
     const list = await this.#client.request<ApiList<T>>("GET", this.#collection, { query: listQuery(options) });
-    if (!Array.isArray(list.items)) throw new UnreadableAnswer("the answer is not a list");
+    if (!Array.isArray(list.items) || !isObject(list.metadata)) throw new UnreadableAnswer("the answer is not a list");
     return list;
   }
 
@@ -175,18 +181,24 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   create(object: NewObject<T>, options: WriteOptions = {}): Promise<T> {
-    return this.#client.request("POST", this.#collection, { query: writeQuery(options), body: this.#typed(object) });
+    return this.#client.request("POST", this.#collection, {
+      query: writeQuery(options),
+      body: this.#typed(object),
+      kinds: this.#kinds,
+    });
   }
 
   /** Creates a subresource that has its own kind, such as a ServiceAccount's token. */
   createSubresource<S extends ApiObject>(name: string, subresource: string, object: S): Promise<S> {
-    return this.#client.request("POST", `${this.#item(name)}/${subresource}`, { body: object });
+    const kinds = [object.kind, "Status"];
+    return this.#client.request("POST", `${this.#item(name)}/${subresource}`, { body: object, kinds });
   }
 
   update(object: T, options: WriteOptions & { readonly subresource?: string } = {}): Promise<T> {
     return this.#client.request("PUT", this.#item(object.metadata.name ?? "", options.subresource), {
       query: writeQuery(options),
       body: this.#typed(object),
+      kinds: this.#kinds,
     });
   }
 
@@ -203,6 +215,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#client.request("PATCH", this.#item(name, subresource), {
       query: writeQuery(options, isForced ? { force: "true" } : {}),
       body: patch,
+      kinds: this.#kinds,
       contentType: patchContentTypes[type],
     });
   }
@@ -211,6 +224,7 @@ export class ResourceClient<T extends ApiObject> {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     await this.#client.request("DELETE", this.#item(name), {
       query: writeQuery(options),
+      kinds: [...this.#kinds, "Status"],
       body: {
         kind: "DeleteOptions",
         apiVersion: "v1",
@@ -268,6 +282,15 @@ function parseAnswer(text: string): object {
   }
   if (typeof answer === "object" && answer !== null && !Array.isArray(answer)) return answer;
   throw new UnreadableAnswer("the answer is JSON, but not an object");
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** Something that is no API server may answer a request with JSON too: it must not be taken for what was asked. */
+function checkKind(answer: object, kinds: readonly string[]): void {
+  const { kind, metadata } = answer as { kind?: unknown; metadata?: unknown }; // parsing border: both are checked
+  if (typeof kind === "string" && kinds.includes(kind) && isObject(metadata)) return;
+  throw new UnreadableAnswer(`the answer is not a ${kinds[0]}`);
 }
 
 /** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */

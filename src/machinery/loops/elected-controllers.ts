@@ -29,18 +29,28 @@ export interface ElectedControllersOptions {
 
 const controllersLeaseName = "signet-controllers";
 
+/** Another process runs the loops; this one reads what is there before they run; they run here. */
+export type ElectedState = "standby" | "starting" | "running";
+
+export interface ElectedControllers {
+  state(): ElectedState;
+  stop(): Promise<void>;
+}
+
 /** Runs controllers while this process holds their lease. */
-export function startElectedControllers(options: ElectedControllersOptions): { stop(): Promise<void> } {
+export function startElectedControllers(options: ElectedControllersOptions): ElectedControllers {
   const { names, client, clock, log, controllers } = options;
   let running: { stop(): Promise<void> } | undefined;
+  let state: ElectedState = "standby";
   const start = (): void => {
+    state = "starting";
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: options.openInformer,
       onError: (error) =>
         log.info({ error: error instanceof Error ? error.message : String(error) }, "an informer lost its watch"),
     });
-    running = runControllers(controllers, {
+    const started = runControllers(controllers, {
       names,
       client,
       informers,
@@ -49,15 +59,20 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
       log,
       queueCounts: options.queueCounts,
     });
+    running = started;
+    void started.synced.then(() => {
+      if (running === started) state = "running";
+    });
   };
   const stop = async (): Promise<void> => {
     const ended = running;
     running = undefined;
+    state = "standby";
     await ended?.stop();
   };
   if (!options.isElected) {
     start();
-    return { stop };
+    return { state: () => state, stop };
   }
   const election = new LeaderElection({
     leases: options.leases,
@@ -71,5 +86,5 @@ export function startElectedControllers(options: ElectedControllersOptions): { s
     onDeposed: stop,
   });
   election.start();
-  return { stop: () => election.stop() };
+  return { state: () => state, stop: () => election.stop() };
 }

@@ -16,11 +16,14 @@ const smallestFreeBytes = 256 * 2 ** 20;
 
 /** The files of a data directory, by their path in it. */
 export function dataDirectoryPaths(directory: string): string[] {
-  return folders
-    .filter((folder) => existsSync(join(directory, folder)))
-    .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
-    .filter((path) => lstatSync(join(directory, path)).isFile())
-    .toSorted();
+  return (
+    folders
+      .filter((folder) => existsSync(join(directory, folder)))
+      .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
+      // A server that runs replaces files, and removes what it made for that.
+      .filter((path) => lstatSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
+      .toSorted()
+  );
 }
 
 /** Who owns the data directory and who can read the secrets in it. */
@@ -33,7 +36,8 @@ export function examinePermissions(directory: string): Finding[] {
   }
   for (const path of dataDirectoryPaths(directory)) {
     const file = join(directory, path);
-    const status = statSync(file);
+    const status = statSync(file, { throwIfNoEntry: false });
+    if (status === undefined) continue;
     if (status.uid !== uid) {
       findings.push(bad(subject, `${file} belongs to uid ${status.uid}, the folder to ${uid}`, `chown ${uid} ${file}`));
     }
@@ -105,7 +109,7 @@ function examineCertificateFile(file: string, now: number): Finding[] {
 export function examineClock(directory: string, now: number): Finding {
   const ahead = dataDirectoryPaths(directory)
     .map((path) => join(directory, path))
-    .find((file) => statSync(file).mtimeMs > now + 60_000);
+    .find((file) => (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > now + 60_000);
   if (ahead === undefined) return good("clock", `${new Date(now).toISOString()}; no file is newer`);
   return bad("clock", `${ahead} was written later than now`, "set this machine's clock (timedatectl)");
 }

@@ -27,7 +27,7 @@ export async function supportBundle(config: ServerConfig, now: number): Promise<
     findings: await examineServer(config, now),
     owner: ownerOf(dataDirectory),
     files: existsSync(dataDirectory)
-      ? dataDirectoryPaths(dataDirectory).map((path) => shownFile(dataDirectory, path))
+      ? dataDirectoryPaths(dataDirectory).flatMap((path) => shownFile(dataDirectory, path))
       : [],
     objects: await objectCounts(config),
   };
@@ -44,9 +44,12 @@ const shownSettings = (config: ServerConfig): unknown =>
     }),
   );
 
-function shownFile(directory: string, path: string): object {
-  const { size, mode, uid, mtime } = statSync(join(directory, path));
-  return { path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() };
+/** Nothing for a file that the server has just removed. */
+function shownFile(directory: string, path: string): object[] {
+  const status = statSync(join(directory, path), { throwIfNoEntry: false });
+  if (status === undefined) return [];
+  const { size, mode, uid, mtime } = status;
+  return [{ path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() }];
 }
 
 /** By the plural and group of the kind. */

@@ -1,15 +1,17 @@
-import { Counter, Gauge } from "prom-client";
+import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import type { QueueCount, QueueCounts } from "../../machinery/loops/queue-counts.ts";
+import type { QueueCounts } from "../../machinery/loops/queue-counts.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { boundedQuestion } from "./bounded-question.ts";
 import { countedBy } from "./counted-by.ts";
+import { addQueueMetrics } from "./queue-metrics.ts";
 import type { Tallies } from "./tallies.ts";
 
 export interface DomainMetricsOptions {
@@ -33,7 +35,7 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
   addCounters(options);
   addCertificateGauges(options);
   addStorageGauges(options);
-  addQueueMetrics(options);
+  addQueueMetrics(options.registry, options.queueCounts);
   addFileGauge(options);
 }
 
@@ -94,15 +96,19 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
   });
 }
 
+/** An etcd that is away takes seconds to say so, and whoever scrapes wants all other metrics just then. */
+const storeAnswerMilliseconds = 500;
+
 function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions): void {
   const gauge = (name: string, help: string, read: () => MaybeNumber | Promise<MaybeNumber>): void => {
+    const known = boundedQuestion(read, storeAnswerMilliseconds);
     const added: Gauge = new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
         // Without an answer of the store, the other metrics are told all the same.
-        const value = await answerOf(read).catch(() => undefined);
+        const value = await known();
         if (value === undefined) added.remove();
         else added.set(value);
       },
@@ -113,33 +119,6 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
     store.compactedRevision(),
   );
   gauge("signet_storage_size_bytes", "The size of the store's file, or of the etcd member's.", storedBytes);
-}
-
-/** Under the names that client-go gives them. */
-function addQueueMetrics({ registry, queueCounts }: DomainMetricsOptions): void {
-  const depth: Gauge<"name"> = new Gauge({
-    name: "workqueue_depth",
-    help: "Keys that wait in the queue of a loop.",
-    labelNames: ["name"],
-    registers: [registry],
-    collect() {
-      for (const [name, count] of queueCounts.entries()) depth.set({ name }, count.depth);
-    },
-  });
-  const counter = (name: string, help: string, read: (count: QueueCount) => number): void => {
-    const added: Counter<"name"> = new Counter({
-      name,
-      help,
-      labelNames: ["name"],
-      registers: [registry],
-      collect() {
-        added.reset();
-        for (const [loop, count] of queueCounts.entries()) added.inc({ name: loop }, read(count));
-      },
-    });
-  };
-  counter("workqueue_adds_total", "Keys that were added to the queue of a loop.", ({ adds }) => adds);
-  counter("workqueue_retries_total", "Keys that a loop tries again after a failure.", ({ retries }) => retries);
 }
 
 function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
@@ -154,9 +133,6 @@ function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
     },
   });
 }
-
-/** Also what is thrown before there is a promise rejects. */
-const answerOf = async <T>(read: () => T | Promise<T>): Promise<T> => read();
 
 type MaybeNumber = number | undefined;
 

@@ -66,6 +66,7 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
   const { client, names } = connection;
   const group = names.group("authorization");
   const review = await client.request<AccessReview>("POST", `/apis/${group}/v1/selfsubjectaccessreviews`, {
+    kinds: ["SelfSubjectAccessReview"],
     body: { apiVersion: `${group}/v1`, kind: "SelfSubjectAccessReview", spec: await specOf(connection, question) },
   });
   const { allowed = false, reason = "", evaluationError = "" } = review.status ?? {};
@@ -118,6 +119,7 @@ interface RulesReview {
 async function listRules({ client, names, namespace }: ServerConnection, flags: CanIFlags): Promise<void> {
   const group = names.group("authorization");
   const review = await client.request<RulesReview>("POST", `/apis/${group}/v1/selfsubjectrulesreviews`, {
+    kinds: ["SelfSubjectRulesReview"],
     body: { apiVersion: `${group}/v1`, kind: "SelfSubjectRulesReview", spec: { namespace } },
   });
   const { resourceRules = [], nonResourceRules = [], incomplete = false, evaluationError = "" } = review.status ?? {};

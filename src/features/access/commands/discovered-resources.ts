@@ -1,4 +1,5 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import { UnreadableAnswer } from "../../../machinery/client/unreadable-answer.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
 /** A resource that the server has. */
@@ -12,7 +13,7 @@ export interface DiscoveredResource {
 }
 
 interface ResourceList {
-  readonly resources?: readonly {
+  readonly resources: readonly {
     readonly name?: string;
     readonly singularName?: string;
     readonly shortNames?: readonly string[];
@@ -28,7 +29,7 @@ interface GroupList {
   }[];
 }
 
-/** Every resource that the server has, without subresources. Groups that cannot be read are left out. */
+/** Every resource that the server has, without subresources. Groups that the caller may not read are left out. */
 export async function discoveredResources({ client }: Pick<ServerConnection, "client">): Promise<DiscoveredResource[]> {
   const { groups = [] } = await client.request<GroupList>("GET", "/apis");
   const places = [
@@ -42,10 +43,11 @@ export async function discoveredResources({ client }: Pick<ServerConnection, "cl
   const lists = await Promise.all(
     places.map(async ({ group, path }) => {
       try {
-        const { resources = [] } = await client.request<ResourceList>("GET", path);
+        const { resources } = await client.request<Partial<ResourceList>>("GET", path);
+        if (!Array.isArray(resources)) throw new UnreadableAnswer("the answer is not a list of API resources");
         return resources.map((one) => ({ ...one, group }));
       } catch (error) {
-        if (error instanceof ApiError) return [];
+        if (error instanceof ApiError && [403, 404].includes(error.code)) return [];
         throw error;
       }
     }),

@@ -27,6 +27,7 @@ export const whoami = (): Command =>
         withServer(flags, async ({ client, names }) => {
           const group = names.group("authentication");
           const review = await client.request<SelfSubjectReview>("POST", `/apis/${group}/v1/selfsubjectreviews`, {
+            kinds: ["SelfSubjectReview"],
             body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" },
           });
           print(review, flags, { text: () => whoamiText(review) });

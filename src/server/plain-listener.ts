@@ -1,34 +1,37 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import { statusPath } from "../features/certificates/status/addresses.ts";
-import { maximumRequestBytes } from "../features/certificates/status/status-routes.ts";
-import type { AnswerStatus } from "../features/certificates/status/status-routes.ts";
-import type { HttpResponse } from "../machinery/api/http-message.ts";
+import type { Headers, HttpResponse } from "../machinery/api/http-message.ts";
 import { ConnectionBound } from "../machinery/http/connection-bound.ts";
-import { pageNotFound, plainText } from "../machinery/http/response.ts";
+import { plainText } from "../machinery/http/response.ts";
 
-export interface StatusListenerOptions {
+export interface PlainRequest {
+  readonly method: string;
+  /** As sent, without the query. */
+  readonly path: string;
+  readonly headers: Headers;
+  /** The body, or as much of it as is one byte longer than allowed. May be called once. Rejects when it is cut off. */
+  readBody(longestBytes: number): Promise<Buffer>;
+}
+
+export interface PlainListenerOptions {
   readonly host: string;
   readonly port: number;
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared: boolean;
-  readonly answer: AnswerStatus;
+  readonly answer: (request: PlainRequest) => Promise<HttpResponse>;
   readonly log: Pick<Logger, "info" | "error">;
 }
 
-export interface StatusListener {
+export interface PlainListener {
   readonly url: string;
   close(): Promise<void>;
 }
 
 const limits = { connections: 2000, connectionsPerAddress: 100 };
 
-/**
- * Plain HTTP for what is signed and public anyway. A client that had to verify a TLS certificate first, in order to learn
- * whether certificates are revoked, would go in circles. Rejects when the address cannot be bound.
- */
-export async function startStatusListener(options: StatusListenerOptions): Promise<StatusListener> {
+/** Serves what is public over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
+export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
   const { host, port, isPortShared, answer, log } = options;
   // Only here: it costs 8 MiB.
   const { createServer } = await import("node:http");
@@ -64,7 +67,6 @@ export async function startStatusListener(options: StatusListenerOptions): Promi
   });
   const bare = host.includes(":") ? `[${host}]` : host;
   const url = `http://${bare}:${(server.address() as AddressInfo).port}`;
-  log.info({ url: `${url}${statusPath}` }, "serving revocation lists and OCSP over plain HTTP");
   return {
     url,
     close: () =>
@@ -75,12 +77,17 @@ export async function startStatusListener(options: StatusListenerOptions): Promi
   };
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, answer: AnswerStatus): Promise<void> {
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: PlainListenerOptions["answer"],
+): Promise<void> {
   const { method = "", url = "", headers } = request;
   const [path = ""] = url.split("?", 1);
-  const answered = path.startsWith(statusPath)
-    ? await answer({ method, path, headers, readBody: () => boundedBody(request) })
-    : pageNotFound();
+  const answered = await answer({
+    ...{ method, path, headers },
+    readBody: (longestBytes) => boundedBody(request, longestBytes),
+  });
   send(response, request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } });
 }
 
@@ -91,14 +98,13 @@ function send(response: ServerResponse, { status, headers, body }: HttpResponse)
   response.end(bytes);
 }
 
-/** The body, or one byte more than is allowed: the rest is not read. */
-async function boundedBody(request: IncomingMessage): Promise<Buffer> {
+async function boundedBody(request: IncomingMessage, longestBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > maximumRequestBytes) break;
+    if (size > longestBytes) break;
   }
-  return Buffer.concat(chunks).subarray(0, maximumRequestBytes + 1);
+  return Buffer.concat(chunks).subarray(0, longestBytes + 1);
 }

@@ -1,0 +1,103 @@
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Logger } from "pino";
+import type { Transport } from "../machinery/client/transport.ts";
+import { plainText } from "../machinery/http/response.ts";
+import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
+import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import { addQueueMetrics } from "./observation/queue-metrics.ts";
+import type { PlainAddress } from "./plain-address.ts";
+import { startPlainListener } from "./plain-listener.ts";
+
+/** Whether the server has answered the last request. */
+class LastAnswer {
+  #failure: string | undefined;
+
+  /** Why there was no answer. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** A transport that notes whether its requests are answered. */
+  of(transport: Transport): Transport {
+    return {
+      send: async (request) => {
+        try {
+          const response = await transport.send(request);
+          this.#failure = undefined;
+          return response;
+        } catch (error) {
+          // Who gives up asking has not learned anything of the server.
+          if (request.signal?.aborted !== true) this.#failure = error instanceof Error ? error.message : String(error);
+          throw error;
+        }
+      },
+      close: () => transport.close(),
+    };
+  }
+}
+
+export interface ControllersStatusOptions {
+  readonly address: PlainAddress;
+  readonly log: Pick<Logger, "info" | "error">;
+  readonly queueCounts: QueueCounts;
+  readonly state: () => ElectedState;
+}
+
+export interface ControllersStatus {
+  readonly url: string;
+  /** A transport whose answers decide whether the controllers are ready. */
+  observed(transport: Transport): Transport;
+  close(): Promise<void>;
+}
+
+const livenessPaths = new Set(["/livez", "/healthz"]);
+
+/**
+ * Serves `/livez`, `/healthz`, `/readyz` and `/metrics` of `signet controllers` over plain HTTP, read only and without secrets.
+ * A stand-by is ready: it can take over. Rejects when the address cannot be bound.
+ */
+export async function openControllersStatus(options: ControllersStatusOptions): Promise<ControllersStatus> {
+  const { address, log, state } = options;
+  const lastAnswer = new LastAnswer();
+  const registry = registryOf(options);
+  const faults = (): string[] => [
+    ...(lastAnswer.failure === undefined ? [] : [lastAnswer.failure]),
+    ...(state() === "starting" ? ["the controllers have not read all objects yet"] : []),
+  ];
+  const listener = await startPlainListener({
+    ...address,
+    isPortShared: false,
+    log,
+    async answer({ method, path }) {
+      const isLiveness = livenessPaths.has(path);
+      if (!isLiveness && path !== "/readyz" && path !== "/metrics") return plainText(404, "404 page not found\n");
+      if (method !== "GET" && method !== "HEAD") return plainText(405, "405 method not allowed\n");
+      if (path === "/metrics") {
+        const response = plainText(200, await registry.metrics());
+        response.headers["content-type"] = registry.contentType;
+        return response;
+      }
+      // A restart does not bring the server back, so liveness does not ask for it.
+      const found = isLiveness ? [] : faults();
+      return found.length === 0 ? plainText(200, "ok") : plainText(503, found.map((fault) => `${fault}\n`).join(""));
+    },
+  });
+  log.info({ url: listener.url }, "serving /livez, /readyz and /metrics over plain HTTP");
+  return { ...listener, observed: (transport) => lastAnswer.of(transport) };
+}
+
+function registryOf({ queueCounts, state }: ControllersStatusOptions): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  addQueueMetrics(registry, queueCounts);
+  const leading: Gauge<"name"> = new Gauge({
+    name: "leader_election_master_status",
+    help: "1 while the controllers run in this process, 0 while it stands by.",
+    labelNames: ["name"],
+    registers: [registry],
+    collect() {
+      leading.set({ name: "signet-controllers" }, state() === "standby" ? 0 : 1);
+    },
+  });
+  return registry;
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { boundedQuestion } from "../../../src/server/observation/bounded-question.ts";
+import type { Store } from "../../../src/machinery/storage/store.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { InProcess } from "../in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+
+describe("a bounded question", () => {
+  it("is answered by what answers in time", async () => {
+    assert.equal(await boundedQuestion(() => 1, 60_000)(), 1);
+    assert.equal(await boundedQuestion(async () => 2, 60_000)(), 2);
+  });
+
+  it("has no answer when there is an error, or none in time", async () => {
+    const fails = boundedQuestion(() => {
+      throw new Error("away");
+    }, 60_000);
+    assert.equal(await fails(), undefined);
+    assert.equal(await boundedQuestion(() => new Promise(() => {}), 1)(), undefined);
+  });
+
+  it("is not asked again while it is open, and then it is", async () => {
+    const answers: ((value: number) => void)[] = [];
+    const ask = boundedQuestion(() => new Promise<number>((resolve) => answers.push(resolve)), 60_000);
+    const asked = [ask(), ask()];
+    assert.equal(answers.length, 1);
+    answers[0]?.(7);
+    assert.deepEqual(await Promise.all(asked), [7, 7]);
+    const next = ask();
+    answers[1]?.(8);
+    assert.equal(await next, 8);
+  });
+});
+
+describe("/metrics of a server whose store is silent", () => {
+  it("tells everything else", async () => {
+    // As etcd, when the network drops what is sent.
+    const store: Store = new MemoryStore();
+    const revision = store.latestRevision.bind(store);
+    const silence = Promise.withResolvers<void>();
+    let isSilent = false;
+    store.latestRevision = () => (isSilent ? silence.promise.then(revision) : revision());
+    const server = await startTestServer({ store });
+    try {
+      const scrape = async (): Promise<string> => String((await new InProcess(server).send("/metrics")).body);
+      assert.match(await scrape(), /^signet_storage_revision \d+$/m);
+      isSilent = true;
+      const told = await scrape();
+      assert.doesNotMatch(told, /^signet_storage_revision \d/m);
+      assert.match(told, /^signet_authority_expiry_seconds\{certificate="server CA"\} \d/m);
+    } finally {
+      isSilent = false;
+      silence.resolve();
+      await server.stop();
+    }
+  });
+});

@@ -7,6 +7,6 @@ const slowMicroseconds = Number(process.env["SLOW_MICROSECONDS"] ?? 100_000);
 subscribe("signet:request", (message) => {
   const { method, uri, user, status, microseconds, steps } = message as TracedRequest; // the channel's only kind of message
   if (microseconds < slowMicroseconds) return;
-  console.error(`slow: ${method} ${uri} by ${user} answered ${status} after ${microseconds} µs`);
+  console.error(`slow: ${method} ${uri} by ${user ?? "nobody"} answered ${status} after ${microseconds} µs`);
   for (const { step, microseconds: took, decided } of steps) console.error(`  ${step} ${took} µs ${decided}`);
 });

@@ -22,9 +22,9 @@ export function consoleCommands(markdown: string): ConsoleCommand[] {
   return commands;
 }
 
-/** The fenced blocks that begin with a comment that names their file, as `# policy.yaml`. */
+/** The fenced blocks that begin with a comment that names their file, as `# policy.yaml` or `// verify.mjs`. */
 export const blocksNamed = (markdown: string): { name: string; text: string }[] =>
-  [...markdown.matchAll(/```[a-z]+\n(# ([\w-]+\.[a-z]+)\n[\s\S]*?)```/g)].map(([, text = "", name = ""]) => ({
+  [...markdown.matchAll(/```[a-z]+\n((?:#|\/\/) ([\w-]+\.[a-z]+)\n[\s\S]*?)```/g)].map(([, text = "", name = ""]) => ({
     name,
     text,
   }));
@@ -50,7 +50,7 @@ const outputLines = (output: string): string[] => (output === "" ? [] : output.r
 
 /**
  * Replaces values that differ from run to run by placeholders: ages, times, uids, versions, tokens, hashes, ids of keys,
- * counts of objects, milliseconds. Lines of a log are sorted: a program that does several things at once tells them in any
+ * counts of objects, sizes, milliseconds. Lines of a log are sorted: a program that does several things at once tells them in any
  * order.
  */
 export function comparable(output: string): string {
@@ -79,7 +79,9 @@ function withoutValues(output: string): string {
     .replace(/\b\d+(ms|s|m|h|d)(\d+[smh])?\b/g, "AGE")
     .replace(/127\.0\.0\.1:\d+/g, "ADDRESS")
     .replace(/\b\d+ (objects|files|checkpoints)\b/g, "COUNT $1")
-    .replace(/\bat number \d+/g, "at number NUMBER")
+    .replace(/\bnumber \d+/g, "number NUMBER")
+    .replace(/\d+ µs|(?<="microseconds":)\d+/g, "MICROSECONDS")
+    .replace(/\d+ MiB/g, "SIZE")
     .replace(/\brevision \d+/g, "revision NUMBER")
     .replace(/ready in \d+ ms/g, "ready in MS")
     .replace(/[ \t]+/g, " ")

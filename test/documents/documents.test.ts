@@ -14,7 +14,7 @@ import { after, test } from "node:test";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
-import { pages } from "./pages.ts";
+import { pages, pythonPrograms } from "./pages.ts";
 
 const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
@@ -43,14 +43,20 @@ for (const page of pages) {
       const asShown = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(free, own), text);
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
       for (const copied of page.copies ?? []) cpSync(join(root, copied), join(folder, basename(copied)));
-      const settings = Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]);
+      const settings = [
+        ...Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]),
+        ...Object.entries(serverSettings).map(([name, value]) => [
+          name,
+          typeof value === "string" ? asRun(value) : value,
+        ]),
+      ];
       const server =
         page.server === "started by the page"
           ? undefined
           : await startTestServer({
               storage: page.server === "on LMDB" ? "lmdb" : "memory",
               dataDirectory: join(folder, "server"),
-              settings: { ...serverSettings, ...Object.fromEntries(settings) },
+              settings: Object.fromEntries(settings),
             });
       context.after(() => server?.stop());
 
@@ -59,9 +65,13 @@ for (const page of pages) {
       chmodSync(signet, 0o755);
       mkdirSync(join(folder, "node_modules"));
       symlinkSync(root, join(folder, "node_modules/signet"));
+      symlinkSync(join(root, "src"), join(folder, "src"));
+      for (const name of page.packages ?? []) {
+        symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+      }
       const session = new ConsoleSession(folder, {
         ...process.env,
-        PATH: `${folder}${delimiter}${process.env["PATH"]}`,
+        PATH: [folder, pythonPrograms, process.env["PATH"]].join(delimiter),
         HOME: folder,
         XDG_CACHE_HOME: cache,
         ...(server !== undefined && { KUBECONFIG: server.kubeconfigFile }),

@@ -1,4 +1,9 @@
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
+
+/** The Python that `npm run clients:install -- python` makes, with the packages of its requirements. */
+export const pythonPrograms = join(import.meta.dirname, "../../.clients/python/bin");
 
 /** A page whose commands and outputs a test holds. */
 export interface Page {
@@ -8,19 +13,29 @@ export interface Page {
   /** Settings of the test's own server that name files of the page. */
   readonly serverFiles?: Readonly<Record<string, string>>;
   /** Other settings of it. */
-  readonly serverSettings?: Readonly<Record<string, unknown>>;
+  readonly serverSettings?: Readonly<Record<string, string | boolean>>;
   /** What the page's commands start listens on these ports. The test takes free ones in their place. */
   readonly ports?: readonly string[];
   /** The folder in which the page says that it is. The test's folder takes its place. */
   readonly folder?: string;
   /** Files of the repository that the page's commands read. */
   readonly copies?: readonly string[];
+  /** npm packages that its programs import, besides signet. */
+  readonly packages?: readonly string[];
   /** Why it cannot run on this machine. */
   readonly missing?: string | undefined;
 }
 
 export const pages: readonly Page[] = [
   { file: "docs/tokens.md", server: "in memory" },
+  {
+    file: "docs/federation.md",
+    server: "started by the page",
+    ports: ["6443"],
+    packages: ["jose"],
+    missing: missingForFederation(),
+  },
+  { file: "docs/other-issuers.md", server: "started by the page", ports: ["6443", "7443"] },
   { file: "docs/rbac.md", server: "in memory" },
   { file: "docs/authorization.md", server: "started by the page", ports: ["6443", "7443"], folder: "/etc/signet" },
   { file: "docs/admission-policies.md", server: "in memory" },
@@ -31,7 +46,20 @@ export const pages: readonly Page[] = [
   },
   { file: "docs/serves.md", server: "in memory" },
   { file: "docs/backup.md", server: "on LMDB" },
-  { file: "docs/revocation.md", server: "in memory" },
+  {
+    file: "docs/replicas.md",
+    server: "started by the page",
+    ports: ["2379", "2380", "6443", "7443"],
+    missing: skipsEtcd || undefined,
+  },
+  { file: "docs/operations.md", server: "started by the page", ports: ["6443"] },
+  { file: "docs/observe.md", server: "started by the page", ports: ["6443"] },
+  {
+    file: "docs/revocation.md",
+    server: "in memory",
+    serverSettings: { "revocation-url": "http://127.0.0.1:8080", "revocation-http-address": "127.0.0.1:8080" },
+    ports: ["8080"],
+  },
   { file: "docs/keys.md", server: "on LMDB" },
   { file: "docs/encryption.md", server: "on LMDB", ports: ["6443"] },
   {
@@ -50,6 +78,12 @@ export const pages: readonly Page[] = [
     missing: missingForServices(),
   },
 ];
+
+/** What `docs/federation.md` needs and is not on this machine. */
+function missingForFederation(): string | undefined {
+  const { status } = spawnSync(join(pythonPrograms, "python3"), ["-c", "import cryptography, jwt"]);
+  return status === 0 ? undefined : "PyJWT is not installed (npm run clients:install -- python)";
+}
 
 /** What `docs/services.md` needs and is not on this machine. */
 function missingForServices(): string | undefined {

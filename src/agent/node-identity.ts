@@ -5,6 +5,7 @@ import { requestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { ServerConnection } from "./server-connection.ts";
+import type { Connect } from "./server-connection.ts";
 import { isIdentityOf } from "./wanted-certificate.ts";
 
 export interface NodeIdentityOptions {
@@ -15,6 +16,7 @@ export interface NodeIdentityOptions {
   readonly localClock: Clock;
   readonly monotonic: Clock;
   readonly userAgent: string;
+  readonly connect?: Connect | undefined;
 }
 
 /** Who the agent is to the server now. */
@@ -31,6 +33,7 @@ export class NodeIdentity {
       localClock: options.localClock,
       monotonic: options.monotonic,
       userAgent: options.userAgent,
+      connect: options.connect,
     });
   }
 

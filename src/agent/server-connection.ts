@@ -3,7 +3,7 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { firstReachable } from "../machinery/client/first-reachable.ts";
 import { httpsTransport } from "../machinery/client/https-transport.ts";
-import type { TlsCredentials } from "../machinery/client/https-transport.ts";
+import type { HttpsTransportOptions, TlsCredentials } from "../machinery/client/https-transport.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess } from "./agent-settings.ts";
 import type { RequestIdentity } from "./certificate-renewal.ts";
@@ -20,7 +20,12 @@ export interface ServerConnectionOptions {
   /** A clock that is never set. */
   readonly monotonic: Clock;
   readonly userAgent: string;
+  /** Default: over HTTPS. */
+  readonly connect?: Connect | undefined;
 }
+
+/** Makes the transport to a server. */
+export type Connect = (options: HttpsTransportOptions) => Transport;
 
 /** A request fails after this time without an answer. */
 const timeoutMilliseconds = 10_000;
@@ -94,11 +99,11 @@ export class ServerConnection {
   }
 
   #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
-    const { access, serverClock, localClock, monotonic, userAgent } = this.#options;
+    const { access, serverClock, localClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
     const { servers, serverName } = access;
     const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
     const transports = servers.map((server) =>
-      httpsTransport({
+      connect({
         server,
         tlsCredentials,
         ...(serverName !== undefined && { serverName }),

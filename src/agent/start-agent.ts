@@ -20,6 +20,7 @@ import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
 import type { ManagedCertificate } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
+import type { Connect } from "./server-connection.ts";
 
 export interface StartAgentOptions {
   readonly log: AgentLog;
@@ -30,6 +31,8 @@ export interface StartAgentOptions {
   /** From 0 to 1. */
   readonly random?: () => number;
   readonly sleep?: Sleep;
+  /** Default: over HTTPS. */
+  readonly connect?: Connect;
 }
 
 /** A running agent. */
@@ -111,6 +114,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     localClock: clock,
     monotonic,
     userAgent: `signet-agent/${version}`,
+    connect: options.connect,
   });
   const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
   const serving = managed({ ...asNode, name: "serving", onInstalled: (pair) => listener.useCertificate(pair) });

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { secretResource } from "../../src/features/core/resources.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import type { Clock } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { startTestServer } from "../test-server.ts";
@@ -52,7 +54,12 @@ export interface MachineServer {
 export async function startMachineServer({
   settings = {},
   storage = "memory",
-}: { readonly settings?: Settings; readonly storage?: "memory" | "lmdb" } = {}): Promise<MachineServer> {
+  clock = systemClock,
+}: {
+  readonly settings?: Settings;
+  readonly storage?: "memory" | "lmdb";
+  readonly clock?: Clock;
+} = {}): Promise<MachineServer> {
   const folder = mkdtempSync(join(tmpdir(), "signet-machines-"));
   const inFolder = (name: string, text: string): string => {
     const file = join(folder, name);
@@ -64,7 +71,7 @@ export async function startMachineServer({
     "signer-config": inFolder("signers.yaml", signers),
   };
   const start = (more: Settings): Promise<TestServer> =>
-    startTestServer({ storage, dataDirectory: join(folder, "data"), settings: { ...own, ...more } });
+    startTestServer({ storage, clock, dataDirectory: join(folder, "data"), settings: { ...own, ...more } });
   let server = await start(settings);
   await permitNodeBootstrap({ client: server.client, names });
   const { token, secret } = newBootstrapToken(names, {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createProxy } from "node:http";
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Server, Socket } from "node:net";
+import { connect } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -25,6 +25,7 @@ import { newAuthority } from "../end-to-end/signing-authority.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
+import { ServerFront } from "./server-front.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
@@ -34,50 +35,6 @@ const hour = 3_600_000;
 const quickSleep: Sleep = async (milliseconds, signal) => {
   await delay(milliseconds / 500, undefined, { signal }).catch(() => {}); // a sleep that is ended is no failure
 };
-
-/** An address of the server that can be away or there. Bytes go through as they are: TLS is with the server itself. */
-class Front {
-  /** The server's URL now. */
-  readonly #target: () => string;
-  readonly #sockets = new Set<Socket>();
-  #server: Server | undefined;
-  port = 0;
-  connections = 0;
-
-  constructor(target: () => string) {
-    this.#target = target;
-  }
-
-  get url(): string {
-    return `https://127.0.0.1:${this.port}`;
-  }
-
-  async open(): Promise<void> {
-    this.#server = createServer((socket) => {
-      this.connections++;
-      const upstream = connect(Number(new URL(this.#target()).port), "127.0.0.1");
-      for (const [one, other] of [[socket, upstream] as const, [upstream, socket] as const]) {
-        this.#sockets.add(one);
-        one.on("error", () => {}).on("close", () => other.destroy());
-      }
-      socket.pipe(upstream).pipe(socket);
-    });
-    this.#server.listen(this.port, "127.0.0.1");
-    await once(this.#server, "listening");
-    this.port = (this.#server.address() as AddressInfo).port; // listens on a port
-  }
-
-  /** Every open connection ends; the address stays as it is. */
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#sockets.clear();
-  }
-
-  async close(): Promise<void> {
-    this.cut();
-    await new Promise((resolve) => this.#server?.close(resolve) ?? resolve(undefined));
-  }
-}
 
 describe("an agent of several servers", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-several-"));
@@ -152,7 +109,7 @@ describe("an agent of several servers", () => {
   }
 
   it("goes on with the next one when the first is away, and returns to the first after five minutes", async (context) => {
-    const fronts = [new Front(() => machines.url), new Front(() => machines.url)] as const;
+    const fronts = [new ServerFront(() => machines.url), new ServerFront(() => machines.url)] as const;
     context.after(() => Promise.all(fronts.map((front) => front.close())));
     for (const front of fronts) await front.open();
     const { agent, time } = await start(context, "failover", { servers: fronts.map(({ url }) => url) });
@@ -187,7 +144,7 @@ describe("an agent of several servers", () => {
       metadata: { name: "server-ca" },
       spec: { trustBundle: pemOf(first) },
     });
-    const front = new Front(() => machines.url);
+    const front = new ServerFront(() => machines.url);
     context.after(() => front.close());
     await front.open();
     const { caCertificates } = serverAccess({ server: [front.url], caFile });

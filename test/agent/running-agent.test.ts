@@ -1,0 +1,241 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { get } from "node:https";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import type { AgentSettings, ServiceCertificate } from "../../src/agent/agent-settings.ts";
+import { CertificateStore } from "../../src/agent/certificate-store.ts";
+import { startAgent } from "../../src/agent/start-agent.ts";
+import type { RunningAgent } from "../../src/agent/start-agent.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import type { Transport } from "../../src/machinery/client/transport.ts";
+import type { Sleep } from "../../src/machinery/loops/repetition.ts";
+import { encodePem } from "../../src/pki/pem.ts";
+import { eventually } from "../end-to-end/eventually.ts";
+import { newAuthority } from "../end-to-end/signing-authority.ts";
+import { resourceReferences } from "../resource-references.ts";
+import { servicesSigner, startMachineServer } from "./machine-server.ts";
+import type { MachineServer } from "./machine-server.ts";
+import { ServerFront } from "./server-front.ts";
+import { settingsOf } from "./settings-of.ts";
+
+const references = resourceReferences(names);
+const serviceNames = ["web", "db", "api"] as const;
+const minute = 60_000;
+
+/** A heartbeat every ten seconds is one every twenty milliseconds here. */
+const quickSleep: Sleep = async (milliseconds, signal) => {
+  await delay(milliseconds / 500, undefined, { signal }).catch(() => {}); // a sleep that is ended is no failure
+};
+
+const service = (name: string, file: string): ServiceCertificate => ({
+  name,
+  signerName: servicesSigner,
+  commonName: `${name}.services.example`,
+  organizations: [],
+  dnsNames: [`${name}.services.example`],
+  ipAddresses: [],
+  emailAddresses: [],
+  uris: [],
+  usages: ["digital signature", "server auth"],
+  keyType: "ECDSA P-256",
+  lifetimeSeconds: undefined,
+  renewalShare: undefined,
+  outputs: [{ type: "pem", file, ownership: { mode: 0o600 } }],
+  hook: undefined,
+});
+
+describe("a running agent", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-running-"));
+  const anchors = Array.from({ length: 3 }, (_, index) =>
+    encodePem("CERTIFICATE", newAuthority(`anchor ${index}`).certificate.der),
+  );
+  const time = { passed: 0 };
+  let machines: MachineServer;
+  before(async () => {
+    machines = await startMachineServer({ clock: { now: () => Date.now() + time.passed } });
+  });
+  after(async () => {
+    await machines.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** The Date of an answer is Node.js' own, not the server's. */
+  const dated = (transport: Transport): Transport => ({
+    async send(request) {
+      const response = await transport.send(request);
+      return { ...response, headers: { ...response.headers, date: new Date(Date.now() + time.passed).toUTCString() } };
+    },
+    close: () => transport.close(),
+  });
+
+  async function start(context: TestContext, nodeName: string, settings: Partial<AgentSettings> = {}) {
+    const log: string[] = [];
+    const write = (fields: Record<string, unknown>, message: string): void =>
+      void log.push(`${message} ${JSON.stringify(fields)}`);
+    const agent = await startAgent(
+      settingsOf({
+        servers: [machines.url],
+        caCertificates: () => readFileSync(machines.caFile, "utf8"),
+        bootstrap: { type: "token", source: "a test", token: () => machines.bootstrapToken },
+        nodeIpAddresses: ["10.0.0.7"],
+        dataDirectory: join(folder, nodeName),
+        nodeName,
+        ...settings,
+      }),
+      {
+        log: { info: write, warn: write, error: write },
+        version: "test",
+        sleep: quickSleep,
+        clock: { now: () => Date.now() + time.passed },
+        monotonic: { now: () => performance.now() + time.passed },
+        connect: (options) =>
+          dated(httpsTransport({ ...options, timeoutMilliseconds: 1000, watchIdleMilliseconds: 1500 })),
+      },
+    );
+    context.after(() => agent.stop());
+    return { agent, log };
+  }
+
+  const allAreCurrent = (agent: RunningAgent): Promise<boolean> =>
+    eventually("all certificates", () => agent.status().certificates.every(({ state }) => state === "current"));
+  const bundles = () => machines.admin.resource(references.clusterTrustBundles);
+  const publish = async (name: string, ...indexes: readonly number[]): Promise<void> => {
+    const spec = { trustBundle: indexes.map((index) => anchors[index]).join("") };
+    if ((await bundles().find(name)) === undefined) {
+      await bundles().create({ apiVersion: "", kind: "", metadata: { name }, spec });
+    } else await bundles().patch(name, { spec });
+  };
+  const lease = (nodeName: string) =>
+    machines.admin.resource(references.leases, names.namespaces.nodeLease).find(nodeName);
+  const node = (nodeName: string) => machines.admin.resource(references.nodes).find(nodeName);
+
+  async function heartbeats(nodeName: string): Promise<void> {
+    for (let beats = 0; beats < 3; beats++) {
+      const before = (await lease(nodeName))?.metadata.resourceVersion;
+      await eventually("a heartbeat", async () => (await lease(nodeName))?.metadata.resourceVersion !== before);
+    }
+  }
+
+  it("goes on with the next server when one falls silent: certificates are renewed, and no trust bundle stays stale", async (context) => {
+    const fronts = [new ServerFront(() => machines.url), new ServerFront(() => machines.url)] as const;
+    context.after(() => Promise.all(fronts.map((front) => front.close())));
+    for (const front of fronts) await front.open();
+    await publish("silent", 0);
+    const file = (name: string): string => join(folder, `silent-${name}.pem`);
+    const { agent } = await start(context, "silent", {
+      servers: fronts.map(({ url }) => url),
+      certificates: serviceNames.map((name) => service(name, file(name))),
+      trustBundles: [
+        { source: { bundleName: "silent" }, file: file("trust"), hook: undefined },
+        { source: { signerName: servicesSigner }, file: file("signer"), hook: undefined },
+      ],
+    });
+    await allAreCurrent(agent);
+    const holds = (...indexes: readonly number[]): Promise<boolean> =>
+      eventually(
+        "the new anchors",
+        () => readFileSync(file("trust"), "utf8") === indexes.map((index) => anchors[index]).join(""),
+      );
+    const contents = (): string[] => serviceNames.map((name) => readFileSync(file(name), "utf8"));
+    await holds(0);
+
+    const before = contents();
+    fronts[0].fallSilent();
+    agent.renewNow();
+    await publish("silent", 0, 1);
+    await holds(0, 1);
+    await eventually("renewals", () => contents().every((text, index) => text !== before[index]));
+    await allAreCurrent(agent);
+    await heartbeats("silent");
+
+    // It is tried again later, and the other one may fall silent too.
+    fronts[0].speak();
+    time.passed += 5 * minute;
+    const connections = fronts[0].connections;
+    await eventually("it returns to the first", () => fronts[0].connections > connections);
+    fronts[1].fallSilent();
+    await publish("silent", 2);
+    await holds(2);
+    await heartbeats("silent");
+  });
+
+  it("registers a deleted Node again, with a Lease that stays", async (context) => {
+    const { agent } = await start(context, "deleted");
+    await allAreCurrent(agent);
+    await eventually("a Lease", () => lease("deleted"));
+    const { uid } = (await node("deleted"))?.metadata ?? {};
+    await machines.admin.resource(references.nodes).delete("deleted");
+    const owner = await eventually("a Lease of the new Node", async () => {
+      const [found] = (await lease("deleted"))?.metadata.ownerReferences ?? [];
+      return found !== undefined && found.uid !== uid && found;
+    });
+    assert.equal(owner.uid, (await node("deleted"))?.metadata.uid);
+    const leaseUid = (await lease("deleted"))?.metadata.uid;
+    await heartbeats("deleted");
+    assert.equal((await lease("deleted"))?.metadata.uid, leaseUid);
+  });
+
+  it("keeps the key of a request that nobody decides on, and reminds of it every 15 minutes", async (context) => {
+    const people = { ...service("people", join(folder, "people.pem")), signerName: "example.com/people" };
+    const { agent, log } = await start(context, "undecided", { certificates: [people] });
+    const requested = (): string | undefined =>
+      agent.status().certificates.find(({ name }) => name === "people")?.pendingRequest;
+    const name = await eventually("the request", requested);
+    const store = new CertificateStore(join(folder, "undecided/pki"), "people");
+    const key = store.pendingKey() ?? assert.fail();
+    const reminders = (): number => log.filter((line) => line.includes(`signet csr approve ${name}`)).length;
+    for (const count of [1, 2]) {
+      time.passed += 16 * minute;
+      await eventually("a reminder", () => reminders() === count);
+    }
+    assert.deepEqual([store.pendingKey(), requested()], [key, name]);
+  });
+
+  it("writes no file when only the order of anchors has changed", async (context) => {
+    await publish("order", 0, 1);
+    const file = join(folder, "order.pem");
+    const { log } = await start(context, "order", {
+      trustBundles: [{ source: { bundleName: "order" }, file, hook: undefined }],
+    });
+    const writes = (): number => log.filter((line) => line.startsWith("wrote the trust bundle")).length;
+    await eventually("the file", () => writes() === 1);
+    await publish("order", 1, 0);
+    await heartbeats("order");
+    await publish("order", 2);
+    await eventually("the next file", () => readFileSync(file, "utf8") === anchors[2]);
+    assert.equal(writes(), 2);
+  });
+
+  it("says which credential the server refused, and why", async (context) => {
+    const token = { type: "token", source: "/run/token", token: () => "abcdef.0123456789abcdef" } as const;
+    const { log } = await start(context, "refused", { bootstrap: token });
+    const line = await eventually("the refusal", () => log.find((one) => one.includes("(401)")));
+    assert.match(
+      line,
+      /does not accept the bootstrap token abcdef of \/run\/token \(401\): it is unknown, was deleted or/,
+    );
+    assert.ok(!log.join().includes("0123456789abcdef"));
+  });
+
+  it("answers on its port however many idle connections are open", async (context) => {
+    const { agent } = await start(context, "crowded");
+    await allAreCurrent(agent);
+    const { port } = agent;
+    const idle = Array.from({ length: 300 }, () => connect({ host: "127.0.0.1", port }).on("error", () => {}));
+    context.after(() => idle.forEach((socket) => socket.destroy()));
+    await Promise.all(idle.map((socket) => once(socket, "connect")));
+    const [answer] = (await once(
+      get({ host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false }),
+      "response",
+    )) as [{ statusCode: number; resume(): void }]; // of IncomingMessage
+    answer.resume();
+    assert.equal(answer.statusCode, 200);
+  });
+});

@@ -40,7 +40,7 @@ export interface CertificateNames {
   readonly usages: readonly string[];
 }
 
-/** Throws UsageError for a DNS name or an address that is none. */
+/** Throws UsageError for a DNS name or an address that is not valid. */
 export function certificateNamesOf(flags: CertificateNameFlags, defaultCommonName: string): CertificateNames {
   const { commonName = defaultCommonName, organization = [], dns = [], ip = [], email = [], uri = [], usage } = flags;
   for (const name of dns) {

@@ -9,7 +9,7 @@ const maximumPatterns = 128;
 
 const patterns = new Map<string, RE2JS>();
 
-/** Compiles a regular expression of RE2, which matches in linear time. Throws an Error for what is none, or is too large. */
+/** Compiles a regular expression of RE2, which matches in linear time. Throws an Error when it is not valid, or too large. */
 export function linearPattern(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;

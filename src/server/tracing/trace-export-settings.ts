@@ -67,7 +67,7 @@ function urlOf(traces: string | undefined, base: string | undefined): URL | unde
   throw new UsageError(`${name}: it is no URL that begins with http:// or https://`);
 }
 
-/** `key=value,key=value`, percent-encoded. A pair that is none is left out, as the specification says. */
+/** `key=value,key=value`, percent-encoded. Other texts between the commas are left out, as the specification says. */
 function pairsOf(text = ""): Record<string, string> {
   const pairs = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair));
   return Object.fromEntries(pairs.flatMap((pair) => (pair === null ? [] : [[pair[1] ?? "", decoded(pair[2] ?? "")]])));

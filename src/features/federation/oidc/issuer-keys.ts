@@ -98,7 +98,7 @@ export class IssuerKeys {
     log.info({ issuer: issuer.url, keys: this.#keys.length }, "the issuer's keys are there");
   }
 
-  /** A fault is told when it is another than the last. */
+  /** Reports a fault only when it differs from the last one. */
   #report(error: unknown): void {
     const { issuer, log } = this.#options;
     const fault = error instanceof Error ? error.message : String(error);

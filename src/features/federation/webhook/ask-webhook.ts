@@ -25,7 +25,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
 
-/** The `status` of a TokenReview. Throws an Error for what is none, or names no user. */
+/** The `status` of a TokenReview. Throws an Error when it is not one, or names no user. */
 function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
   if (kind !== "TokenReview") throw new Error("its answer is no TokenReview");
   const { authenticated, user, audiences, error } = fieldsOf(status);

@@ -36,6 +36,11 @@ export interface DelegatedAuthenticationPublisher {
 }
 
 const lookMilliseconds = 10_000;
+/**
+ * A change is repaired at once so often until the next look. Another program, or a replica with other settings, that
+ * writes again each time would else make both write for ever, without a pause.
+ */
+const maximumWritesBetweenLooks = 5;
 
 export function delegatedAuthenticationPublisher({
   names,
@@ -46,15 +51,18 @@ export function delegatedAuthenticationPublisher({
   areThereOthers,
 }: PublishDelegatedAuthenticationOptions): DelegatedAuthenticationPublisher {
   const where = { namespace: names.namespaces.system, name: delegatedAuthenticationName };
+  let writesSinceLook = 0;
 
   const publishConfigMap = async (): Promise<void> => {
     const configMaps = client.resource(configMapResource(names), where.namespace);
     const existing = stores.of(configMapResource).peek(where)?.object;
     const before = { data: existing?.data ?? {}, now: clock.now() };
     const data = delegatedAuthenticationData(current(), areThereOthers ? before : undefined);
+    if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
+    writesSinceLook += 1;
     if (existing === undefined) {
       await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: where, data });
-    } else if (!isDeepStrictEqual(existing.data, data)) {
+    } else {
       await configMaps.update({ ...existing, data });
     }
   };
@@ -83,10 +91,14 @@ export function delegatedAuthenticationPublisher({
       followRegistry(registry, {
         onLoaded: () => undefined,
         onEvent: (event) => {
-          if (event.key === key) publish().catch(onFailure);
+          if (event.key === key && writesSinceLook < maximumWritesBetweenLooks) publish().catch(onFailure);
         },
       });
-      const looks = periodically({ milliseconds: lookMilliseconds, task: publish, onFailure });
+      const look = async (): Promise<void> => {
+        writesSinceLook = 0;
+        await publish();
+      };
+      const looks = periodically({ milliseconds: lookMilliseconds, task: look, onFailure });
       return {
         stop() {
           isStopped = true;

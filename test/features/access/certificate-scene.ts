@@ -10,12 +10,12 @@ export const startOf2026 = Date.parse("2026-01-01T00:00:00Z");
 export const oneHour = 3_600_000;
 
 /** A CA that is valid for ten hours around the start of 2026. */
-export const newAuthority = (commonName: string): CertificateAuthority =>
+export const newAuthority = (commonName: string, notAfter = startOf2026 + 5 * oneHour): CertificateAuthority =>
   createCertificateAuthority({
     subject: { commonName },
     privateKey: generatePrivateKey("ECDSA P-256"),
     notBefore: startOf2026 - 5 * oneHour,
-    notAfter: startOf2026 + 5 * oneHour,
+    notAfter,
   });
 
 /**

@@ -42,7 +42,9 @@ export function delegatedAuthenticationData(
   before?: PublishedBefore,
 ): Record<string, string> {
   const bundle = (key: string, own: readonly Certificate[]): Record<string, string> => {
-    const text = distinctPem([...keptCertificates(key, before), ...own]);
+    const all = [...keptCertificates(key, before), ...own];
+    // All replicas leave out the same: otherwise each would undo what another has written.
+    const text = distinctPem(before === undefined ? all : all.filter(({ notAfter }) => notAfter > before.now));
     return text === "" ? {} : { [key]: text };
   };
   const list = (key: string, own: readonly string[]): Record<string, string> => ({
@@ -69,7 +71,7 @@ const distinctPem = (certificates: readonly Certificate[]): string =>
 function keptCertificates(key: string, before: PublishedBefore | undefined): readonly Certificate[] {
   if (before === undefined) return [];
   try {
-    return parseCertificatesPem(before.data[key] ?? "").filter(({ notAfter }) => notAfter > before.now);
+    return parseCertificatesPem(before.data[key] ?? "");
   } catch (error) {
     if (error instanceof PkiError) return [];
     throw error;

@@ -14,7 +14,7 @@ import { waitForObject } from "../../../wait-for-object.ts";
 import { newAuthority, startOf2026 } from "../certificate-scene.ts";
 
 const clients = newAuthority("clients");
-const others = newAuthority("others");
+const others = newAuthority("others", startOf2026 + 3_600_000);
 const proxies = newAuthority("proxies");
 const pemOf = ({ certificate }: typeof clients): string => encodePem("CERTIFICATE", certificate.der);
 const name = "extension-apiserver-authentication";
@@ -110,6 +110,7 @@ describe("what is published for delegated authentication", () => {
     assert.equal(both["client-ca-file"], pemOf(others) + pemOf(clients));
     const later = delegatedAuthenticationData(own, { data, now: others.certificate.notAfter });
     assert.equal(later["client-ca-file"], pemOf(clients));
+    assert.deepEqual(delegatedAuthenticationData(own, { data: {}, now: clients.certificate.notAfter }), {});
     const garbage = { "client-ca-file": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" };
     assert.deepEqual(delegatedAuthenticationData(own, { data: garbage, now: startOf2026 }), {
       "client-ca-file": pemOf(clients),

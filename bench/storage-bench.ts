@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LmdbStore } from "../src/machinery/storage/backends/lmdb.ts";
 import { ChangeFeed } from "../src/machinery/storage/change-feed.ts";
+import type { Entry } from "../src/machinery/storage/store.ts";
 import { WatchCache } from "../src/machinery/storage/watch-cache.ts";
 
 const PREFIX = "/registry/serviceaccounts/";
@@ -71,7 +72,13 @@ await measure("the same, 30,000 revisions ago", 1, async () => {
 });
 
 const feed = new ChangeFeed({ store });
-const cache = new WatchCache({ feed, prefix: PREFIX, historyLength: 10_000, decode: (entry) => entry });
+const cache = new WatchCache<Entry>({
+  feed,
+  prefix: PREFIX,
+  historyLength: 10_000,
+  keyOf: ({ key }) => key,
+  decode: (entry) => entry,
+});
 await measure(`start of a cache of ${CREATES + 500} keys`, 1, () => cache.start());
 await measure("cache get", 1_000_000, () => {
   for (let index = 0; index < 1_000_000; index++) cache.get(keyOf(index % CREATES));

@@ -1,3 +1,4 @@
+import { LongWork } from "../api/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { byteOrdered } from "../storage/byte-order.ts";
@@ -87,20 +88,36 @@ const isAfterKey = ({ scope }: { readonly scope: "Namespaced" | "Cluster" }, sta
   (scope === "Cluster" ? /^[^/]+\0$/ : /^[^/]+\/[^/]+\0$/).test(start);
 
 /** Lists the cached objects at the current revision. */
-function listCached<T extends ApiObject>(
+async function listCached<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { range, options: { selector, limit } }: PageRequest<T>,
-): ObjectList<T> {
+): Promise<ObjectList<T>> {
   const { cache } = registry;
   const { revision } = cache;
+  const candidates = selector.lookup && cache.lookUp(range, selector.lookup);
   if (limit === 0) {
-    const all = cache.range(range);
-    const items = selector.isEmpty ? all : all.filter((stored) => selector.matches(stored));
+    const items = await selected(candidates ?? cache.range(range), selector);
     return { items, resourceVersion: String(revision), continueToken: "" };
   }
   // With a selector, it is unknown how many keys fill a page.
-  const found = cache.range(selector.isEmpty ? { ...range, limit: limit + 1 } : range);
+  const found = candidates ?? cache.range(selector.isEmpty ? { ...range, limit: limit + 1 } : range);
   return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
+}
+
+/** The objects do not change, so what is written meanwhile does not count. */
+async function selected<T extends ApiObject>(
+  all: readonly StoredObject<T>[],
+  selector: ObjectSelector<T>,
+): Promise<readonly StoredObject<T>[]> {
+  if (selector.isEmpty) return all;
+  const items: StoredObject<T>[] = [];
+  const work = new LongWork();
+  for (const stored of all) {
+    if (selector.matches(stored)) items.push(stored);
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+  }
+  return items;
 }
 
 /** Lists the objects at a revision: from the cache when nothing was written since, otherwise from the store. */
@@ -119,7 +136,7 @@ async function listAt<T extends ApiObject>(
   try {
     const { entries } = await registry.store.range({ ...range, revision, ...storeLimit });
     const found = entries.map((entry) => registry.fromEntry(entry));
-    return page(registry, { found, isWhole: storeLimit.limit === undefined, revision, selector, limit, range });
+    return await page(registry, { found, isWhole: storeLimit.limit === undefined, revision, selector, limit, range });
   } catch (error) {
     if (error instanceof RevisionCompacted) {
       throw expired("The provided resource version is too old: it is no longer kept. Start a new list without it.");
@@ -142,13 +159,16 @@ interface Found<T extends ApiObject> {
   readonly range: KeyRange;
 }
 
-function page<T extends ApiObject>(
+async function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { found, isWhole, revision, selector, limit, range }: Found<T>,
-): ObjectList<T> {
+): Promise<ObjectList<T>> {
   const items: StoredObject<T>[] = [];
   const resourceVersion = String(revision);
+  const work = new LongWork();
   for (const [index, stored] of found.entries()) {
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
     if (selector.matches(stored)) items.push(stored);
     if (limit === 0 || items.length < limit) continue;
     if (index === found.length - 1) break;

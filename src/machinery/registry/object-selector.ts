@@ -3,12 +3,13 @@ import { apiVersionOf } from "../api/resource-type.ts";
 import { matchesFields, parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../api/label-selector.ts";
-import type { LabelSelector } from "../api/label-selector.ts";
+import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
+import type { Lookup } from "../storage/value-index.ts";
 import type { RequiredValue } from "../storage/watch-index.ts";
 
 /** Selects the objects for a list, a watch or a deletion of a collection. */
@@ -19,6 +20,8 @@ export interface ObjectSelector<T extends ApiObject> {
   readonly range: KeyRange;
   /** A value that every matching object has, in a field of few that objects can be looked up by. */
   readonly where: RequiredValue<StoredObject<T>> | undefined;
+  /** The same, or a label that every matching object has: for lists. */
+  readonly lookup: Lookup<StoredObject<T>> | undefined;
   matches(stored: StoredObject<T>): boolean;
 }
 
@@ -47,7 +50,8 @@ export function objectSelector<T extends ApiObject>(
   const isEmpty = labels.length === 0 && fields.length === 0;
   const isOneKey = range.end === keyAfter(range.start);
   const where = isOneKey ? undefined : requiredValue(definition, fields);
-  return { isEmpty, range, where, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
+  const lookup = where ?? (isOneKey ? undefined : requiredLabel(labels));
+  return { isEmpty, range, where, lookup, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
 }
 
 /** The namespace is in the range already; so is the name, unless the selector asks in every namespace. */
@@ -60,7 +64,23 @@ function requiredValue<T extends ApiObject>(
   const { field, value } = comparedTerm(definition, term);
   // Versions of a resource share the watches of its objects, and may have different fields of the same name.
   const unique = `${apiVersionOf(definition)} ${field}`;
-  return { field: unique, value, valueOf: ({ object }) => selectableValue(definition, object, field) };
+  return { field: unique, value, valueOf: (stored) => selectableValue(definition, stored, field) };
+}
+
+function requiredLabel<T extends ApiObject>(labels: LabelSelector): Lookup<StoredObject<T>> | undefined {
+  for (const { key, operator, values } of labels) {
+    const [value] = values;
+    const isEquality = operator === "=" || operator === "==" || operator === "in";
+    if (!isEquality || value === undefined || values.length !== 1) continue;
+    return { field: `label ${key}`, value, valueOf: (stored) => labelOf(stored, key) };
+  }
+  return undefined;
+}
+
+function labelOf(stored: StoredObject, key: string): string | undefined {
+  if (!stored.contains([`${JSON.stringify(key)}:`])) return undefined;
+  const labels = stored.labels ?? {};
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 const comparedTerm = <T extends ApiObject>(
@@ -71,12 +91,13 @@ const comparedTerm = <T extends ApiObject>(
 /** The value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
 function selectableValue<T extends ApiObject>(
   { selectableFields, comparedAs }: ResourceDefinition<T>,
-  object: T,
+  stored: StoredObject<T>,
   field: string,
 ): string {
-  if (field === "metadata.name") return object.metadata.name ?? "";
-  if (field === "metadata.namespace") return object.metadata.namespace ?? "";
-  const value = selectableFields?.[field]?.(object) ?? "";
+  // They are in the key, which need not be parsed.
+  if (field === "metadata.name") return stored.key.slice(stored.key.lastIndexOf("/") + 1);
+  if (field === "metadata.namespace") return stored.key.split("/").at(-2) ?? "";
+  const value = selectableFields?.[field]?.(stored.object) ?? "";
   return comparedAs?.(field, value) ?? value;
 }
 
@@ -103,7 +124,16 @@ function matcher<T extends ApiObject>(
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
   const terms = fields.map((term) => comparedTerm(definition, term));
+  const requirements = labels.map((requirement) => ({ alone: [requirement], texts: textsOf(requirement) }));
   return (stored) =>
-    (labels.length === 0 || matchesLabels(labels, stored.labels)) &&
-    matchesFields(terms, (field) => selectableValue(definition, stored.object, field));
+    // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
+    requirements.every(({ alone, texts }) => matchesLabels(alone, stored.contains(texts) ? stored.labels : {})) &&
+    matchesFields(terms, (field) => selectableValue(definition, stored, field));
+}
+
+/** An object whose JSON contains none of them meets the requirement exactly if it would without any labels. */
+function textsOf({ key, operator, values }: LabelRequirement): string[] {
+  const name = `${JSON.stringify(key)}:`;
+  const comparesWhole = operator !== "exists" && operator !== "doesNotExist" && operator !== ">" && operator !== "<";
+  return comparesWhole ? values.map((value) => name + JSON.stringify(value)) : [name];
 }

@@ -137,6 +137,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         prefix: resourcePrefix(definition),
         decode: (entry) => this.fromEntry(entry),
         historyLength,
+        keyOf: ({ key }) => key,
         bytesOf: (object) => object.textLength,
       });
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];

@@ -1,4 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
+import { jsonMember } from "./json-member.ts";
 
 const opening = '{"metadata":{';
 
@@ -46,8 +47,6 @@ export class StoredObject<T extends ApiObject = ApiObject> {
    * once.
    */
   #object: WeakRef<T> | undefined;
-  /** null: not read yet. */
-  #labels: Readonly<Record<string, string>> | undefined | null = null;
 
   constructor({ prefix, key, value, revision, isStale = false }: StoredVersion) {
     this.key = key;
@@ -99,10 +98,15 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return object;
   }
 
-  /** Cached separately, because label selectors read them for every object of a list. */
+  /** Read without the rest of the object, because label selectors ask many objects for them. */
   get labels(): Readonly<Record<string, string>> | undefined {
-    if (this.#labels === null) this.#labels = this.object.metadata.labels;
-    return this.#labels;
+    const text = jsonMember(this.#content, "labels");
+    return text === undefined ? undefined : (JSON.parse(text) as Readonly<Record<string, string>>); // our own encoding
+  }
+
+  /** Whether one of these texts occurs in the stored JSON, as JSON.stringify writes it. A look without parsing. */
+  contains(texts: readonly string[]): boolean {
+    return texts.some((text) => this.#content.includes(text));
   }
 
   /**
@@ -110,7 +114,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
    * inside a string has a backslash before it, so only a name comes between quotes with a colon.
    */
   hasAnyField(names: readonly string[]): boolean {
-    return names.some((name) => this.#content.includes(`"${name}":`));
+    return this.contains(names.map((name) => `"${name}":`));
   }
 
   /** The same content at another revision. A watch shows it for a deleted object. */

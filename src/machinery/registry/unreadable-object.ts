@@ -30,7 +30,11 @@ export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObj
     throw this.#failure();
   }
 
-  override hasAnyField(): true {
+  override get labels(): never {
+    throw this.#failure();
+  }
+
+  override contains(): true {
     return true;
   }
 

@@ -2,9 +2,11 @@ import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower } from "./feed-follower.ts";
 import { SortedMap } from "./sorted-map.ts";
-import { RevisionCompacted } from "./store.ts";
+import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
 import { byteOrdered } from "./byte-order.ts";
+import type { Lookup } from "./value-index.ts";
+import { ValueIndexes } from "./value-indexes.ts";
 import { WatchIndex } from "./watch-index.ts";
 import type { RequiredValue, WatchScope } from "./watch-index.ts";
 
@@ -17,6 +19,7 @@ export interface WatchCacheOptions<T> {
   decode(entry: Entry): T;
   /** How many events to keep for watches that start in the past. */
   readonly historyLength: number;
+  keyOf(object: T): string;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
 }
@@ -77,11 +80,17 @@ export class WatchCache<T> {
    * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
    */
   readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
+  readonly #indexes: ValueIndexes<T>;
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
+    this.#indexes = new ValueIndexes({
+      keyOf: (object) => options.keyOf(object),
+      size: () => this.#objects.size,
+      objects: () => this.#objects.range({ start: options.prefix, end: prefixEnd(options.prefix) }),
+    });
     this.#history = this.#historyFrom(0);
   }
 
@@ -120,6 +129,21 @@ export class WatchCache<T> {
   /** The objects in a range of keys. `limit` 0 or absent: all of them. */
   range(request: KeyRange & { readonly limit?: number }): T[] {
     return this.#objects.range(request);
+  }
+
+  /**
+   * The objects in a range that may have a value, among them all that have it. Undefined: whoever asks has to look at all
+   * objects. The second question about a field makes an index, in the turns that follow.
+   */
+  lookUp({ start, end }: KeyRange, lookup: Lookup<T>): T[] | undefined {
+    const keys = this.#indexes.find(lookup);
+    if (keys === undefined) return undefined;
+    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+    const ordered = keys.map((key) => ({ key, ordered: byteOrdered(key) }));
+    return ordered
+      .filter((one) => one.ordered >= first && one.ordered < last)
+      .sort((a, b) => (a.ordered < b.ordered ? -1 : 1))
+      .flatMap(({ key }) => this.#objects.get(key) ?? []);
   }
 
   /** The number of keys in a range at a revision. Undefined when that is no longer known. */
@@ -179,6 +203,7 @@ export class WatchCache<T> {
       }
     }
     this.#objects = new SortedMap();
+    this.#indexes.clear();
     for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
     this.#history = this.#historyFrom(revision);
   }
@@ -205,9 +230,10 @@ export class WatchCache<T> {
       this.#objects.set(key, object);
       event = { type: "put", key, revision, object, previous };
     }
+    const object = event.type === "put" ? event.object : undefined;
+    this.#indexes.replace(previous, object);
     this.#history.push(event);
     if (this.#watches.size === 0) return;
-    const object = event.type === "put" ? event.object : undefined;
     this.#watches.visit({ key, object, previous }, (watch) => this.#give(watch, event));
   }
 

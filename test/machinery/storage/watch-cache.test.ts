@@ -25,6 +25,7 @@ function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOpti
     feed,
     prefix: PREFIX,
     historyLength,
+    keyOf: (object) => object,
     decode: ({ value, modRevision }) => `${value.toString()}@${modRevision}`,
   });
 }
@@ -339,7 +340,7 @@ describe("a watch cache", () => {
     const store = new InterruptedStore();
     const feed = new ChangeFeed({ store });
     const caches = ["/registry/a/", "/registry/b/", "/registry/c/d/"].map(
-      (prefix) => new WatchCache({ feed, prefix, historyLength: 10, decode: ({ key }) => key }),
+      (prefix) => new WatchCache({ feed, prefix, historyLength: 10, keyOf: String, decode: ({ key }) => key }),
     );
     await Promise.all(caches.map((cache) => cache.start()));
     assert.equal(store.watchCount, 1);
@@ -349,7 +350,13 @@ describe("a watch cache", () => {
       caches.map((cache) => cache.range({ start: "/", end: "0" })),
       [["/registry/a/1"], ["/registry/b/1"], ["/registry/c/d/1"]],
     );
-    const late = new WatchCache({ feed, prefix: "/registry/c/e/", historyLength: 10, decode: ({ key }) => key });
+    const late = new WatchCache({
+      feed,
+      prefix: "/registry/c/e/",
+      historyLength: 10,
+      keyOf: String,
+      decode: ({ key }) => key,
+    });
     await put(store, "/registry/c/e/1", "1");
     await late.start();
     assert.deepEqual(late.range({ start: "/", end: "0" }), ["/registry/c/e/1"]);
@@ -359,7 +366,13 @@ describe("a watch cache", () => {
   it("ends its watches when the feed closes", async () => {
     const store = new MemoryStore();
     const feed = new ChangeFeed({ store });
-    const cache = new WatchCache({ feed, prefix: PREFIX, historyLength: 10, decode: ({ value }) => String(value) });
+    const cache = new WatchCache({
+      feed,
+      prefix: PREFIX,
+      historyLength: 10,
+      keyOf: String,
+      decode: ({ value }) => String(value),
+    });
     await cache.start();
     const { ends } = collect(cache, { afterRevision: 1 });
     feed.close();

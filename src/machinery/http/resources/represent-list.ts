@@ -1,3 +1,5 @@
+import { LongWork } from "../../api/long-work.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { notAcceptable } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiList, ApiObject } from "../../api/object-meta.ts";
@@ -16,18 +18,24 @@ import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
+/** A longer list is joined in several turns of the event loop. */
+const itemsAtOnce = 500;
+const charactersAtOnce = 256 * 1024;
+
 /** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
 export function representList<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,
   representation: Representation,
-): HttpResponse {
+): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
   const { request, status, mediaType } = representation;
   const { conversion, format, contentType } = mediaType;
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
-      return { status, headers: { "content-type": contentType }, body: joined(registry, list) };
+      const headers = { "content-type": contentType };
+      if (list.items.length <= itemsAtOnce) return { status, headers, body: joined(registry, list) };
+      return joinedInTurns(registry, list).then((body) => ({ status, headers, body }));
     }
     return representObject(registry.compiled.schema.list, listObject(registry, list), representation);
   }
@@ -52,10 +60,44 @@ export function representList<T extends ApiObject>(
 }
 
 function joined<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
+  const items = list.items.map((item) => registry.itemTextOf(item)).join(",");
+  return `${openingOf(registry, list)}${items}]}\n`;
+}
+
+function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
   const { definition, apiVersion } = registry;
   const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
-  const items = list.items.map((item) => registry.itemTextOf(item)).join(",");
-  return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[${items}]}\n`;
+  return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`;
+}
+
+/** The same bytes; requests go on between the turns. */
+async function joinedInTurns<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Promise<Buffer> {
+  const work = new LongWork();
+  const parts: Buffer[] = [];
+  let length = 0;
+  let text = openingOf(registry, list);
+  const flush = (): void => {
+    const part = Buffer.from(text);
+    parts.push(part);
+    length += part.length;
+    text = "";
+  };
+  for (const [index, item] of list.items.entries()) {
+    text += index === 0 ? registry.itemTextOf(item) : `,${registry.itemTextOf(item)}`;
+    if (text.length < charactersAtOnce) continue;
+    flush();
+    await work.pause();
+  }
+  text += "]}\n";
+  flush();
+  const whole = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+    await work.pause();
+  }
+  return whole;
 }
 
 const listObject = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ApiList<T> => ({

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, it } from "node:test";
+import * as fc from "fast-check";
+import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
+import { jsonMember } from "../../../src/machinery/registry/json-member.ts";
+import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
+import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
+import { objectSelector } from "../../../src/machinery/registry/object-selector.ts";
+import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import { encodeStored, StoredObject } from "../../../src/machinery/registry/stored-object.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import { toys } from "./toy-resource.ts";
+import type { Toy } from "./toy-resource.ts";
+
+describe("a member of an object's JSON", () => {
+  it("is found without parsing", () => {
+    const names = fc.oneof(fc.constantFrom("labels", "a", '"', "\\", "a\\", "{", "é"), fc.string());
+    fc.assert(
+      fc.property(fc.dictionary(names, fc.jsonValue()), names, fc.string(), (object, name, rest) => {
+        const text = jsonMember(JSON.stringify(object).slice(1) + rest, name);
+        const expected: unknown = Object.hasOwn(object, name) ? object[name] : undefined;
+        assert.equal(text, expected === undefined ? undefined : JSON.stringify(expected));
+      }),
+    );
+  });
+});
+
+describe("a label selector", () => {
+  it("selects by the text of an object what it selects by its labels", () => {
+    const word = fc.constantFrom("app", "a", "b", "1", "2");
+    const labels = fc.option(fc.dictionary(word, word), { nil: undefined });
+    const selector = fc.oneof(
+      fc
+        .tuple(word, fc.constantFrom("=", "==", "!=", ">1#", "<2#"), word)
+        .map(([key, operator, value]) =>
+          operator.endsWith("#") ? `${key}${operator.slice(0, -1)}` : `${key}${operator}${value}`,
+        ),
+      fc
+        .tuple(word, fc.constantFrom("in", "notin"), fc.array(word, { minLength: 1, maxLength: 3 }))
+        .map(([key, operator, values]) => `${key} ${operator} (${values.join(",")})`),
+      word,
+      word.map((key) => `!${key}`),
+    );
+    fc.assert(
+      fc.property(labels, labels, fc.array(selector, { minLength: 1, maxLength: 3 }), (own, annotations, terms) => {
+        const text = terms.join(",");
+        const metadata = {
+          name: "car",
+          namespace: "box",
+          ...(own && { labels: own }),
+          ...(annotations && { annotations }),
+        };
+        const toy = {
+          kind: "Toy",
+          apiVersion: "toys.example.com/v1",
+          metadata,
+          color: JSON.stringify({ labels: own }),
+        };
+        const stored = new StoredObject<Toy>({
+          prefix: "",
+          key: "/registry/toys.toys.example.com/box/car",
+          value: encodeStored(toy),
+          revision: 1,
+        });
+        const request = { namespace: "box", name: "", labelSelector: text, fieldSelector: "" };
+        assert.equal(objectSelector(toys, request).matches(stored), matchesLabels(parseLabelSelector(text), own), text);
+      }),
+    );
+  });
+});
+
+describe("a list with a selector", async () => {
+  const count = 2000;
+  const store = new MemoryStore();
+  const registry = new ResourceRegistry<Toy>({ definition: toys, store, feed: new ChangeFeed({ store }) });
+  for (let n = 0; n < count; n += 1) {
+    const [name, namespace] = [`toy-${n}`, `box-${n % 10}`];
+    const labels = { shelf: `s${n % 500}` };
+    const color = n % 500 === 7 ? "red" : "blue";
+    const value = encodeStored({ metadata: { name, namespace, labels }, color } as unknown as Toy); // as decoding gives it
+    await store.write({ key: `/registry/toys.toys.example.com/${namespace}/${name}`, value, expectedRevision: 0 });
+  }
+  await registry.start();
+
+  const list = async (query: string, namespace = ""): Promise<string[]> => {
+    const options = parseListOptions(toys, { query, namespace, name: "", isWatch: false });
+    const { items } = await listObjects(registry, options);
+    return items.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
+  };
+  const expected = ["toy-1007", "toy-1507", "toy-507", "toy-7"];
+
+  it("parses only objects that match", async (context) => {
+    const parse = context.mock.method(JSON, "parse");
+    assert.deepEqual((await list("labelSelector=shelf%3Ds7")).sort(), expected);
+    assert.equal(parse.mock.callCount(), expected.length);
+    assert.deepEqual(await list("fieldSelector=metadata.name%3Dtoy-7"), ["toy-7"]);
+    assert.equal(parse.mock.callCount(), expected.length);
+  });
+
+  const selectors = ["labelSelector=shelf%3Ds7", "fieldSelector=color%3Dred"];
+  for (const query of selectors) {
+    it(`looks only at objects that match, from the third time on: ${query}`, async (context) => {
+      for (let turn = 0; turn < 2; turn += 1) assert.deepEqual((await list(query)).sort(), expected);
+      for (let turn = 0; turn < 2000; turn += 1) await nextTurn();
+      const range = context.mock.method(registry.cache, "range");
+      assert.deepEqual((await list(query)).sort(), expected);
+      assert.deepEqual(await list(`${query}&limit=2`), expected.slice(0, 2));
+      assert.deepEqual(await list(query, "box-7"), expected);
+      assert.deepEqual(await list(query, "box-1"), []);
+      assert.equal(range.mock.callCount(), 0);
+    });
+  }
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, it } from "node:test";
+import * as fc from "fast-check";
+import { ValueIndex } from "../../../src/machinery/storage/value-index.ts";
+import { ValueIndexes } from "../../../src/machinery/storage/value-indexes.ts";
+
+interface Thing {
+  readonly key: string;
+  /** "unreadable": asking for it throws. */
+  readonly value: string | undefined;
+}
+
+const keyOf = ({ key }: Thing): string => key;
+const valueOf = ({ value }: Thing): string | undefined => {
+  if (value === "unreadable") throw new Error("it cannot be read");
+  return value;
+};
+
+describe("an index of values", () => {
+  it("finds the objects that a look at each one would find, also those that change while it is filled", async () => {
+    const value = fc.constantFrom("", "a", "b", "unreadable", undefined);
+    const change = fc.record({ key: fc.constantFrom("k1", "k2", "k3", "k4"), value: fc.option(value, { nil: null }) });
+    const changes = fc.array(change, { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(changes, changes, changes, async (before, during, after) => {
+        const things = new Map<string, Thing>();
+        let index: ValueIndex<Thing> | undefined;
+        const apply = (writes: typeof before): void => {
+          for (const { key, value: written } of writes) {
+            const [previous, next] = [things.get(key), written === null ? undefined : { key, value: written }];
+            if (next === undefined) things.delete(key);
+            else things.set(key, next);
+            if (previous !== undefined || next !== undefined) index?.replace(previous, next);
+          }
+        };
+        apply(before);
+        index = new ValueIndex({ objects: [...things.values()], keyOf, valueOf });
+        apply(during);
+        while (index.find("a") === undefined) await nextTurn();
+        apply(after);
+        for (const wanted of ["", "a", "b"]) {
+          const expected = [...things.values()].filter((thing) =>
+            [wanted, "unreadable"].includes(thing.value ?? "none"),
+          );
+          assert.deepEqual([...(index.find(wanted) ?? [])].sort(), expected.map(keyOf).sort());
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("the indexes of a cache", () => {
+  const things = Array.from({ length: 1000 }, (_, n) => ({ key: `k${n}`, value: `v${n % 10}` }));
+  const made = (objects = things): ValueIndexes<Thing> =>
+    new ValueIndexes({ keyOf, size: () => objects.length, objects: () => objects });
+
+  it("are made when a field is asked for a second time, and no more than four are kept", async () => {
+    let asked = 0;
+    const indexes = made();
+    const find = (field: string): readonly string[] | undefined =>
+      indexes.find({
+        field,
+        value: "v3",
+        valueOf(thing) {
+          asked += 1;
+          return valueOf(thing);
+        },
+      });
+    assert.equal(find("a"), undefined);
+    await nextTurn();
+    assert.equal(asked, 0);
+    while (find("a") === undefined) await nextTurn();
+    assert.equal(find("a")?.length, 100);
+    assert.equal(asked, 1000);
+    for (const field of ["b", "c", "d", "e"]) while (find(field) === undefined) await nextTurn();
+    assert.equal(find("e")?.length, 100);
+    assert.equal(find("a"), undefined);
+  });
+
+  it("are not worth it for few objects", async () => {
+    const indexes = made(things.slice(1));
+    for (let turn = 0; turn < 5; turn += 1) {
+      assert.equal(indexes.find({ field: "a", value: "v3", valueOf }), undefined);
+      await nextTurn();
+    }
+  });
+});

@@ -6,6 +6,7 @@ import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
@@ -123,8 +124,10 @@ export class CertificateManager {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const step = this.#nextStep();
-      if (step.do === "request") await this.#request(AbortSignal.any([signal, this.#wake.signal]));
-      else {
+      if (step.do === "request") {
+        const either = AbortSignal.any([signal, this.#wake.signal]);
+        await traced("certificate", () => this.#request(either))(this.#options.name);
+      } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
         await this.#options.sleep(milliseconds, AbortSignal.any([signal, this.#wake.signal]));
       }
@@ -156,11 +159,11 @@ export class CertificateManager {
     });
   }
 
-  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. */
-  async #request(signal: AbortSignal): Promise<void> {
+  /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Returns what was done. */
+  async #request(signal: AbortSignal): Promise<string> {
     const { name, requestClient, clock, store, log, onInstalled, lifetimeSeconds } = this.#options;
     const specification = this.#specification;
-    if (specification === undefined) return;
+    if (specification === undefined) return "nothing is wanted yet";
     try {
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
@@ -191,8 +194,11 @@ export class CertificateManager {
       if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
       this.#failures = 0;
       this.#failure = undefined;
+      return "in use";
     } catch (error) {
-      if (!signal.aborted) this.#fail(error);
+      if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
+      this.#fail(error);
+      return `failed, will retry: ${this.#failure}`;
     }
   }
 

@@ -3,6 +3,7 @@ import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import { traced } from "../machinery/tracing/loop-trace.ts";
 import { failureText } from "./agent-log.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
@@ -127,11 +128,12 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     }
     return node;
   };
-  const reportNode = async (): Promise<void> => {
+  const reportNode = traced("node", async () => {
     registering = register();
     await registering.finally(() => (registering = undefined));
-  };
-  const registration = new Repetition(reportNode, {
+    return "reported";
+  });
+  const registration = new Repetition(() => reportNode(nodeName), {
     intervalMilliseconds: statusIntervalMilliseconds,
     random,
     sleep,
@@ -146,9 +148,13 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     clock: serverClock,
     registeredNodeUid: async () => (await (registering ?? register())).metadata.uid,
   });
+  const beat = traced("lease", async () => {
+    await heartbeat.beat();
+    return "renewed";
+  });
   const heartbeats = new Repetition(
     async () => {
-      await heartbeat.beat();
+      await beat(nodeName);
       metrics.leaseRenewal("success");
     },
     {

@@ -4,6 +4,7 @@ import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
+import { sendTraces } from "../machinery/tracing/send-traces.ts";
 import { openControlSocket } from "./agent-control.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
@@ -38,6 +39,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   if (isProxyIgnored(process.env)) {
     log.warn({}, `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is ${process.version}`);
   }
+  await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
   const events = new Wakes(source, log);

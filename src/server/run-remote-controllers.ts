@@ -3,6 +3,7 @@ import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { sendTraces } from "../machinery/tracing/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";
@@ -12,6 +13,7 @@ import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
 import { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import { signetVersion } from "./signet-version.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import type { ElectedControllers, ElectedState } from "../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../features/core/index.ts";
@@ -27,6 +29,7 @@ export async function runRemoteControllers(
 ): Promise<void> {
   const log = openProcessLog(config.log);
   logTraces(log);
+  await sendTraces({ log, service: { name: "signet-controllers", version: signetVersion } });
   const { certificates, metricsAddress } = config;
   await using opened = new AsyncDisposableStack();
   const followed = opened.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));

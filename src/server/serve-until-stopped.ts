@@ -6,6 +6,7 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { passedSocket } from "../machinery/service-manager/passed-socket.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
+import { sendTraces } from "../machinery/tracing/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -34,7 +35,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   keepHeapSmall();
   const log = openProcessLog(config.log);
   logTraces(log);
-  await sendTraces(log);
+  await sendTraces({ log, service: { name: "signet", version: signetVersion } });
   if (cluster.isWorker) return runWorkerProcess(ofOneWorker(config), log);
   const manager = serviceManager(log);
   const socket = passedSocket();
@@ -79,19 +80,6 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   await serving.stop({ graceMilliseconds });
   // A closed standard output is not an error for a server.
   process.exitCode = 0;
-}
-
-/** To the collector that OpenTelemetry's environment variables name. Without one, nothing is loaded. */
-async function sendTraces(log: Logger): Promise<void> {
-  const { env } = process;
-  const isNamed = env["OTEL_EXPORTER_OTLP_ENDPOINT"] || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
-  if (!isNamed) return;
-  const { traceExportSettings } = await import("./tracing/trace-export-settings.ts");
-  const settings = traceExportSettings(env);
-  if (settings === undefined) return;
-  const { exportTraces } = await import("./tracing/export-traces.ts");
-  const end = exportTraces(settings, log);
-  process.once("beforeExit", () => void end());
 }
 
 /** This process is the server. */

@@ -4,8 +4,13 @@ import { createServer } from "node:http";
 import type { RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
-import { exportTraces } from "../../src/server/tracing/export-traces.ts";
-import { traceExportSettings } from "../../src/server/tracing/trace-export-settings.ts";
+import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { readText } from "../../src/machinery/client/transport.ts";
+import { mergeMetrics } from "../../src/machinery/http/merge-metrics.ts";
+import { traced } from "../../src/machinery/tracing/loop-trace.ts";
+import { exportTraces } from "../../src/machinery/tracing/export-traces.ts";
+import { traceExportSettings } from "../../src/machinery/tracing/trace-export-settings.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -15,6 +20,8 @@ interface Span {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
+  readonly kind: number;
+  readonly status: { readonly code?: number };
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, string>> }[];
@@ -30,6 +37,7 @@ interface Export {
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const parent = "00f067aa0ba902b7";
 const version = "/version";
+const service = { name: "signet", version: "1.2.3" };
 
 describe("traces for a collector", () => {
   const warnings: object[] = [];
@@ -55,11 +63,14 @@ describe("traces for a collector", () => {
     );
   const exporting = (environment: Readonly<Record<string, string>> = {}): void => {
     const { port } = collector.address() as AddressInfo; // it listens on a port
-    const settings = traceExportSettings({
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
-      OTEL_BSP_SCHEDULE_DELAY: "1",
-      ...environment,
-    });
+    const settings = traceExportSettings(
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
+        OTEL_BSP_SCHEDULE_DELAY: "1",
+        ...environment,
+      },
+      service,
+    );
     assert.ok(settings);
     end = exportTraces(settings, { warn: (fields) => void warnings.push(fields) });
   };
@@ -117,8 +128,8 @@ describe("traces for a collector", () => {
       value["stringValue"],
     ]);
     assert.deepEqual(resource?.slice(1), [
-      ["region", "eu west"],
       ["service.name", "identity"],
+      ["region", "eu west"],
     ]);
     const text = JSON.stringify(exports);
     for (const secret of [server.adminToken, "eyJ"]) assert.ok(!text.includes(secret));
@@ -152,6 +163,58 @@ describe("traces for a collector", () => {
     }
   });
 
+  it("join a run of a loop, the requests that it sends, and their answers by the server", async () => {
+    exporting();
+    const transport = httpsTransport({ server: server.url, caCertificates: server.caCertificates });
+    await traced("certificate", async () => {
+      await readText((await transport.send({ method: "GET", path: version, query: "secret=1" })).body);
+      await assert.rejects(new ApiClient(transport).request("GET", "/api/v1/secrets"));
+      return "done";
+    })("client");
+    transport.close();
+    await end();
+    const named = (name: string, kind: number) => spans().filter((span) => span.name === name && span.kind === kind);
+    const [run] = named("certificate", 1);
+    assert.ok(run);
+    const [sent, refused] = named("GET", 3);
+    const [answered] = named("GET", 2);
+    assert.deepEqual([sent?.parentSpanId, answered?.parentSpanId], [run.spanId, sent?.spanId]);
+    assert.deepEqual(new Set([sent, refused, answered].map((span) => span?.traceId)), new Set([run.traceId]));
+    assert.deepEqual(sent?.attributes, [
+      { key: "http.request.method", value: { stringValue: "GET" } },
+      { key: "url.path", value: { stringValue: version } },
+      { key: "http.response.status_code", value: { intValue: "200" } },
+    ]);
+    assert.deepEqual(refused?.status, { code: 2 });
+  });
+
+  it("are exemplars of the latency histogram, in OpenMetrics only", async () => {
+    const scrape = async (accept: string): Promise<[type: string, text: string]> => {
+      const { headers, body } = await api.send("/metrics", { headers: { accept } });
+      return [String(headers["content-type"]), String(body)];
+    };
+    const bucket =
+      /^apiserver_request_duration_seconds_bucket\{.*\} \d+ # \{trace_id="4bf92f35.{24}"\} [\d.e-]+ \d+(\.\d+)?$/m;
+    // As Prometheus asks.
+    const both = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    exporting();
+    await api.send("/apis", traceparent("01"));
+    await end();
+    const [type, text] = await scrape(both);
+    assert.equal(type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert.match(text, bucket);
+    assert.match(text, /^# TYPE apiserver_request counter$/m);
+    assert.ok(text.endsWith("\n# EOF\n"));
+    const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+    assert.equal(new Set(families).size, families.length);
+    for (const accept of ["", "*/*", "text/plain, application/openmetrics-text;q=0.5", "text/plain"]) {
+      const [plainType, plain] = await scrape(accept);
+      assert.deepEqual([plainType, plain.includes("trace_id")], ["text/plain; version=0.0.4; charset=utf-8", false]);
+    }
+    // Workers tell each other what `metricsText` gives.
+    assert.match(mergeMetrics([await server.metricsText(), await server.metricsText()]), bucket);
+  });
+
   it("hold up no request while the collector is silent or refuses them, and say so", async () => {
     answer = (_request, response) => void response.writeHead(503).end();
     exporting({ OTEL_BSP_MAX_QUEUE_SIZE: "10" });
@@ -166,13 +229,14 @@ describe("traces for a collector", () => {
   });
 
   it("are off without a collector, and refuse variables that cannot be used", () => {
+    const settingsOf = (environment: Readonly<Record<string, string>>) => traceExportSettings(environment, service);
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.test:4318" };
-    assert.equal(traceExportSettings({}), undefined);
-    assert.equal(traceExportSettings({ ...endpoint, OTEL_SDK_DISABLED: "true" }), undefined);
-    assert.equal(traceExportSettings({ ...endpoint, OTEL_TRACES_EXPORTER: "none" }), undefined);
-    assert.equal(traceExportSettings(endpoint)?.url.href, "https://collector.test:4318/v1/traces");
+    assert.equal(settingsOf({}), undefined);
+    assert.equal(settingsOf({ ...endpoint, OTEL_SDK_DISABLED: "true" }), undefined);
+    assert.equal(settingsOf({ ...endpoint, OTEL_TRACES_EXPORTER: "none" }), undefined);
+    assert.equal(settingsOf(endpoint)?.url.href, "https://collector.test:4318/v1/traces");
     const traces = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.test/here" };
-    assert.equal(traceExportSettings({ ...endpoint, ...traces })?.url.href, "https://collector.test/here");
+    assert.equal(settingsOf({ ...endpoint, ...traces })?.url.href, "https://collector.test/here");
     for (const wrong of [
       { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
       { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
@@ -181,7 +245,7 @@ describe("traces for a collector", () => {
       { OTEL_BSP_MAX_QUEUE_SIZE: "many" },
     ]) {
       const name = Object.keys(wrong).at(-1) ?? "";
-      assert.throws(() => traceExportSettings({ ...endpoint, ...wrong }), new RegExp(`^UsageError: ${name}: `), name);
+      assert.throws(() => settingsOf({ ...endpoint, ...wrong }), new RegExp(`^UsageError: ${name}: `), name);
     }
   });
 });

@@ -1,4 +1,5 @@
 import https from "node:https";
+import { tracedTransport } from "../tracing/client-trace.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** The CAs to trust and the client certificate to present on a connection. */
@@ -51,10 +52,10 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
   if (base.protocol !== "https:") throw new TypeError(`the server's URL must begin with https://: ${options.server}`);
   const connections = new Connections(options);
   const prefix = base.pathname.replace(/\/$/, "");
-  return {
+  return tracedTransport({
     send: (request) => send(request, { base, prefix, agent: connections.current(), options }),
     close: () => connections.close(),
-  };
+  });
 }
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);

@@ -1,5 +1,6 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import { tracedTransport } from "../tracing/client-trace.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** Calls a server's handler directly. Requests and answers are the same as over HTTPS, but without a connection. */
@@ -8,13 +9,13 @@ export function inProcessTransport(
   { bearerToken, userAgent = "signet" }: { readonly bearerToken?: string; readonly userAgent?: string } = {},
 ): Transport {
   const closed = new AbortController();
-  return {
+  return tracedTransport({
     async send(request) {
       const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
       return clientResponse(await handle(httpRequest(request, { bearerToken, userAgent, signal })), signal);
     },
     close: () => closed.abort(),
-  };
+  });
 }
 
 interface Identity {

@@ -1,3 +1,5 @@
+import { splitExemplar } from "./exemplar.ts";
+
 /**
  * Values that are the same, or that say how bad it is, in each of several processes. The largest stands for all; all other
  * values are added up.
@@ -12,6 +14,8 @@ interface Family {
   readonly comments: readonly string[];
   /** By the text before the value: the name and its labels. */
   readonly values: Map<string, number>;
+  /** Of the last process that has one. */
+  readonly exemplars: Map<string, string>;
 }
 
 /** Makes one text in Prometheus' format of the texts of the processes of one server. */
@@ -19,9 +23,9 @@ export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const text of texts) addText(families, text);
   const lines: string[] = [];
-  for (const { comments, values } of families.values()) {
+  for (const { comments, values, exemplars } of families.values()) {
     lines.push(...comments);
-    for (const [series, value] of values) lines.push(`${series} ${value}`);
+    for (const [series, value] of values) lines.push(`${series} ${value}${exemplars.get(series) ?? ""}`);
   }
   return `${lines.join("\n")}\n`;
 }
@@ -33,17 +37,19 @@ function addText(families: Map<string, Family>, text: string): void {
     if (line.startsWith("# HELP ")) comments = [line];
     else if (line.startsWith("# TYPE ")) {
       const name = line.split(" ")[2] ?? "";
-      family = families.get(name) ?? { comments: [...comments, line], values: new Map() };
+      family = families.get(name) ?? { comments: [...comments, line], values: new Map(), exemplars: new Map() };
       families.set(name, family);
     } else if (family !== undefined && line !== "") addSample(family, line);
   }
 }
 
 /** Label values may have spaces: the value comes after the last one. */
-function addSample({ values }: Family, line: string): void {
-  const end = line.lastIndexOf(" ");
-  const series = line.slice(0, end);
-  const value = Number(line.slice(end + 1));
+function addSample({ values, exemplars }: Family, line: string): void {
+  const [sample, exemplar] = splitExemplar(line);
+  const end = sample.lastIndexOf(" ");
+  const series = sample.slice(0, end);
+  const value = Number(sample.slice(end + 1));
+  if (exemplar !== "") exemplars.set(series, exemplar);
   const before = values.get(series);
   if (before === undefined || Number.isNaN(before)) values.set(series, value);
   else if (Number.isNaN(value)) return;

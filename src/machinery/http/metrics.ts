@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
-import type { HttpResponse } from "../api/http-message.ts";
+import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
+import { exemplarText, withoutExemplars } from "./exemplar.ts";
+import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
 import { plainText } from "./response.ts";
 
@@ -12,6 +14,8 @@ interface Series {
   readonly labels: Record<string, string>;
   readonly countByCode: Map<number, number>;
   readonly buckets: number[];
+  /** The last one of each bucket. Undefined: no request was exported as a trace. */
+  exemplars: (Exemplar | undefined)[] | undefined;
   sumSeconds: number;
   count: number;
 }
@@ -20,6 +24,7 @@ const newSeries = (labels: Record<string, string>): Series => ({
   labels,
   countByCode: new Map(),
   buckets: durationBuckets.map(() => 0),
+  exemplars: undefined,
   sumSeconds: 0,
   count: 0,
 });
@@ -149,7 +154,7 @@ export class Metrics {
   }
 
   /** Counts a request. Labels come only from served resources, never from a caller's input. */
-  observe({ info, isServed, request, response, seconds }: AnsweredRequest): void {
+  observe({ info, isServed, request, response, seconds, traceId }: AnsweredRequest): void {
     const resource = isServed && info?.kind === "resource" ? info : undefined;
     const verb = resource ? resource.verb.toUpperCase() : pathVerb(request.method);
     const key = resource
@@ -166,40 +171,57 @@ export class Metrics {
     series.count++;
     const bucket = durationBuckets.findIndex((bound) => seconds <= bound);
     if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+    if (traceId === undefined) return;
+    series.exemplars ??= [];
+    series.exemplars[bucket < 0 ? durationBuckets.length : bucket] = { traceId, seconds, at: Date.now() };
   }
 
-  /** The metrics of this process. */
+  /** The metrics of this process, with exemplars where requests were exported as traces. */
   async text(): Promise<string> {
     return `${await this.registry.metrics()}${this.#durations()}`;
   }
 
-  /** Answers with the metrics of all processes of this server together. */
-  async scrape(): Promise<HttpResponse> {
+  /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
+  async scrape({ headers }: Pick<HttpRequest, "headers">): Promise<HttpResponse> {
     const [own, others] = await Promise.all([this.text(), this.#others()]);
-    const response = plainText(200, others.length === 0 ? own : mergeMetrics([own, ...others]));
-    response.headers["content-type"] = this.registry.contentType;
-    return response;
+    const text = others.length === 0 ? own : mergeMetrics([own, ...others]);
+    const accept = String(headers["accept"] ?? "");
+    if (accept.includes("openmetrics")) {
+      const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");
+      if (prefersOpenMetrics(accept)) return textOf(openMetricsText(text), openMetricsContentType);
+    }
+    return textOf(withoutExemplars(text), this.registry.contentType);
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
   #durations(): string {
     const name = "apiserver_request_duration_seconds";
     const lines = [`# HELP ${name} Time to answer, by verb and resource.`, `# TYPE ${name} histogram`];
-    for (const { labels, buckets, sumSeconds, count } of this.#series.values()) {
+    for (const { labels, buckets, exemplars, sumSeconds, count } of this.#series.values()) {
       const words = Object.entries(labels)
         .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
         .join(",");
+      const exemplar = (bucket: number): string => {
+        const one = exemplars?.[bucket];
+        return one === undefined ? "" : exemplarText(one);
+      };
       let below = 0;
       for (const [index, bound] of durationBuckets.entries()) {
         below += buckets[index] ?? 0;
-        lines.push(`${name}_bucket{${words},le="${bound}"} ${below}`);
+        lines.push(`${name}_bucket{${words},le="${bound}"} ${below}${exemplar(index)}`);
       }
       lines.push(
-        `${name}_bucket{${words},le="+Inf"} ${count}`,
+        `${name}_bucket{${words},le="+Inf"} ${count}${exemplar(durationBuckets.length)}`,
         `${name}_sum{${words}} ${sumSeconds}`,
         `${name}_count{${words}} ${count}`,
       );
     }
     return `${lines.join("\n")}\n`;
   }
+}
+
+function textOf(text: string, contentType: string): HttpResponse {
+  const response = plainText(200, text);
+  response.headers["content-type"] = contentType;
+  return response;
 }

@@ -76,6 +76,8 @@ export interface AnsweredRequest {
   /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
   readonly isServed: boolean;
   readonly seconds: number;
+  /** Of the trace that was exported of it. */
+  readonly traceId: string | undefined;
 }
 
 /**
@@ -147,20 +149,19 @@ export function createRequestChain(options: ChainOptions): Handler {
     addWarnings(response, warnings);
     response.headers["audit-id"] = lifecycle.auditId;
     response.headers["cache-control"] ??= "no-cache, private";
-    options.onAnswered?.(lifecycle.answered(response));
-    trace?.publish({
+    const traceId = trace?.publish({
       auditId: lifecycle.auditId,
       method: request.method,
       uri: requestUri(request),
       user: caller?.username,
       status: response.status,
-      traceparent: traceparentOf(request),
     });
+    options.onAnswered?.(lifecycle.answered(response, traceId));
     return withStreamHooks(response, lifecycle, options);
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
-    const trace = new RequestTrace();
+    const trace = new RequestTrace(traceparentOf(request));
     return trace.run(() => answer(request, trace));
   };
 }
@@ -212,10 +213,10 @@ class Lifecycle {
     await this.audited?.answered({ user, decision, ...answer });
   }
 
-  answered(response: HttpResponse): AnsweredRequest {
+  answered(response: HttpResponse, traceId: string | undefined): AnsweredRequest {
     const { auditId, request, info, authenticatedUser, user, decision, isServed } = this;
     const seconds = (performance.now() - this.#startedAt) / 1000;
-    return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds };
+    return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds, traceId };
   }
 }
 

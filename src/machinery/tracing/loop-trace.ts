@@ -1,4 +1,6 @@
 import { channel } from "node:diagnostics_channel";
+import { currentActivity } from "./activity.ts";
+import type { Activity } from "./activity.ts";
 
 /** One look of a loop at one key, as subscribers of `signet:loop` get it. */
 export interface TracedReconcile {
@@ -7,6 +9,8 @@ export interface TracedReconcile {
   /** What the loop did, or why it did nothing. */
   readonly outcome: string;
   readonly microseconds: number;
+  /** The run. The requests that it has sent name it too. */
+  readonly activity: Activity;
 }
 
 /** Publishes one TracedReconcile for each reconciled key. */
@@ -23,13 +27,14 @@ export function traced(
       return;
     }
     const startedAt = performance.now();
+    const activity: Activity = {};
     const publish = (outcome: string): void => {
       const microseconds = Math.round((performance.now() - startedAt) * 1000);
-      const message: TracedReconcile = { controller, key, outcome, microseconds };
+      const message: TracedReconcile = { controller, key, outcome, microseconds, activity };
       loopChannel.publish(message);
     };
     try {
-      publish(await reconcile(key));
+      publish(await currentActivity.run(activity, () => reconcile(key)));
     } catch (error) {
       publish(`failed, will retry: ${error instanceof Error ? error.message : String(error)}`);
       throw error;

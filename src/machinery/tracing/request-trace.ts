@@ -1,7 +1,8 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import type { ApiError } from "../api/api-error.ts";
 import { shortened } from "../api/format-value.ts";
+import { currentActivity } from "./activity.ts";
+import type { Activity } from "./activity.ts";
 
 /** The steps of a request, in the order in which they usually run. A write that is tried again repeats some. */
 export type StepName =
@@ -46,6 +47,10 @@ export interface TracedRequest {
   readonly traceparent?: string | undefined;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
+  /** The trace. The requests that were sent meanwhile name it too. */
+  readonly activity: Activity;
+  /** A subscriber that exports the request sets it: the id of its trace, for exemplars. */
+  exportedAs?: string;
 }
 
 /** Publishes one TracedRequest for each request. Without a subscriber nothing is measured or created. */
@@ -57,21 +62,28 @@ const maximumFields = 8;
 /** Of what one step decided. */
 const maximumCharacters = 512;
 
-const running = new AsyncLocalStorage<RequestTrace>();
-
 /** The trace of the current request; undefined without a subscriber. */
-export const currentTrace = (): RequestTrace | undefined =>
-  requestChannel.hasSubscribers ? running.getStore() : undefined;
+export function currentTrace(): RequestTrace | undefined {
+  if (!requestChannel.hasSubscribers) return undefined;
+  const activity = currentActivity.getStore();
+  return activity instanceof RequestTrace ? activity : undefined;
+}
 
 /** What is known of the way of one request so far. */
 export class RequestTrace {
+  /** The caller's. */
+  readonly traceparent: string | undefined;
   readonly #startedAt = performance.now();
   readonly #steps: { readonly step: StepName; readonly startedAt: number; decided: string }[] = [];
   #isPublished = false;
 
+  constructor(traceparent?: string) {
+    this.traceparent = traceparent;
+  }
+
   /** Runs a function in which `currentTrace` finds this trace. */
   run<T>(answer: () => T): T {
-    return running.run(this, answer);
+    return currentActivity.run(this, answer);
   }
 
   /** Ends the previous step and starts the next. A step that has already started continues. */
@@ -98,7 +110,8 @@ export class RequestTrace {
     this.note(`refused: ${code} ${reason ?? ""}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`.trimEnd());
   }
 
-  publish(answered: Omit<TracedRequest, "microseconds" | "steps">): void {
+  /** Returns the id of the trace that a subscriber has made of it. */
+  publish(answered: Omit<TracedRequest, "microseconds" | "steps" | "activity" | "traceparent">): string | undefined {
     this.#isPublished = true;
     const endedAt = performance.now();
     const steps = this.#steps.map(({ step, decided, startedAt }, index) => ({
@@ -106,8 +119,15 @@ export class RequestTrace {
       decided,
       microseconds: microseconds(startedAt, this.#steps[index + 1]?.startedAt ?? endedAt),
     }));
-    const message: TracedRequest = { ...answered, microseconds: microseconds(this.#startedAt, endedAt), steps };
+    const message: TracedRequest = {
+      ...answered,
+      traceparent: this.traceparent,
+      microseconds: microseconds(this.#startedAt, endedAt),
+      steps,
+      activity: this,
+    };
     requestChannel.publish(message);
+    return message.exportedAs;
   }
 }
 

@@ -13,10 +13,13 @@ export interface TraceLog {
 export function logTraces(log: TraceLog): void {
   if (!log.isLevelEnabled("debug")) return;
   requestChannel.subscribe((message) => {
-    const { steps, traceparent: _, ...request } = message as TracedRequest; // the channel's only kind of message
+    const { steps, traceparent: _, activity: _activity, ...request } = message as TracedRequest; // the channel's only kind of message
     log.debug({ ...request, steps: steps.map(stepText) }, "request");
   });
-  loopChannel.subscribe((message) => log.debug(message as TracedReconcile, "loop")); // its only kind of message
+  loopChannel.subscribe((message) => {
+    const { activity: _, ...reconcile } = message as TracedReconcile; // its only kind of message
+    log.debug(reconcile, "loop");
+  });
 }
 
 const stepText = ({ step, decided, microseconds }: RequestStep): string =>

@@ -25,13 +25,19 @@ function published(answer: (trace: RequestTrace) => void): TracedRequest {
 
 describe("the trace of a request", () => {
   it("reports its steps in order, with decision and duration", () => {
-    const { steps, microseconds, ...rest } = published((trace) => {
+    const {
+      steps,
+      microseconds,
+      activity: _,
+      traceparent,
+      ...rest
+    } = published((trace) => {
       trace.begin("authenticate");
       trace.note("jane");
       trace.begin("authorize");
       trace.decided("allow: a rule");
     });
-    assert.deepEqual(rest, answered);
+    assert.deepEqual([rest, traceparent], [answered, undefined]);
     assert.deepEqual(
       steps.map(({ step, decided }) => [step, decided]),
       [

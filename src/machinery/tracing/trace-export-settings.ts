@@ -1,4 +1,4 @@
-import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UsageError } from "../command-line/flag.ts";
 
 /** What OpenTelemetry's standard environment variables say. */
 export interface TraceExportSettings {
@@ -9,6 +9,8 @@ export interface TraceExportSettings {
   readonly certificateFile: string | undefined;
   readonly timeoutMilliseconds: number;
   readonly resource: Readonly<Record<string, string>>;
+  /** Of the program. */
+  readonly version: string;
   readonly sampler: Sampler;
   readonly maximumSpans: number;
   readonly batchSpans: number;
@@ -24,8 +26,14 @@ export interface Sampler {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined when no collector is named, or tracing is switched off. Throws UsageError for a value that cannot be used. */
-export function traceExportSettings(environment: Environment): TraceExportSettings | undefined {
+/**
+ * Undefined when no collector is named, or tracing is switched off. `service` is this program, if the environment does not call it
+ * otherwise. Throws UsageError for a value that cannot be used.
+ */
+export function traceExportSettings(
+  environment: Environment,
+  service: { readonly name: string; readonly version: string },
+): TraceExportSettings | undefined {
   const of = (name: string): string | undefined => environment[name]?.trim() || undefined;
   if (of("OTEL_SDK_DISABLED")?.toLowerCase() === "true" || of("OTEL_TRACES_EXPORTER") === "none") return undefined;
   const url = urlOf(of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), of("OTEL_EXPORTER_OTLP_ENDPOINT"));
@@ -36,24 +44,24 @@ export function traceExportSettings(environment: Environment): TraceExportSettin
       `OTEL_EXPORTER_OTLP_PROTOCOL: ${JSON.stringify(protocol)} is not http/json, which is all that Signet sends`,
     );
   }
+  const serviceName = of("OTEL_SERVICE_NAME");
   return {
     url,
     headers: pairsOf(of("OTEL_EXPORTER_OTLP_TRACES_HEADERS") ?? of("OTEL_EXPORTER_OTLP_HEADERS")),
     certificateFile: of("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE") ?? of("OTEL_EXPORTER_OTLP_CERTIFICATE"),
     timeoutMilliseconds: numberOf(environment, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000),
     resource: {
+      "service.name": service.name,
       ...pairsOf(of("OTEL_RESOURCE_ATTRIBUTES")),
-      "service.name": of("OTEL_SERVICE_NAME") ?? serviceName(of),
+      ...(serviceName !== undefined && { "service.name": serviceName }),
     },
+    version: service.version,
     sampler: samplerOf(of("OTEL_TRACES_SAMPLER") ?? "parentbased_always_on", of("OTEL_TRACES_SAMPLER_ARG")),
     maximumSpans: numberOf(environment, "OTEL_BSP_MAX_QUEUE_SIZE", 2048),
     batchSpans: numberOf(environment, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512),
     waitMilliseconds: numberOf(environment, "OTEL_BSP_SCHEDULE_DELAY", 5000),
   };
 }
-
-const serviceName = (of: (name: string) => string | undefined): string =>
-  pairsOf(of("OTEL_RESOURCE_ATTRIBUTES"))["service.name"] ?? "signet";
 
 /** A URL for traces is used as it is; the general one is the base of /v1/traces. */
 function urlOf(traces: string | undefined, base: string | undefined): URL | undefined {

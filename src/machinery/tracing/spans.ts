@@ -1,17 +1,18 @@
 import { randomBytes } from "node:crypto";
-import type { TracedReconcile } from "../../machinery/tracing/loop-trace.ts";
-import type { TracedRequest } from "../../machinery/tracing/request-trace.ts";
+import type { TracedClientRequest } from "./client-trace.ts";
+import type { TracedReconcile } from "./loop-trace.ts";
+import type { TracedRequest } from "./request-trace.ts";
 import type { Sampler } from "./trace-export-settings.ts";
 
-/** The trace that a caller's request belongs to. */
-export interface ParentSpan {
+/** Where a span is, as the header `traceparent` says it. */
+export interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
   readonly isSampled: boolean;
 }
 
 /** Parses the header `traceparent` (W3C Trace Context, section 3.2). Undefined for one that is malformed. */
-export function parentSpanOf(traceparent: string | undefined): ParentSpan | undefined {
+export function parentSpanOf(traceparent: string | undefined): SpanContext | undefined {
   const [, version, traceId = "", spanId = "", flags = "", rest] =
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(traceparent ?? "") ?? [];
   const isKnown = version !== undefined && version !== "ff" && (version !== "00" || rest === undefined);
@@ -19,13 +20,16 @@ export function parentSpanOf(traceparent: string | undefined): ParentSpan | unde
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** The id of the trace that a span belongs to. Undefined when the trace is not to be sent. */
-export function sampledTrace({ ratio, followsParent }: Sampler, parent: ParentSpan | undefined): string | undefined {
+export const traceparentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
+
+/** A new span below a parent, or in a trace of its own. */
+export function newSpan({ ratio, followsParent }: Sampler, parent: SpanContext | undefined): SpanContext {
   const traceId = parent?.traceId ?? newId(16);
   // Every server decides the same about one trace.
   const isSampled =
     followsParent && parent !== undefined ? parent.isSampled : Number.parseInt(traceId.slice(-8), 16) / 2 ** 32 < ratio;
-  return isSampled ? traceId : undefined;
+  return { traceId, spanId: newId(8), isSampled };
 }
 
 const newId = (bytes: number): string => randomBytes(bytes).toString("hex");
@@ -36,7 +40,7 @@ export interface Span {
   readonly spanId: string;
   readonly parentSpanId?: string | undefined;
   readonly name: string;
-  readonly kind: 1 | 2;
+  readonly kind: typeof internal | typeof server | typeof client;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: readonly object[];
@@ -45,9 +49,11 @@ export interface Span {
 
 const internal = 1;
 const server = 2;
+const client = 3;
 
 interface Placed {
-  readonly traceId: string;
+  readonly context: SpanContext;
+  readonly parent: SpanContext | undefined;
   /** Milliseconds since the epoch. */
   readonly endedAt: number;
 }
@@ -55,12 +61,11 @@ interface Placed {
 /** A request, and its steps below it. */
 export function requestSpans(
   request: TracedRequest,
-  { traceId, parent, endedAt }: Placed & { readonly parent: ParentSpan | undefined },
+  { context: { traceId, spanId }, parent, endedAt }: Placed,
 ): Span[] {
   const { method, uri, user, status, auditId, microseconds, steps } = request;
   const end = endedAt * 1000;
   const begin = end - microseconds;
-  const spanId = newId(8);
   const root: Span = {
     traceId,
     spanId,
@@ -99,15 +104,35 @@ export function requestSpans(
 /** One look of a loop at one object. */
 export const loopSpan = (
   { controller, key, outcome, microseconds }: TracedReconcile,
-  { traceId, endedAt }: Placed,
+  { context: { traceId, spanId }, endedAt }: Omit<Placed, "parent">,
 ): Span => ({
   traceId,
-  spanId: newId(8),
+  spanId,
   name: controller,
   kind: internal,
   ...times(endedAt * 1000 - microseconds, endedAt * 1000),
   attributes: attributes({ "signet.key": key, "signet.outcome": outcome }),
   status: outcome.startsWith("failed") ? { code: 2 } : {},
+});
+
+/** A request to a server, until its answer began. */
+export const clientSpan = (
+  { method, path, startedAt, result, error }: TracedClientRequest,
+  { context: { traceId, spanId }, parent, endedAt }: Placed,
+): Span => ({
+  traceId,
+  spanId,
+  parentSpanId: parent?.spanId,
+  name: method,
+  kind: client,
+  ...times(endedAt * 1000 - Math.round((performance.now() - startedAt) * 1000), endedAt * 1000),
+  attributes: attributes({
+    "http.request.method": method,
+    "url.path": path,
+    "http.response.status_code": result?.status,
+    "error.type": error instanceof Error ? error.name : undefined,
+  }),
+  status: result === undefined || result.status >= 400 ? { code: 2 } : {},
 });
 
 /** From microseconds since the epoch. A number cannot hold its nanoseconds. */

@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import https from "node:https";
+import { rateLimitedReport } from "../api/rate-limited-report.ts";
+import { systemSchedule } from "../api/schedule.ts";
+import { EventQueue } from "../audit/event-queue.ts";
+import { UsageError } from "../command-line/flag.ts";
+import { fileFailureReason } from "../files/unusable-file.ts";
+import type { Activity } from "./activity.ts";
+import { clientChannel } from "./client-trace.ts";
+import type { TracedClientRequest } from "./client-trace.ts";
+import { loopChannel } from "./loop-trace.ts";
+import type { TracedReconcile } from "./loop-trace.ts";
+import { requestChannel, RequestTrace } from "./request-trace.ts";
+import type { TracedRequest } from "./request-trace.ts";
+import { attributes, clientSpan, loopSpan, newSpan, parentSpanOf, requestSpans, traceparentOf } from "./spans.ts";
+import type { Span, SpanContext } from "./spans.ts";
+import type { TraceExportSettings } from "./trace-export-settings.ts";
+
+/** The part of pino's interface that is used here. */
+export interface TraceExportLog {
+  warn(fields: object, message: string): void;
+}
+
+const closingMilliseconds = 2000;
+
+/**
+ * Sends a trace of each request, of each run of a loop, and of the requests that these send to servers, to an OpenTelemetry
+ * collector (OTLP over HTTP, as JSON). Nothing waits for it: spans that cannot be sent are lost. Returns a function that sends
+ * what waits, and ends.
+ */
+export function exportTraces(settings: TraceExportSettings, log: TraceExportLog): () => Promise<void> {
+  const { sampler, resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
+  const failed = rateLimitedReport<unknown>((error) =>
+    log.warn(
+      { collector: url.host, reason: error instanceof Error ? error.message : String(error), lostSpans: queue.lost },
+      "cannot send traces: they are lost",
+    ),
+  );
+  const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
+  const scope = JSON.stringify({ name: "signet", version });
+  const send = sender(settings);
+  const queue: EventQueue = new EventQueue({
+    target: {
+      deliver: (spans) =>
+        send(`{"resourceSpans":[${head},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(",")}]}]}]}`),
+      close: () => {},
+    },
+    schedule: systemSchedule,
+    now: () => performance.now(),
+    maximumEvents: maximumSpans,
+    batchEvents: batchSpans,
+    batchBytes: 4 * 1024 * 1024,
+    waitMilliseconds,
+    afterFailure: "drop",
+    onFailure: failed,
+    onRecovered: (lostSpans) => log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
+  });
+  const add = (spans: readonly Span[]): void => {
+    for (const span of spans) queue.add(JSON.stringify(span));
+  };
+  /** The spans of activities that have not ended: their requests name them as parents. */
+  const spans = new WeakMap<Activity, SpanContext>();
+  const spanOf = (activity: Activity, parent: SpanContext | undefined): SpanContext => {
+    const known = spans.get(activity) ?? newSpan(sampler, parent);
+    spans.set(activity, known);
+    return known;
+  };
+  const clients = new WeakMap<TracedClientRequest, Readonly<Record<"context" | "parent", SpanContext | undefined>>>();
+  const onRequest = (message: unknown): void => {
+    const request = message as TracedRequest; // the channel's only kind of message
+    const parent = parentSpanOf(request.traceparent);
+    const context = spanOf(request.activity, parent);
+    if (!context.isSampled) return;
+    request.exportedAs = context.traceId;
+    add(requestSpans(request, { context, parent, endedAt: Date.now() }));
+  };
+  const onLoop = (message: unknown): void => {
+    const reconcile = message as TracedReconcile; // its only kind of message
+    const context = spanOf(reconcile.activity, undefined);
+    if (context.isSampled) add([loopSpan(reconcile, { context, endedAt: Date.now() })]);
+  };
+  const onClientStart = (message: unknown): void => {
+    const request = message as TracedClientRequest; // its only kind of message
+    const { activity } = request;
+    const caller = activity instanceof RequestTrace ? parentSpanOf(activity.traceparent) : undefined;
+    const parent = activity && spanOf(activity, caller);
+    const context =
+      parent === undefined ? newSpan(sampler, undefined) : { ...newSpan(sampler, parent), isSampled: parent.isSampled };
+    clients.set(request, { context, parent });
+    request.traceparent = traceparentOf(context);
+  };
+  const onClientEnd = (message: unknown): void => {
+    const request = message as TracedClientRequest; // its only kind of message
+    const { context, parent } = clients.get(request) ?? {};
+    if (context?.isSampled === true) add([clientSpan(request, { context, parent, endedAt: Date.now() })]);
+  };
+  requestChannel.subscribe(onRequest);
+  loopChannel.subscribe(onLoop);
+  clientChannel.start.subscribe(onClientStart);
+  clientChannel.asyncEnd.subscribe(onClientEnd);
+  return async () => {
+    requestChannel.unsubscribe(onRequest);
+    loopChannel.unsubscribe(onLoop);
+    clientChannel.start.unsubscribe(onClientStart);
+    clientChannel.asyncEnd.unsubscribe(onClientEnd);
+    await queue.close({ withinMilliseconds: closingMilliseconds });
+  };
+}
+
+/** Posts one body at a time. Rejects with an Error when the collector has not taken it. */
+function sender({
+  url,
+  headers,
+  certificateFile,
+  timeoutMilliseconds,
+}: TraceExportSettings): (body: string) => Promise<void> {
+  const isSecure = url.protocol === "https:";
+  const agent = isSecure
+    ? new https.Agent({
+        keepAlive: true,
+        ...(certificateFile !== undefined && { ca: readCertificates(certificateFile) }),
+      })
+    : new http.Agent({ keepAlive: true });
+  return (body) =>
+    new Promise((resolve, reject) => {
+      const options = {
+        method: "POST",
+        agent,
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...headers },
+        signal: AbortSignal.timeout(timeoutMilliseconds),
+      };
+      const request = (isSecure ? https : http).request(url, options, (response) => {
+        const { statusCode = 0 } = response;
+        response.resume().on("end", () => {
+          if (statusCode >= 200 && statusCode < 300) resolve();
+          else reject(new Error(`it answered ${statusCode}`));
+        });
+        response.on("error", reject);
+      });
+      request.on("error", reject).end(body);
+    });
+}
+
+function readCertificates(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read ${file}: ${fileFailureReason(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,23 @@
+import type { TraceExportLog } from "./export-traces.ts";
+
+export interface SendTracesOptions {
+  readonly log: TraceExportLog;
+  /** As `service.name` where the environment has none, and `service.version`. */
+  readonly service: { readonly name: string; readonly version: string };
+}
+
+/**
+ * Sends this process's traces to the collector that OpenTelemetry's environment variables name. Without one, nothing is
+ * loaded. Throws UsageError for variables that cannot be used.
+ */
+export async function sendTraces({ log, service }: SendTracesOptions): Promise<void> {
+  const { env } = process;
+  const isNamed = env["OTEL_EXPORTER_OTLP_ENDPOINT"] || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+  if (!isNamed) return;
+  const { traceExportSettings } = await import("./trace-export-settings.ts");
+  const settings = traceExportSettings(env, service);
+  if (settings === undefined) return;
+  const { exportTraces } = await import("./export-traces.ts");
+  const end = exportTraces(settings, log);
+  process.once("beforeExit", () => void end());
+}

@@ -36,7 +36,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api"],
   "machinery/http": ["machinery/api", "machinery/schema", "machinery/registry", "machinery/tracing"],
-  "machinery/client": ["machinery/api"],
+  "machinery/client": ["machinery/api", "machinery/tracing"],
   "machinery/audit": [
     "machinery/api",
     "machinery/client",
@@ -45,6 +45,14 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/http",
     "machinery/registry",
     "machinery/schema",
+  ],
+  "machinery/trace-export": [
+    "machinery/api",
+    "machinery/audit/event-queue",
+    "machinery/client/traced-transport",
+    "machinery/command-line/flag",
+    "machinery/files",
+    "machinery/tracing",
   ],
   "machinery/loops": ["machinery/api", "machinery/client", "machinery/tracing"],
   "machinery/feature": ["machinery"],

@@ -6,7 +6,7 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { passedSocket } from "../machinery/service-manager/passed-socket.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
-import { sendTraces } from "../machinery/tracing/send-traces.ts";
+import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";

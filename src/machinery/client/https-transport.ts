@@ -1,5 +1,5 @@
 import https from "node:https";
-import { tracedTransport } from "../tracing/client-trace.ts";
+import { tracedTransport } from "./traced-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** The CAs to trust and the client certificate to present on a connection. */

@@ -1,6 +1,6 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
-import { tracedTransport } from "../tracing/client-trace.ts";
+import { tracedTransport } from "./traced-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** Calls a server's handler directly. Requests and answers are the same as over HTTPS, but without a connection. */

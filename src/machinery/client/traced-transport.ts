@@ -1,7 +1,7 @@
 import { tracingChannel } from "node:diagnostics_channel";
-import type { ClientResponse, Transport } from "../client/transport.ts";
-import { currentActivity } from "./activity.ts";
-import type { Activity } from "./activity.ts";
+import type { ClientResponse, Transport } from "./transport.ts";
+import { currentActivity } from "../tracing/activity.ts";
+import type { Activity } from "../tracing/activity.ts";
 
 /**
  * One request of this process to a server, as subscribers of `signet:client` get it: before it is sent (`start`), and the same

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { TracedClientRequest } from "./client-trace.ts";
-import type { TracedReconcile } from "./loop-trace.ts";
-import type { TracedRequest } from "./request-trace.ts";
+import type { TracedClientRequest } from "../client/traced-transport.ts";
+import type { TracedReconcile } from "../tracing/loop-trace.ts";
+import type { TracedRequest } from "../tracing/request-trace.ts";
 import type { Sampler } from "./trace-export-settings.ts";
 
 /** Where a span is, as the header `traceparent` says it. */

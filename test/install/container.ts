@@ -1,0 +1,192 @@
+/**
+ * Builds the Containerfile and runs its image: npm run test:container, as root, with buildah, crun and debootstrap. It skips
+ * nothing: what is missing is a failure. No image registry is needed, because debootstrap makes the system that stands for
+ * the two base images; the build image gets this machine's Node.js and npm besides.
+ */
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, it } from "node:test";
+
+const repository = join(import.meta.dirname, "../..");
+const place = mkdtempSync(join(tmpdir(), "signet-container-"));
+const images = {
+  base: "localhost/signet-test-debian",
+  build: "localhost/signet-test-node",
+  signet: "localhost/signet-test",
+};
+const user = 65532;
+
+/** What the program printed; fails when it fails. */
+function run(program: string, ...args: readonly string[]): string {
+  const { status, error, stdout, stderr } = spawnSync(program, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
+  assert.ifError(error);
+  assert.equal(status, 0, `${program} ${args.join(" ")}\n${stdout.slice(-4000)}${stderr.slice(-4000)}`);
+  return stdout.trim();
+}
+
+/** The lines of buildah's `inspect` that this test reads. */
+interface ImageConfig {
+  readonly OCIv1: {
+    readonly config: { User: string; Entrypoint: string[]; Cmd: string[]; WorkingDir: string; Env: string[] };
+  };
+  readonly Docker: { readonly config: { Healthcheck: { Test: [string, string] } } };
+}
+
+describe("the Containerfile", () => {
+  let config: ImageConfig;
+  let root: string;
+  const containers: string[] = [];
+
+  /** A working container of an image; `buildah rm` takes it away at the end. */
+  function containerOf(image: string): string {
+    const name = run("buildah", "from", "--pull-never", image);
+    containers.push(name);
+    return name;
+  }
+
+  before(() => {
+    assert.equal(process.getuid?.(), 0, "debootstrap and read-only file systems need root");
+    makeBaseImages();
+    const clone = join(place, "clone");
+    run("git", "clone", "--quiet", repository, clone);
+    run(
+      "buildah",
+      ...["build", "--isolation", "chroot", "--format", "docker", "--pull-never", "--tag", images.signet],
+      ...["--build-arg", `BUILD_IMAGE=${images.build}`, "--build-arg", `RUNTIME_IMAGE=${images.base}`, clone],
+    );
+    config = JSON.parse(run("buildah", "inspect", "--type", "image", images.signet)) as ImageConfig;
+    root = run("buildah", "mount", containerOf(images.signet));
+  });
+  after(() => {
+    for (const name of containers) spawnSync("buildah", ["rm", name]);
+    spawnSync("buildah", ["rmi", "--force", ...Object.values(images)]);
+    rmSync(place, { recursive: true, force: true });
+  });
+
+  function makeBaseImages(): void {
+    const debian = join(place, "debian");
+    run("debootstrap", "--variant=minbase", "bookworm", debian);
+    const base = containerOf("scratch");
+    run("buildah", "add", "--quiet", base, debian, "/");
+    run("buildah", "config", "--env", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", base);
+    run("buildah", "commit", "--quiet", base, images.base);
+    const npm = join(run("npm", "root", "--global"), "npm");
+    const added = join(place, "node");
+    mkdirSync(join(added, "bin"), { recursive: true });
+    cpSync(process.execPath, join(added, "bin/node"));
+    cpSync(npm, join(added, "lib/node_modules/npm"), { recursive: true });
+    const build = containerOf(images.base);
+    run("buildah", "add", "--quiet", build, added, "/usr/local");
+    run(
+      "buildah",
+      "run",
+      "--isolation",
+      "chroot",
+      build,
+      "--",
+      "ln",
+      "-s",
+      "../lib/node_modules/npm/bin/npm-cli.js",
+      "/usr/local/bin/npm",
+    );
+    // A machine whose way to the registry has a CA of its own: npm in the build needs it too.
+    const ownCas = process.env["NODE_EXTRA_CA_CERTS"];
+    if (ownCas !== undefined) {
+      run("buildah", "add", "--quiet", build, ownCas, "/etc/own-cas.crt");
+      run("buildah", "config", "--env", "NODE_EXTRA_CA_CERTS=/etc/own-cas.crt", build);
+    }
+    run("buildah", "commit", "--quiet", build, images.build);
+  }
+
+  /** Starts the image's process, or another one, as `podman run --read-only --cap-drop all` would. */
+  function start(name: string, args: readonly string[]) {
+    const bundle = join(place, name);
+    const data = join(bundle, "data");
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    chownSync(data, user, user);
+    run("crun", "spec", "--bundle", bundle);
+    const spec = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as {
+      root: object;
+      process: object;
+      mounts: object[];
+    };
+    spec.root = { path: root, readonly: true };
+    const [uid, gid] = config.OCIv1.config.User.split(":").map(Number);
+    spec.process = {
+      ...{
+        terminal: false,
+        user: { uid, gid },
+        args,
+        cwd: config.OCIv1.config.WorkingDir,
+        env: config.OCIv1.config.Env,
+      },
+      ...{ capabilities: {}, noNewPrivileges: true },
+    };
+    spec.mounts.push({ destination: "/var/lib/signet", type: "bind", source: data, options: ["rbind", "rw"] });
+    writeFileSync(join(bundle, "config.json"), JSON.stringify(spec));
+    const crun = ["--cgroup-manager", "disabled"];
+    const child = spawn("crun", [...crun, "run", "--bundle", bundle, name], { stdio: ["ignore", "pipe", "inherit"] });
+    return {
+      /** Resolves with the exit code. */
+      ended: new Promise<number | null>((resolve) => child.once("exit", resolve)),
+      lines: createInterface({ input: child.stdout }),
+      /** Runs a command in the container. */
+      exec: (...command: readonly string[]) =>
+        spawnSync("crun", [...crun, "exec", name, ...command], { encoding: "utf8", timeout: 30_000 }),
+      signal: (signal: string) => run("crun", ...crun, "kill", name, signal),
+    };
+  }
+
+  const healthCheck = (): string[] => ["/bin/sh", "-c", config.Docker.config.Healthcheck.Test[1]];
+
+  it("makes an image whose process is not root", () => {
+    assert.equal(config.OCIv1.config.User, `${user}:${user}`);
+  });
+
+  it("serves on a read-only root file system, without capabilities, and tells that it is healthy", async () => {
+    const name = `signet-test-${process.pid}-server`;
+    const server = start(name, [...config.OCIv1.config.Entrypoint, ...config.OCIv1.config.Cmd]);
+    try {
+      for await (const line of server.lines) if (line.startsWith("ready in")) break;
+      assert.match(server.exec("/bin/cat", "/proc/1/status").stdout, /^Uid:\t65532[\s\S]*^CapEff:\t0{16}$/m);
+      assert.match(server.exec("/bin/touch", "/usr/lib/signet/file").stderr, /Read-only file system/);
+      const health = server.exec(...healthCheck());
+      assert.equal(health.status, 0, health.stderr);
+      const token = server.exec("/usr/bin/signet", ..."token create default --kubeconfig admin.kubeconfig".split(" "));
+      assert.match(token.stdout, /^eyJ/, token.stderr);
+      server.signal("TERM");
+      assert.equal(await server.ended, 0);
+    } finally {
+      spawnSync("crun", ["delete", "--force", name]);
+    }
+  });
+
+  it("tells that it is not healthy while no server answers", () => {
+    const name = `signet-test-${process.pid}-idle`;
+    const idle = start(name, ["/bin/sleep", "60"]);
+    try {
+      const deadline = Date.now() + 30_000;
+      while (idle.exec("/bin/true").status !== 0) assert.ok(Date.now() < deadline, "the container runs");
+      assert.equal(idle.exec(...healthCheck()).status, 1);
+    } finally {
+      spawnSync("crun", ["delete", "--force", name]);
+    }
+  });
+
+  it("finds for arm64 every package with machine code that it finds for x64", () => {
+    const lock = JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { cpu?: string[]; os?: string[]; dev?: boolean }>;
+    };
+    const forLinux = (cpu: string) =>
+      Object.entries(lock.packages)
+        .filter(([, { dev, os, cpu: cpus }]) => dev !== true && os?.includes("linux") && cpus?.includes(cpu))
+        .map(([path]) => path.replace(cpu, "CPU"))
+        .filter((path) => !path.endsWith("-musl"));
+    assert.ok(forLinux("x64").length > 0);
+    assert.deepEqual(forLinux("arm64"), forLinux("x64"));
+  });
+});

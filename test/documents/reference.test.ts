@@ -14,6 +14,16 @@ describe("the reference", () => {
     for (const [path, text] of apiPages()) assert.equal(written(path), text, path);
   });
 
+  it("has no kind that docs/serves.md does not name", () => {
+    const serves = readFileSync(join(folder, "../serves.md"), "utf8");
+    const kinds = [...written("api.md").matchAll(/^\| \[(\w+)\]/gm)].map(([, kind = ""]) => kind);
+    assert.ok(kinds.length > 20, "there are kinds");
+    assert.deepEqual(
+      kinds.filter((kind) => !new RegExp(`\\b${kind}\\b`).test(serves)),
+      [],
+    );
+  });
+
   it("has pages only for served kinds", () => {
     const pages = new Set(apiPages().keys());
     assert.deepEqual(

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -74,7 +74,7 @@ describe("the Containerfile", () => {
     run("buildah", "add", "--quiet", base, debian, "/");
     run("buildah", "config", "--env", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", base);
     run("buildah", "commit", "--quiet", base, images.base);
-    const npm = join(run("npm", "root", "--global"), "npm");
+    const npm = dirname(dirname(realpathSync(run("which", "npm"))));
     const added = join(place, "node");
     mkdirSync(join(added, "bin"), { recursive: true });
     cpSync(process.execPath, join(added, "bin/node"));

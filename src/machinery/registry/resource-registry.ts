@@ -28,6 +28,7 @@ import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
+import type { StoredTexts } from "./stored-texts.ts";
 import { UnreadableObject } from "./unreadable-object.ts";
 import { servedDefinitions } from "./served-definitions.ts";
 
@@ -57,6 +58,8 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly futureWaitMilliseconds?: number;
   /** Called after each write of this process. It runs on the request path, so keep it fast; it must not throw. */
   readonly onWritten?: ((write: ObservedWrite) => void) | undefined;
+  /** Where cached objects find their text again. Absent: they keep it. */
+  readonly texts?: StoredTexts | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
   readonly stored?: ResourceRegistry<T>;
 }
@@ -117,6 +120,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
     onWritten,
+    texts,
     stored,
   }: RegistryOptions<T>) {
     this.definition = definition;
@@ -135,7 +139,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       new WatchCache({
         feed,
         prefix: resourcePrefix(definition),
-        decode: (entry) => this.fromEntry(entry),
+        decode: (entry) => this.#decode(entry, entry.isDecrypted === true ? undefined : texts),
+        onReplaced: (object) => object.keepText(),
         historyLength,
         keyOf: ({ key }) => key,
         bytesOf: (object) => object.textLength,
@@ -239,7 +244,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
-  fromEntry({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry): StoredObject<T> {
+  fromEntry(entry: StoredVersionEntry): StoredObject<T> {
+    return this.#decode(entry);
+  }
+
+  #decode({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry, texts?: StoredTexts): StoredObject<T> {
     if (value[0] !== openingBrace) {
       const reason = unreadable ?? "it is not an object";
       return new UnreadableObject<T>({ key, revision: modRevision, reason });
@@ -250,6 +259,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       value,
       revision: modRevision,
       isStale: isStale === true,
+      texts,
     });
   }
 

@@ -1,5 +1,7 @@
 import type { ApiObject } from "../api/object-meta.ts";
+import { serviceUnavailable } from "../api/api-error.ts";
 import { jsonMember } from "./json-member.ts";
+import type { StoredTexts } from "./stored-texts.ts";
 
 const opening = '{"metadata":{';
 
@@ -28,10 +30,12 @@ export interface StoredVersion {
   readonly revision: number;
   /** An update writes the object even when it changes nothing: the store would write it in another form. */
   readonly isStale?: boolean;
+  /** Where the object finds its text again, at its revision. Absent: it keeps its text. */
+  readonly texts?: StoredTexts | undefined;
 }
 
 /**
- * One version of an object, kept as its stored text. The served forms are spliced from this text without decoding: a
+ * One version of an object: its stored text, or where to read it again. The served forms are spliced from this text without decoding: a
  * string takes a third of the memory of a separate buffer, and writing it costs the same. Immutable, and so is
  * everything that its getters return.
  */
@@ -40,20 +44,37 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   readonly revision: number;
   readonly isStale: boolean;
   readonly #prefix: KindPrefix;
-  /** The stored form after `{"metadata":{`. */
-  readonly #content: string;
+  /** The approximate memory of the text, in UTF-16 units, which are free to count. */
+  readonly textLength: number;
+  /** The stored form after `{"metadata":{`. Undefined: it is in #texts. */
+  #content: string | undefined;
+  #texts: StoredTexts | undefined;
   /**
    * A weak reference: the decoded object is several times as large as the text, and most objects are decoded at most
    * once.
    */
   #object: WeakRef<T> | undefined;
 
-  constructor({ prefix, key, value, revision, isStale = false }: StoredVersion) {
+  constructor({ prefix, key, value, revision, isStale = false, texts }: StoredVersion) {
     this.key = key;
     this.revision = revision;
     this.isStale = isStale;
     this.#prefix = prefix;
     this.#content = contentOf(value);
+    this.textLength = this.#content.length;
+    this.#texts = texts;
+    texts?.keep(this);
+  }
+
+  /** Lets go of the text if the store has it. */
+  forgetText(): void {
+    if (this.#texts !== undefined) this.#content = undefined;
+  }
+
+  /** Keeps the text from now on: something newer was written, and then the store forgets it. */
+  keepText(): void {
+    this.#content ??= this.#foundText();
+    if (this.#content !== undefined) this.#texts = undefined;
   }
 
   /** Why the object can't be decrypted. Then its contents throw a 500. */
@@ -61,14 +82,9 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return undefined;
   }
 
-  /** The approximate memory, in UTF-16 units, which are free to count. */
-  get textLength(): number {
-    return this.#content.length;
-  }
-
   /** The length of the stored form. */
   storedBytes(): number {
-    return opening.length + Buffer.byteLength(this.#content);
+    return opening.length + Buffer.byteLength(this.#storedText);
   }
 
   get resourceVersion(): string {
@@ -100,13 +116,14 @@ export class StoredObject<T extends ApiObject = ApiObject> {
 
   /** Read without the rest of the object, because label selectors ask many objects for them. */
   get labels(): Readonly<Record<string, string>> | undefined {
-    const text = jsonMember(this.#content, "labels");
+    const text = jsonMember(this.#storedText, "labels");
     return text === undefined ? undefined : (JSON.parse(text) as Readonly<Record<string, string>>); // our own encoding
   }
 
   /** Whether one of these texts occurs in the stored JSON, as JSON.stringify writes it. A look without parsing. */
   contains(texts: readonly string[]): boolean {
-    return texts.some((text) => this.#content.includes(text));
+    const stored = this.#storedText;
+    return texts.some((text) => stored.includes(text));
   }
 
   /**
@@ -119,13 +136,25 @@ export class StoredObject<T extends ApiObject = ApiObject> {
 
   /** The same content at another revision. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
-    const value = Buffer.from(opening + this.#content);
+    const value = Buffer.from(opening + this.#storedText);
     return new StoredObject<T>({ prefix: this.#prefix, key: this.key, value, revision });
   }
 
   get #metadataAndContent(): string {
     const version = this.revision === 0 ? "" : `"resourceVersion":"${this.revision}",`;
-    return `"metadata":{${version}${this.#content}`;
+    return `"metadata":{${version}${this.#storedText}`;
+  }
+
+  /** Throws a 503 when the store has forgotten it: then this copy is far behind. */
+  get #storedText(): string {
+    const text = this.#content ?? this.#foundText();
+    if (text === undefined) throw serviceUnavailable("the server's copy of an object is out of date: try again");
+    return text;
+  }
+
+  #foundText(): string | undefined {
+    const value = this.#texts?.valueAt(this.revision);
+    return value && contentOf(value);
   }
 }
 

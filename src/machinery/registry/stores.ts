@@ -5,6 +5,7 @@ import type { Names } from "../api/names.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
+import { StoredTexts } from "./stored-texts.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { ResourceRegistry } from "./resource-registry.ts";
 import type { RegistryOptions } from "./resource-registry.ts";
@@ -28,7 +29,10 @@ export class Stores {
   readonly #byType: ReadonlyMap<string, ResourceRegistry>;
   #admission: readonly AdmissionRule[] | undefined;
 
-  constructor({ names, definitions, ...shared }: StoresOptions) {
+  constructor({ names, definitions, ...given }: StoresOptions) {
+    const { store } = given;
+    const texts = store.valueAt && new StoredTexts({ valueAt: (revision) => store.valueAt?.(revision) });
+    const shared = { texts, ...given };
     const admission = (): readonly AdmissionRule[] => this.admission;
     this.#names = names;
     this.definitions = definitions;

@@ -46,6 +46,12 @@ export interface Store {
   /** The newest revision that compaction has removed; 0 when there is none. Watches may start after it. */
   compactedRevision(): number | Promise<number>;
 
+  /**
+   * Reads again what was written at a revision. Undefined for a delete, and for what compaction has removed because something
+   * newer was written to the key. Absent: the backend would have to wait for it.
+   */
+  readonly valueAt?: ((revision: number) => Buffer | undefined) | undefined;
+
   /** How large the backend's files are, where it is not a file of this machine. For metrics. */
   sizeBytes?(): Promise<number | undefined>;
 
@@ -76,6 +82,8 @@ export interface StoredValue {
   readonly unreadable?: string | undefined;
   /** The store would now write the value in another form: encrypted, or with another key. Absent: it would not. */
   readonly isStale?: boolean | undefined;
+  /** `valueAt` returns another value: this one was decrypted. */
+  readonly isDecrypted?: boolean | undefined;
 }
 
 export interface Entry extends StoredValue {
@@ -110,6 +118,7 @@ export interface Change {
   /** As those of StoredValue. */
   readonly unreadable?: string | undefined;
   readonly isStale?: boolean | undefined;
+  readonly isDecrypted?: boolean | undefined;
 }
 
 export interface WatchRequest {

@@ -20,6 +20,8 @@ export interface WatchCacheOptions<T> {
   /** How many events to keep for watches that start in the past. */
   readonly historyLength: number;
   keyOf(object: T): string;
+  /** Called before an object is replaced or deleted. The history and readers may still have it. */
+  onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
 }
@@ -218,15 +220,17 @@ export class WatchCache<T> {
     });
   }
 
-  #apply({ key, value, revision, createRevision, unreadable, isStale }: Change): void {
+  #apply({ key, value, revision, createRevision, unreadable, isStale, isDecrypted }: Change): void {
     const previous = this.#objects.get(key);
+    if (previous !== undefined) this.#options.onReplaced?.(previous);
     let event: CacheEvent<T>;
     if (value === undefined) {
       if (previous === undefined) return;
       this.#objects.delete(key);
       event = { type: "delete", key, revision, previous };
     } else {
-      const object = this.#options.decode({ key, value, createRevision, modRevision: revision, unreadable, isStale });
+      const entry = { key, value, createRevision, modRevision: revision, unreadable, isStale, isDecrypted };
+      const object = this.#options.decode(entry);
       this.#objects.set(key, object);
       event = { type: "put", key, revision, object, previous };
     }

@@ -3,6 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -27,6 +28,24 @@ describe("a directory of the LMDB store", () => {
       directory.remove();
     }
   };
+
+  it(
+    "reads again what was written at a revision, until compaction removes it",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      const first = await put(store, "/a/1", "one");
+      const second = await put(store, "/a/1", "two");
+      const other = await put(store, "/a/2", "other");
+      const deleted = await put(store, "/a/2", undefined);
+      const texts = (): (string | undefined)[] =>
+        [first, second, other, deleted, deleted + 1].map((revision) => store.valueAt(revision)?.toString());
+      assert.deepEqual(texts(), ["one", "two", "other", undefined, undefined]);
+      await store.compact(deleted);
+      assert.deepEqual(texts(), [undefined, "two", undefined, undefined, undefined]);
+      await store.close();
+      assert.throws(() => store.valueAt(second), StoreUnavailable);
+    }),
+  );
 
   it(
     "gives a watch that lags a few MiB at once",

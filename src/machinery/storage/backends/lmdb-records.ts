@@ -40,11 +40,16 @@ export function encodeLogRecord({ key, value, createRevision, previousRevision }
 
 /** The value is a view of `encoded`. */
 export function decodeLogRecord(encoded: Buffer): LogRecord {
-  const valueStart = HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);
   return {
-    key: encoded.toString("utf8", HEADER_BYTES, valueStart),
-    value: encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStart) : undefined,
+    key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
+    value: decodeLogValue(encoded),
     createRevision: encoded.readUIntBE(0, REVISION_BYTES),
     previousRevision: encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES),
   };
 }
+
+/** Only the record's value, which is a view of `encoded`. */
+export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
+  encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded)) : undefined;
+
+const valueStartOf = (encoded: Buffer): number => HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);

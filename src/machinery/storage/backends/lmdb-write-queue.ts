@@ -184,7 +184,8 @@ export class WriteQueue {
       };
       for (const { change, previousRevision } of writes) {
         const { revision, key, value, createRevision } = change;
-        put(log.put(encodeRevision(revision), encodeLogRecord({ key, value, createRevision, previousRevision })));
+        const record = encodeLogRecord({ key, value, createRevision, previousRevision });
+        put(log.put(encodeRevision(revision), record, AT_THE_END));
         put(heads.put(Buffer.from(key), value === undefined ? DELETE : VALUE, revision));
       }
       put(meta.put("revision", NOTHING, last));
@@ -196,6 +197,8 @@ const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISEC
 
 const isAbandoned = ({ request: { signal } }: PendingWrite): boolean => signal?.aborted === true;
 
+/** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
+const AT_THE_END = { append: true } as unknown as number; // put takes options, which lmdb's types leave out
 const VALUE = Buffer.from([1]);
 const DELETE = Buffer.from([0]);
 const NOTHING = Buffer.alloc(0);

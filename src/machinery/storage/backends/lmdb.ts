@@ -15,7 +15,7 @@ import type {
 import { sweepHistory } from "./lmdb-compaction.ts";
 import { openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
-import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
+import { decodeLogRecord, decodeLogValue, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
 
 export interface LmdbStoreOptions extends LmdbEnvironmentOptions {
@@ -94,6 +94,18 @@ export class LmdbStore implements Store {
       entries.push(entry);
     }
     return { entries, revision, hasMore: false };
+  }
+
+  valueAt(revision: number): Buffer | undefined {
+    if (this.#isClosed) throw closed();
+    const key = encodeRevision(revision);
+    let encoded = this.#environment.log.get(key);
+    if (encoded === undefined) {
+      // It may be newer than this turn's snapshot.
+      this.#refresh();
+      encoded = this.#environment.log.get(key);
+    }
+    return encoded && decodeLogValue(encoded);
   }
 
   watch(request: WatchRequest): { stop(): void } {

@@ -29,6 +29,7 @@ export interface EncryptionSource {
  * decrypted is shown as unreadable, with the reason: it takes nothing else with it.
  */
 export class EncryptedStore implements Store {
+  readonly valueAt: Store["valueAt"];
   readonly #store: Store;
   readonly #source: EncryptionSource;
   readonly #watches = new Set<OrderedWatch>();
@@ -38,6 +39,7 @@ export class EncryptedStore implements Store {
   constructor(store: Store, source: EncryptionSource) {
     this.#store = store;
     this.#source = source;
+    if (store.valueAt !== undefined) this.valueAt = (revision) => store.valueAt?.(revision);
     source.onReadable(() => this.#reload());
   }
 
@@ -151,6 +153,7 @@ export class EncryptedStore implements Store {
       const read = andThen(rules.decrypt(stored.key, stored.value), ({ plain, isStale }) => ({
         ...stored,
         value: plain,
+        ...(this.valueAt !== undefined && { isDecrypted: true }),
         ...(isStale && { isStale }),
       }));
       return read instanceof Promise ? read.catch(failed) : read;

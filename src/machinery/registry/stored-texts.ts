@@ -1,0 +1,53 @@
+/** An object that can do without its text for a while. */
+interface Forgetful {
+  readonly textLength: number;
+  forgetText(): void;
+}
+
+export interface StoredTextsOptions {
+  /** As that of Store. */
+  valueAt(revision: number): Buffer | undefined;
+  /** How many characters of text are kept in memory. The default is some tens of thousands of objects. */
+  readonly maximumCharacters?: number;
+}
+
+/**
+ * Keeps the texts of the objects that were last loaded or written, of all kinds together. The others read theirs from the
+ * store again, each time they are asked for it: that takes a microsecond, and the store's file is in memory anyway.
+ */
+export class StoredTexts {
+  readonly #options: StoredTextsOptions;
+  readonly #maximumCharacters: number;
+  #objects: (Forgetful | undefined)[] = [];
+  /** The index of the oldest one that still has its text. */
+  #oldest = 0;
+  #characters = 0;
+
+  constructor(options: StoredTextsOptions) {
+    this.#options = options;
+    this.#maximumCharacters = options.maximumCharacters ?? 16 * 2 ** 20;
+  }
+
+  valueAt(revision: number): Buffer | undefined {
+    return this.#options.valueAt(revision);
+  }
+
+  /** Keeps the text of an object for now. */
+  keep(object: Forgetful): void {
+    this.#objects.push(object);
+    this.#characters += object.textLength;
+    while (this.#characters > this.#maximumCharacters) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#objects[this.#oldest];
+    this.#objects[this.#oldest] = undefined;
+    this.#oldest += 1;
+    this.#characters -= oldest?.textLength ?? 0;
+    oldest?.forgetText();
+    // Compact when half of the entries are empty: each object is then moved once on average.
+    if (this.#oldest * 2 < this.#objects.length) return;
+    this.#objects = this.#objects.slice(this.#oldest);
+    this.#oldest = 0;
+  }
+}

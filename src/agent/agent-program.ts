@@ -100,7 +100,8 @@ function statusText({ nodeName, now, certificates, trustBundles, hookFaults, has
       ...(fileFault === undefined ? [] : [`${name}: ${fileFault}`]),
     ]),
     ...trustBundles.map(
-      ({ file, anchors }) => `${file}: ${anchors === undefined ? "not known yet" : `${anchors} anchors`}`,
+      ({ file, anchors }) =>
+        `${file}: ${anchors === undefined ? "not known yet" : `${anchors} ${anchors === 1 ? "anchor" : "anchors"}`}`,
     ),
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),

@@ -187,6 +187,10 @@ certificates:
     agent = new SignetProcess("agent", "--config", inFolder("agent.yaml"));
     await agent.find(/(serves on port)/);
 
+    // First, because it compiles its source; with the fast compiler alone.
+    const source = resolve(import.meta.dirname, "services/Service.java");
+    const store = [inFolder("store.p12"), "a password of this test"];
+    run("java", ["-XX:TieredStopAtLevel=1", source, ...store, String(ports.api)]);
     run("nginx", ["-c", inFolder("nginx.conf")]);
     const asPostgres = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"];
     const data = inFolder("postgres");
@@ -199,8 +203,6 @@ certificates:
       ...["-c", `ssl_cert_file=${folder}/db/server.crt`, "-c", `ssl_key_file=${folder}/db/server.key`],
       ...["-c", "logging_collector=off", "-c", "log_destination=syslog", "-c", "fsync=off"],
     ]);
-    const source = resolve(import.meta.dirname, "services/Service.java");
-    run("java", [source, inFolder("store.p12"), "a password of this test", String(ports.api)]);
     await eventually(
       "all three answer",
       async () => (await Promise.all([get("web"), query("select 1"), get("api")])).length,

@@ -221,6 +221,48 @@ describe("a machine that is locked out", () => {
     assert.deepEqual(await codes(), all(201));
   });
 
+  it("is refused whatever it asks for: every verb, every subresource, streams, and paths of no resource", async () => {
+    const node = "/api/v1/nodes/web-1";
+    const lease = "/apis/coordination.platform.io/v1/namespaces/platform-node-lease/leases";
+    const asked: readonly (readonly [string, string])[] = [
+      ["GET", node],
+      ["PUT", node],
+      ["PATCH", node],
+      ["DELETE", node],
+      ["GET", `${node}/status`],
+      ["PATCH", `${node}/status`],
+      ["POST", "/api/v1/nodes"],
+      ["GET", "/api/v1/nodes?watch=true"],
+      ["GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dweb-1"],
+      ["DELETE", "/api/v1/namespaces/default/pods"],
+      ["POST", "/api/v1/namespaces/default/serviceaccounts/default/token"],
+      ["GET", "/api/v1/namespaces/default/secrets/any"],
+      ["GET", `${lease}/web-1`],
+      ["POST", lease],
+      ["PUT", `${lease}/web-1`],
+      ["POST", requests],
+      ["GET", `${requests}/any`],
+      ["PUT", `${requests}/any/approval`],
+      ["PUT", `${requests}/any/status`],
+      ["GET", "/apis/certificates.platform.io/v1beta1/clustertrustbundles?watch=true"],
+      ["POST", "/apis/authorization.platform.io/v1/selfsubjectaccessreviews"],
+      ["DELETE", `${locks}/web-1`],
+      ["GET", "/apis"],
+      ["GET", "/metrics"],
+      ["OPTIONS", "/"],
+    ];
+    await lock();
+    for (const [index, [method, path]] of asked.entries()) {
+      const answer = await send(servers[index % 2 === 0 ? 0 : 1], path, {
+        method,
+        certificates: [certificateOf("system:node:web-1")],
+        ...(method !== "GET" && { body: {} }),
+      });
+      assert.equal(answer.status, 401, `${method} ${path}`);
+    }
+    await unlock();
+  });
+
   it("has no good token in a TokenReview", async () => {
     const reviewed = async (token: string): Promise<boolean> => {
       const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };

@@ -50,7 +50,7 @@ export class RequestRefused extends Error {
 }
 
 /** By then, a server that decides by itself has decided. */
-const firstLooksMilliseconds = [100, 200, 400, 800];
+const firstLooksMilliseconds = [200, 800, 2000];
 /** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
 const reminderMilliseconds = 15 * 60_000;

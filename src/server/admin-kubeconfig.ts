@@ -10,7 +10,7 @@ import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueCertificate } from "./issued-certificate.ts";
-import type { KeyPair } from "./issued-certificate.ts";
+import type { KeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
 import { isIssuedBy, parseKeyPair } from "./serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {
@@ -26,6 +26,8 @@ export interface AdminKubeconfigOptions {
   readonly lifetimeMilliseconds: number;
   /** A certificate that is revoked is replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
+  /** Where others learn of that. Undefined: nowhere. */
+  readonly revocation?: OwnCertificateOptions["revocation"];
 }
 
 export interface AdminKubeconfig {
@@ -57,7 +59,7 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
  * good for at least half of it; and when it is revoked, or valid for longer than it should be.
  */
 function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
-  const { dataDirectory, clock, lifetimeMilliseconds, isRevoked } = options;
+  const { dataDirectory, clock, lifetimeMilliseconds, isRevoked, revocation } = options;
   const authority = options.authority();
   const file = join(dataDirectory, "admin.pem");
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
@@ -76,7 +78,7 @@ function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
       extendedKeyUsages: ["clientAuth"],
       subjectAltNames: noSubjectAltNames,
     },
-    { authority, clock, lifetimeMilliseconds },
+    { authority, clock, lifetimeMilliseconds, revocation },
   );
   // Every certificate of this name may be revoked: then another one would not help either.
   const isRevokedToo = parseCertificatesPem(made.certificate).some((certificate) => isRevoked(certificate));

@@ -1,24 +1,22 @@
 import type { Logger } from "pino";
-import { certificateIdentity } from "../features/access/credentials/certificate-identity.ts";
-import { certificateRecord, fingerprintRecordName } from "../features/certificates/inventory/certificate-record.ts";
-import { issuedCertificateResource } from "../features/certificates/resources.ts";
 import { apiserverClient } from "../features/certificates/signers/apiserver-client.ts";
+import type { RevocationSettings } from "../features/certificates/settings.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import { timestamp } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { periodically } from "../machinery/api/periodically.ts";
-import { withCredential } from "../machinery/authentication/presented-credential.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
-import { ignoring } from "../machinery/loops/controller.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import type { AdminKubeconfigOptions } from "./admin-kubeconfig.ts";
-import { serverUser } from "./loopback-users.ts";
+import { recordOwnCertificate, revokedIn } from "./own-certificates.ts";
 
-export interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked"> {
+export interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
   readonly names: Names;
   readonly client: ApiClient;
   readonly revocation: ConnectedRevocation;
+  /** Where others learn of it. Undefined: nowhere. */
+  readonly revocationSettings: RevocationSettings | undefined;
   readonly log: Pick<Logger, "info" | "error">;
 }
 
@@ -32,16 +30,16 @@ export interface Administrator {
 /** How often to check the certificate. */
 const intervalMilliseconds = 60_000;
 
-/** Writes the kubeconfig, and puts its certificate into the inventory. */
+/** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked as every other. */
 export async function openAdministrator(options: AdministratorOptions): Promise<Administrator> {
-  const { names, client, revocation, log } = options;
-  const isRevoked = (certificate: Certificate): boolean =>
-    revocation.refusalOf(withCredential({ ...serverUser }, certificateIdentity(certificate))) !== undefined;
+  const { names, client, revocation, revocationSettings, log } = options;
+  const isRevoked = revokedIn(revocation);
   let recorded: Certificate | undefined;
   const look = async (): Promise<string> => {
-    const { file, certificate } = writeAdminKubeconfig({ ...options, isRevoked });
+    const { file, certificate } = writeAdminKubeconfig({ ...options, isRevoked, revocation: revocationSettings });
     if (certificate === undefined || recorded?.der.equals(certificate.der) === true) return file;
-    await recordAdministrator(client, names, certificate);
+    const { commonName: username } = certificate.subject;
+    await recordOwnCertificate({ client, names }, { certificate, signerName: apiserverClient.nameIn(names), username });
     if (recorded !== undefined) {
       log.info({ file, notAfter: timestamp(certificate.notAfter) }, "the administrator's certificate was renewed");
     }
@@ -61,7 +59,7 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
       });
       let isStopped = false;
       revocation.onRevoked(() => {
-        if (!isStopped) look().catch(onFailure);
+        if (!isStopped && recorded !== undefined && isRevoked(recorded)) look().catch(onFailure);
       });
       return {
         stop() {
@@ -71,14 +69,4 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
       };
     },
   };
-}
-
-/** Puts the administrator's certificate into the inventory, where it can be found and revoked as every other. */
-async function recordAdministrator(client: ApiClient, names: Names, certificate: Certificate): Promise<void> {
-  const recordName = fingerprintRecordName(certificate);
-  const records = client.resource(issuedCertificateResource(names));
-  if ((await records.find(recordName)) !== undefined) return;
-  const spec = { signerName: apiserverClient.nameIn(names), username: certificate.subject.commonName };
-  const record = certificateRecord(names, { recordName, certificate, request: { metadata: {}, spec } });
-  await ignoring([409], records.create(record));
 }

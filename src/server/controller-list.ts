@@ -21,6 +21,8 @@ export interface ControllerListOptions extends AccountControllersOptions {
   readonly definitions: readonly ServedType[];
   readonly signers: RunningSigners;
   readonly policy: (() => ApprovalPolicy) | undefined;
+  /** The publisher of revocation lists. Undefined without `--revocation-url`. */
+  readonly listPublisher: Controller | undefined;
   /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
   /** The CAs that clients verify the server with. Undefined where they are not this process's to publish. */

@@ -4,6 +4,8 @@ import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../pki/certificate-template.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../pki/keys.ts";
 import { encodePem } from "../pki/pem.ts";
+import { certificateUrls } from "../features/certificates/status/addresses.ts";
+import type { RevocationSettings } from "../features/certificates/settings.ts";
 import { clockSkewMilliseconds } from "../features/certificates/authorities/cluster-authority.ts";
 
 /** A certificate with its private key, both PEM. */
@@ -18,12 +20,14 @@ export interface OwnCertificateOptions {
   readonly authority: CertificateAuthority;
   readonly clock: Clock;
   readonly lifetimeMilliseconds: number;
+  /** Where others learn of its revocation. Undefined: nowhere. */
+  readonly revocation?: Pick<RevocationSettings, "url" | "isSharded"> | undefined;
 }
 
 /** Generates a key and a certificate for the server's own use. It expires no later than the CA. */
 export function issueCertificate(
   identity: Identity,
-  { authority, clock, lifetimeMilliseconds }: OwnCertificateOptions,
+  { authority, clock, lifetimeMilliseconds, revocation }: OwnCertificateOptions,
 ): KeyPair {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const now = clock.now();
@@ -35,6 +39,9 @@ export function issueCertificate(
       notAfter: Math.min(now + lifetimeMilliseconds, authority.certificate.notAfter),
       isCA: false,
       keyUsages: ["digitalSignature"],
+      ...(revocation !== undefined && {
+        revocationUrls: certificateUrls({ ...revocation, hasOcsp: true, issuer: authority.certificate }),
+      }),
     },
     authority,
   );

@@ -57,6 +57,20 @@ export async function runRemoteControllers(
     followed,
   });
   const server = opened.adopt(followServerIdentity(transport, log), (identity) => identity.stop());
+  const signers = runningSigners({
+    names,
+    authorityFor,
+    configured,
+    maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
+    // Servers answer OCSP only for CAs whose keys they have.
+    revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
+  });
+  const listPublisher =
+    certificates.revocation &&
+    (await import("../features/certificates/status/revocation-list-publisher.ts")).revocationListPublisher({
+      settings: certificates.revocation,
+      authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
+    });
   const elected = startElectedControllers({
     names,
     queueCounts,
@@ -71,14 +85,8 @@ export async function runRemoteControllers(
       caCertificates: () => transport.caCertificates ?? "",
       serverAnchors: undefined,
       isRetired: () => false,
-      signers: runningSigners({
-        names,
-        authorityFor,
-        configured,
-        maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
-        // Servers answer OCSP only for CAs whose keys they have.
-        revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
-      }),
+      signers,
+      listPublisher,
       policy,
       server: () => server.current(),
     }),

@@ -8,7 +8,7 @@ import type { Certificate } from "../pki/certificate.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueCertificate } from "./issued-certificate.ts";
-import type { KeyPair } from "./issued-certificate.ts";
+import type { KeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */
@@ -31,27 +31,43 @@ export interface ServingCertificateOptions {
   readonly clock: Clock;
   /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];
+  /** A certificate that is revoked is replaced. */
+  readonly isRevoked?: (certificate: Certificate) => boolean;
+  /** Where others learn of that. Undefined: nowhere. */
+  readonly revocation?: OwnCertificateOptions["revocation"];
 }
 
 /**
  * The data directory's serving certificate (`serving.pem`: key and certificate in one file, so that they always match).
  */
-export function openServingCertificate({ dataDirectory, authority, clock, names }: ServingCertificateOptions): KeyPair {
+export function openServingCertificate({
+  dataDirectory,
+  authority,
+  clock,
+  names,
+  isRevoked = () => false,
+  revocation,
+}: ServingCertificateOptions): KeyPair {
   const file = join(dataDirectory, "serving.pem");
   const wanted = servingNames(names);
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
-  if (kept !== undefined && isStillGood(kept, { authority, clock, wanted })) return kept;
+  const isKeptRevoked = kept !== undefined && leafOf(kept).some(isRevoked);
+  if (kept !== undefined && !isKeptRevoked && isStillGood(kept, { authority, clock, wanted })) return kept;
   const made = issueCertificate(
     {
       subject: { commonName: "signet" },
       extendedKeyUsages: ["serverAuth"],
       subjectAltNames: { ...wanted, emailAddresses: [], uris: [] },
     },
-    { authority, clock, lifetimeMilliseconds },
+    { authority, clock, lifetimeMilliseconds, revocation },
   );
+  // Every certificate of this name may be revoked: then another one would not help either.
+  if (isKeptRevoked && leafOf(made).some(isRevoked)) return kept;
   writePrivateFile(file, made.key + made.certificate);
   return made;
 }
+
+const leafOf = ({ certificate }: KeyPair): readonly Certificate[] => parseCertificatesPem(certificate).slice(0, 1);
 
 /** Splits a file with a private key followed by certificates. */
 export function parseKeyPair(pem: string): KeyPair | undefined {

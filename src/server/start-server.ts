@@ -42,6 +42,7 @@ import { configuredSignerGrants, grantOnChange, wellKnownSignerGrants } from "./
 import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
+import { revokedIn } from "./own-certificates.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import { shutdownCheck } from "./shutdown-check.ts";
@@ -182,8 +183,12 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     clock,
     followed,
   });
+  const revocation = connectRevocation(stores);
   const certificate = opening.adopt(
-    await openTlsCertificate(config.listener, { dataDirectory, authority: authorities.server, clock, log, followed }),
+    await openTlsCertificate(config.listener, {
+      ...{ dataDirectory, authority: authorities.server, clock, log, followed },
+      ...{ isRevoked: revokedIn(revocation), revocation: certificateSettings.revocation },
+    }),
     (opened) => opened.stop(),
   );
 
@@ -258,7 +263,6 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
     client: () => client,
   });
-  const revocation = connectRevocation(stores);
   const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
   const connected = { core, accounts, access, admission, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
@@ -266,7 +270,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const status =
     certificateSettings.revocation &&
-    (await openCertificateStatus({ names, clock, log, stores, signing, configuredSigners, client: () => client }));
+    (await openCertificateStatus({
+      ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own: authorities },
+      ...{ configuredSigners, client: () => client },
+    }));
 
   const loopback = new LoopbackTokens();
   const authentication = openAuthentication({
@@ -296,7 +303,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   let openStreams = (): number => 0;
   const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
   nodes.onLocked(() => streams.endRefused());
-  revocation.onRevoked(() => streams.endRefused());
+  revocation.onRevoked(() => {
+    streams.endRefused();
+    certificate.renewRevoked();
+  });
   let url = "";
   const { authenticate } = authentication;
   const { handler, metrics } = createApiServer({
@@ -382,7 +392,12 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     ...{ names, dataDirectory, clock, log, client, revocation, caCertificates, server: url },
     authority: () => authorities.administrator.current(),
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
+    revocationSettings: certificateSettings.revocation,
   });
+  if (config.listener.certificate === undefined) {
+    const shown = (): string => certificate.current().cert;
+    opening.adopt(await status?.keepRecordOf(shown, revocation), (looks) => looks?.stop());
+  }
 
   for (const file of dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key))) {
     log.info({ file }, "private key made");
@@ -419,6 +434,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
         revocation: certificateSettings.revocation && { ...certificateSettings.revocation, hasOcsp: true },
       }),
       policy,
+      listPublisher: status?.listPublisher,
       server: () => certificate.identity(),
       serverAnchors: config.listener.certificate === undefined ? () => authorities.server.current().anchors : undefined,
       isRetired: (anchor) => authorities.isRetired(anchor),

@@ -6,6 +6,8 @@ import { periodically } from "../machinery/api/periodically.ts";
 import type { ListenerTls } from "../machinery/http/listener.ts";
 import type { ServingCertificate } from "../machinery/http/serving-context.ts";
 import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import type { RevocationSettings } from "../features/certificates/settings.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
@@ -26,6 +28,8 @@ export interface TlsCertificate {
   identity(): ServerIdentity;
   /** Called with each new certificate. There can be only one callback. */
   onRenewed(listener: (certificate: ServingCertificate) => void): void;
+  /** Replaces a certificate of the data directory that is revoked. */
+  renewRevoked(): void;
   stop(): void;
 }
 
@@ -38,6 +42,10 @@ export interface TlsCertificateOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly followed: FollowedFiles;
+  /** Whether a certificate of the data directory has to be replaced. */
+  readonly isRevoked?: (certificate: Certificate) => boolean;
+  /** Where others learn of that. Undefined: nowhere. */
+  readonly revocation?: RevocationSettings | undefined;
 }
 
 /**
@@ -47,7 +55,7 @@ export interface TlsCertificateOptions {
  */
 export async function openTlsCertificate(
   { certificate: files, names, namedCertificates, tls }: ListenerSettings,
-  { dataDirectory, authority, clock, log, followed }: TlsCertificateOptions,
+  { dataDirectory, authority, clock, log, followed, isRevoked = () => false, revocation }: TlsCertificateOptions,
 ): Promise<TlsCertificate> {
   const { protocol } = tls;
   checkGroups(protocol);
@@ -65,6 +73,8 @@ export async function openTlsCertificate(
       authority: authority.current(),
       clock,
       names,
+      isRevoked,
+      revocation,
     });
     return { cert: certificate, key };
   };
@@ -120,6 +130,9 @@ export async function openTlsCertificate(
     identity: () => (named === undefined ? identity : withNamed(identity, named)),
     caCertificates: () => (files === undefined ? authority.current().trustedPem : atStart),
     onRenewed: (next) => (listener = next),
+    renewRevoked() {
+      if (files === undefined && parseCertificatesPem(current.cert).slice(0, 1).some(isRevoked)) renew();
+    },
     stop: () => renewals?.stop(),
   };
 }

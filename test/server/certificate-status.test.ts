@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
+import { once } from "node:events";
+import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -10,9 +13,13 @@ import { configMapResource } from "../../src/features/core/index.ts";
 import { issuedCertificateResource } from "../../src/features/certificates/resources.ts";
 import { revocationResource } from "../../src/features/revocation/resources.ts";
 import type { Revocation } from "../../src/features/revocation/resources.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
+import { prepareAuthority, switchAuthority } from "../../src/server/keys/authority-programs.ts";
+import { eventually } from "../end-to-end/eventually.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { authorityId } from "../../src/features/certificates/status/addresses.ts";
-import { serialNumberHex } from "../../src/pki/certificate.ts";
+import { parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
 import type { Certificate } from "../../src/pki/certificate.ts";
 import { parseRevocationList } from "../../src/pki/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
@@ -101,6 +108,7 @@ function ask(
 async function listed(
   isWanted: (entries: string) => boolean,
   path = `/pki/crl/${authorityId(ca)}.crl`,
+  issuer = ca,
 ): Promise<Answered> {
   const isThere = async (): Promise<Answered | undefined> => {
     const answered = await ask(path);
@@ -111,7 +119,7 @@ async function listed(
   if (already !== undefined) return already;
   const signal = AbortSignal.timeout(20_000);
   for await (const event of server.client.resource(configMapResource(names)).watch({}, signal)) {
-    if (event.object.metadata.name?.startsWith(`revocation-list-${authorityId(ca)}`) !== true) continue;
+    if (event.object.metadata.name?.startsWith(`revocation-list-${authorityId(issuer)}`) !== true) continue;
     // The server reads it soon after the event.
     for (let turn = 0; turn < 20; turn++) {
       const now = await isThere();
@@ -319,6 +327,13 @@ describe("OCSP", () => {
     assert.equal((await ask("/pki/ocsp/@@@")).body.at(-1), 1);
   });
 
+  it("says revoked of a serial number that was revoked and is not in the inventory", async () => {
+    const serialNumber = "5a".repeat(20);
+    await revoke("elsewhere", { certificate: { issuer: formatDistinguishedName(ca.subject), serialNumber } });
+    const id = encodeCertificateId(ca, Buffer.from(serialNumber, "hex"));
+    assert.equal((await post(encodeOcspRequest([id]))).answers[0]?.type, "revoked");
+  });
+
   it("keeps its responder's certificate in the inventory", async () => {
     const { items } = await server.client.resource(issuedCertificateResource(names)).list();
     const responders = items.filter(({ spec }) => spec.subject?.endsWith(" OCSP responder"));
@@ -326,6 +341,64 @@ describe("OCSP", () => {
       responders.map(({ spec }) => spec.subject),
       ["CN=signet-apiserver-client-ca OCSP responder"],
     );
+  });
+});
+
+describe("the server's own certificates", () => {
+  const read = (name: string): Certificate[] =>
+    parseCertificatesPem(readFileSync(join(server.dataDirectory, name), "utf8"));
+  const shown = async (): Promise<string> => {
+    const socket = connectTls({ host: "127.0.0.1", port: server.port, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { raw } = socket.getPeerCertificate();
+    socket.destroy();
+    return serialNumberHex(parseCertificate(raw));
+  };
+
+  it("name their lists, are on them when they are revoked, and another one is shown at once", async () => {
+    const [authority] = read("ca.crt");
+    const [serving] = read("serving.pem");
+    assert.ok(authority && serving);
+    const path = `/pki/crl/${authorityId(authority)}.crl`;
+    const [own, leaf] = [folder.write("own.pem", authority), folder.write("serving.pem", serving)];
+    const check = async (isWanted: (entries: string) => boolean): Promise<string> => {
+      writeFileSync(folder.file("own.crl"), encodePem("X509 CRL", (await listed(isWanted, path, authority)).body));
+      const args = ["-crl_check", "-CAfile", own, "-CRLfile", folder.file("own.crl"), leaf];
+      const ocsp = ["-issuer", own, "-cert", leaf, "-url", `${plain}/pki/ocsp`, "-CAfile", own, "-no_nonce"];
+      return (await openssl("verify", ...args)) + (await openssl("ocsp", ...ocsp));
+    };
+    assert.match(await check(lacks(serving)), /serving.pem: OK[^]*serving.pem: good/);
+    for (const file of [leaf, folder.write("admin.pem", ...read("admin.pem").slice(0, 1))]) {
+      assert.match(await openssl("x509", "-in", file, "-noout", "-text"), /URI:http:\/\/pki.example.com\/pki\/crl\//);
+    }
+    assert.equal(await shown(), serialNumberHex(serving));
+    await revoke("serving", { certificate: serialOf(serving), reason: "keyCompromise" });
+    assert.match(await check(has(serving)), /certificate revoked[^]*serving.pem: revoked/);
+    const [next] = read("serving.pem");
+    assert.ok(next && serialNumberHex(next) !== serialNumberHex(serving));
+    assert.equal(await shown(), serialNumberHex(next));
+  });
+});
+
+describe("a CA that was replaced", () => {
+  it("has a list and OCSP for as long as it is trusted, and so has the one that signs", async () => {
+    const late = await obtain("late");
+    const { store, dataDirectory } = server;
+    const keys = { store, dataDirectory, names, sealingKey: SealingKey.open(dataDirectory) };
+    const rotation = { name: "apiserver-client-ca", clock: systemClock };
+    await prepareAuthority(keys, rotation);
+    await switchAuthority(keys, { ...rotation, isForced: true });
+    const [next] = await eventually("the CA that signs", () => {
+      const found = parseCertificatesPem(readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8"));
+      return found[0]?.der.equals(ca.der) === false && found;
+    });
+    assert.ok(next);
+    await listed(() => true, `/pki/crl/${authorityId(next)}.crl`, next);
+    await revoke("late", { certificate: serialOf(late), reason: "superseded" });
+    await listed(has(late));
+    const request = encodeOcspRequest([encodeCertificateId(ca, late.serialNumber)]);
+    const { body } = await ask("/pki/ocsp", { method: "POST", body: request });
+    assert.equal(readOcspResponse(body).answers[0]?.type, "revoked");
   });
 });
 

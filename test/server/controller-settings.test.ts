@@ -6,6 +6,7 @@ import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts
 import { controllerList } from "../../src/server/controller-list.ts";
 import { controllerNames } from "../../src/server/controller-settings.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
+import { revocationListPublisher } from "../../src/features/certificates/status/revocation-list-publisher.ts";
 import { runningSigners } from "../../src/features/certificates/signers/running-signers.ts";
 import { issueCertificate } from "../../src/features/certificates/signers/issue.ts";
 import { conditionOf, newAuthority, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
@@ -36,6 +37,10 @@ describe("--controllers", () => {
         revocation: undefined,
       }),
       policy: () => ({ rules: [] }),
+      listPublisher: revocationListPublisher({
+        settings: { url: "http://pki.example.com", listLifetimeMilliseconds: 3_600_000, isSharded: false },
+        authorities: () => [],
+      }),
       server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
       serverAnchors: () => [],
       isRetired: () => false,

@@ -8,7 +8,6 @@ import { missingSigner } from "./signers/missing-signer.ts";
 import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
-import { revocationListPublisher } from "./status/revocation-list-publisher.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
 import { trustBundlePublisher } from "./bundles/trust-bundle-publisher.ts";
 import type { ApprovalPolicy } from "./policy/approval-policy.ts";
@@ -25,12 +24,14 @@ const signerIntervalMilliseconds = 10_000;
 const recordIntervalMilliseconds = 3_600_000;
 
 export interface CertificateControllersOptions {
-  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds" | "revocation">;
+  readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
   readonly names: Names;
   /** Whether `csrsigning` is enabled. */
   readonly isSigning: boolean;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly signers: RunningSigners;
+  /** `revocationListPublisher`, which is loaded only with `--revocation-url`. */
+  readonly listPublisher: Controller | undefined;
   /** The names and CAs of the API server. Throws while they are not known. */
   readonly server: () => ServerIdentity;
   /** The CAs that clients verify the server with. Undefined where they are not this process's to publish. */
@@ -41,7 +42,7 @@ export interface CertificateControllersOptions {
 
 /** The controllers for certificates: approval, signing, cleaning, inventory, trust bundles. */
 export function certificateControllers(given: CertificateControllersOptions): Controller[] {
-  const { settings, names, isSigning, policy, signers, server, serverAnchors, isRetired } = given;
+  const { settings, names, isSigning, policy, signers, listPublisher, server, serverAnchors, isRetired } = given;
   const serverSigner = signerNames.apiserverServing(names);
   return [
     csrApproving({
@@ -71,14 +72,7 @@ export function certificateControllers(given: CertificateControllersOptions): Co
       retentionMilliseconds: settings.recordRetentionMilliseconds,
       intervalMilliseconds: recordIntervalMilliseconds,
     }),
-    ...(settings.revocation === undefined
-      ? []
-      : [
-          revocationListPublisher({
-            settings: settings.revocation,
-            authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
-          }),
-        ]),
+    ...(listPublisher === undefined ? [] : [listPublisher]),
     trustBundlePublisher({
       signerNames: () => [...signers.names(), ...(serverAnchors === undefined ? [] : [serverSigner])],
       anchorsFor: (signerName) =>

@@ -86,6 +86,20 @@ export class RevokedCertificates {
     return found;
   }
 
+  /** What revokes a serial number, whether or not anything else is known of the certificate. */
+  findSerialNumber({
+    serialNumber,
+    issuer,
+  }: Pick<CertificateFacts, "serialNumber" | "issuer">):
+    (RevokedCertificate & { readonly expiresAt: number }) | undefined {
+    let found: (RevokedCertificate & { readonly expiresAt: number }) | undefined;
+    for (const { revokedAt, reason, expiresAt } of this.#at(serialNumberKey(serialNumber, issuer))) {
+      const longest = Math.max(expiresAt, found?.expiresAt ?? -Infinity);
+      found = { ...graver(found, { revokedAt, reason }), expiresAt: longest };
+    }
+    return found;
+  }
+
   /** The certificates that are revoked by their serial numbers. The same may come several times. */
   *serialNumbers(): Generator<RevokedSerialNumber> {
     for (const [key, entries] of this.#byKey) {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "../client/api-client.ts";
@@ -11,6 +11,9 @@ export interface InformerOptions {
   /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
 }
+
+/** Of a list: client-go asks for as many. */
+const pageLength = 500;
 
 /** `namespace/name`, or only the name of a cluster-scoped object. */
 const objectKey = ({ metadata }: ApiObject): string =>
@@ -90,14 +93,23 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #relist(): Promise<string> {
-    const list = await this.#resource.list({ ...this.#options.selectors });
     const seen = new Set<string>();
-    for (const object of list.items) {
-      seen.add(objectKey(object));
-      this.#put(object);
+    // Pages of one moment, with everything else in between: a hundred thousand objects at once would keep a server waiting.
+    for (let next = ""; ;) {
+      const page = { limit: pageLength, ...(next !== "" && { continue: next }) };
+      const { items, metadata } = await this.#resource.list({ ...this.#options.selectors, ...page });
+      for (const object of items) {
+        seen.add(objectKey(object));
+        this.#put(object);
+      }
+      next = metadata.continue ?? "";
+      if (next !== "") {
+        await setImmediate();
+        continue;
+      }
+      for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
+      return metadata.resourceVersion ?? "";
     }
-    for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
-    return list.metadata.resourceVersion ?? "";
   }
 
   #put(received: T): void {

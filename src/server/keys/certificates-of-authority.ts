@@ -1,4 +1,5 @@
 import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
+import { signerNames } from "../../features/certificates/signer-names.ts";
 import { issuedCertificateResource } from "../../features/certificates/resources.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
@@ -7,7 +8,10 @@ import type { KeyStore } from "./open-key-store.ts";
 
 const pageLength = 500;
 
-/** How many certificates on record have not ended, by the distinguished name of their CA. */
+/**
+ * How many certificates on record have not ended, by the distinguished name of their CA. Without those that servers show:
+ * they are replaced as soon as another CA signs.
+ */
 export async function countValidCertificates(
   { store, names }: Pick<KeyStore, "store" | "names">,
   now: number,
@@ -17,7 +21,8 @@ export async function countValidCertificates(
   for (let start = prefix; ;) {
     const { entries, hasMore } = await store.range({ start, end: prefixEnd(prefix), limit: pageLength });
     for (const { value } of entries) {
-      const { issuer = "", notAfter } = parseRecord(value).spec;
+      const { signerName, issuer = "", notAfter } = parseRecord(value).spec;
+      if (signerName === signerNames.apiserverServing(names)) continue;
       if (Date.parse(notAfter) > now) counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
     }
     const last = entries.at(-1);

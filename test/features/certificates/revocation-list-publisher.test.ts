@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { configMapResource } from "../../../src/features/core/index.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import type { SigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
 import { authorityId, shardOf } from "../../../src/features/certificates/status/addresses.ts";
 import { revocationListPublisher } from "../../../src/features/certificates/status/revocation-list-publisher.ts";
@@ -10,6 +11,8 @@ import { revocationResource } from "../../../src/features/revocation/resources.t
 import type { Revocation } from "../../../src/features/revocation/resources.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
+import type { TracedReconcile } from "../../../src/machinery/tracing/loop-trace.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../src/pki/certificate-revocation-list.ts";
@@ -153,7 +156,13 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("makes one list of a storm, and the next when the storm is over", async () => {
+  it("makes one list of a storm, encodes each certificate once, and of 300 only the one that is new", async () => {
+    let encoded = 0;
+    const count = (message: unknown): void => {
+      const { key, outcome } = message as TracedReconcile; // what the channel publishes
+      if (key === "lists") encoded += Number(/encoded (\d+) entries/.exec(outcome)?.[1]);
+    };
+    loopChannel.subscribe(count);
     await start();
     const first = await list();
     for (let index = 0; index < 300; index++) {
@@ -171,6 +180,39 @@ describe("revocation-list-publisher", () => {
     }
     assert.ok(isComplete);
     assert.equal((await list()).entries.length > 300 * 20, true);
+    assert.equal(encoded, 300);
+    await revoke("one-more", { certificate: { issuer, serialNumber: "def1" } });
+    for (let turn = 0; turn < 1000 && !(await holds("def1")); turn++) await pass(2 * second);
+    assert.equal(await holds("def1"), true);
+    await pass(hour);
+    assert.equal(encoded, 301);
+    loopChannel.unsubscribe(count);
+    await loop.stop();
+  });
+
+  it("publishes the list of a CA that comes later at the next look, before certificates that name it are old", async () => {
+    const later: SigningAuthority[] = [];
+    await start({ authorities: later });
+    assert.equal(await stored(), undefined);
+    later.push(authority);
+    await pass(5 * second);
+    await pass(second);
+    assert.ok(await stored());
+    await loop.stop();
+  });
+
+  it("removes the rest of a list that has become short", async () => {
+    await start();
+    const { metadata } = await configMaps().get(storedListName(id, undefined));
+    const leftover = `${storedListName(id, undefined)}-chunk-1`;
+    await configMaps().create({
+      kind: "",
+      apiVersion: "",
+      metadata: { ...metadata, resourceVersion: "", name: leftover },
+    });
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    for (let turn = 0; turn < 1000 && !(await holds("abc1")); turn++) await pass(2 * second);
+    assert.equal(await configMaps().find(leftover), undefined);
     await loop.stop();
   });
 

@@ -109,11 +109,14 @@ export class FollowedAuthority {
   #opened({ generations }: RotatedAuthority): DirectoryAuthority {
     const signing = generations.find(({ state }) => state === "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.baseName} in the store signs`);
-    const { certificate, fingerprint, sealedKey } = signing;
-    const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
+    const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthority => {
+      const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
+      return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
+    };
     const others = generations.filter((one) => one !== signing);
     return {
-      ...rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey })),
+      ...open(signing),
+      beside: others.map(open),
       anchors: [signing, ...others].flatMap((one) => parseCertificatesPem(one.certificate)),
       trustedPem: [signing, ...others].map((one) => one.certificate).join(""),
     };

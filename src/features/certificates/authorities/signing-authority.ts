@@ -15,7 +15,15 @@ export interface SigningAuthority extends CertificateAuthority {
   readonly path: readonly Certificate[];
   /** The trust anchors for relying parties: the root of the chain (or the CA itself), and future roots. */
   readonly anchors: readonly Certificate[];
+  /** CAs that signed before this one, or will after it, and whose keys are here: they answer for their certificates. */
+  readonly beside?: readonly SigningAuthority[];
 }
+
+/** A CA and those beside it. */
+export const withThoseBeside = (authority: SigningAuthority): readonly SigningAuthority[] => [
+  authority,
+  ...(authority.beside ?? []),
+];
 
 /** A CA that is its own root. */
 export const rootSigningAuthority = (authority: CertificateAuthority): SigningAuthority => ({

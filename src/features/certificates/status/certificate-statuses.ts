@@ -61,11 +61,11 @@ export class CertificateStatuses {
     const digits = serialNumber.toString("hex").replace(/^0+(?=.)/, "");
     const issuerName = formatDistinguishedName(issuer.subject);
     const record = this.#recordOf(issuer, { digits, issuerName });
-    const onlySerialNumber = { fingerprint: "", subject: "", notBefore: Infinity };
-    const facts =
-      record === undefined ? { serialNumber: digits, issuer: issuerName, ...onlySerialNumber } : recordFacts(record);
-    const found = this.#revoked.find(facts);
-    if (found !== undefined) return { type: "revoked", ...found };
+    const found =
+      record === undefined
+        ? this.#revoked.findSerialNumber({ serialNumber: digits, issuer: issuerName })
+        : this.#revoked.find(recordFacts(record));
+    if (found !== undefined) return { type: "revoked", revokedAt: found.revokedAt, reason: found.reason };
     return { type: record === undefined ? "unknown" : "good" };
   }
 

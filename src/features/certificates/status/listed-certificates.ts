@@ -1,71 +1,189 @@
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import type { LongWork } from "../../../machinery/api/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
-import { graver } from "../../revocation/index.ts";
-import type { RevokedCertificate, RevokedCertificates } from "../../revocation/index.ts";
+import { graver, RevokedCertificates } from "../../revocation/index.ts";
+import type { Revocation, RevokedCertificate } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
 import { recordFacts } from "./record-facts.ts";
 
-/** The revoked certificates of one CA's name: by serial number, in lower-case hexadecimal digits. */
-type ListedCertificates = ReadonlyMap<string, RevokedCertificate>;
+/** A line of a list. */
+interface Line extends RevokedCertificate {
+  /** Milliseconds since the epoch. Infinity: not known. */
+  readonly expiresAt: number;
+  /** The last search for all lines that has found it. */
+  readonly seenIn: number;
+  /** Its DER as Latin-1, which takes less memory than a buffer. */
+  readonly encoded: string;
+}
 
-export interface CollectOptions {
-  readonly records: Iterable<IssuedCertificate>;
-  readonly revoked: RevokedCertificates;
-  /** Certificates that expired before this time are left out. Milliseconds since the epoch. */
+/** A part of a list: by serial number, in lower-case hexadecimal digits. */
+interface Part {
+  readonly lines: Map<string, Line>;
+  /** Undefined: the lines have changed since. */
+  encoded: Buffer | undefined;
+}
+
+/** What belongs into the list of one CA's name. The parts in their order are the whole list. */
+export interface EncodedList {
+  /** By the names of `shards`. The same buffer as before while a part has not changed. */
+  readonly parts: ReadonlyMap<string, Buffer>;
+  readonly whole: Buffer;
+}
+
+const noEntries: EncodedList = { parts: new Map(), whole: Buffer.alloc(0) };
+
+/**
+ * The revoked certificates of all CAs: those of the inventory, and those that are revoked by a serial number that the inventory
+ * does not know. Lines stay encoded, and a revocation by serial number, the usual kind, costs one line. Others need a search
+ * through the inventory, one for all that came since the last.
+ */
+export class ListedCertificates {
+  readonly #revoked = new RevokedCertificates();
+  readonly #byIssuer = new Map<string, ReadonlyMap<string, Part>>();
+  readonly #encoded = new Map<string, EncodedList>();
+  #isSearchDue = true;
+  #searches = 0;
+  #encodedLines = 0;
+
+  /** How many lines were encoded so far. */
+  get encodedLines(): number {
+    return this.#encodedLines;
+  }
+
+  /** Whether a list changes. */
+  addRevocation(revocation: Revocation): boolean {
+    const { certificate } = revocation.spec;
+    if (certificate === undefined) return false;
+    this.#revoked.add(revocation);
+    const { serialNumber, issuer = "" } = certificate;
+    const revoked = serialNumber === undefined ? undefined : this.#revoked.findSerialNumber({ serialNumber, issuer });
+    if (serialNumber === undefined || revoked === undefined) this.#isSearchDue = true;
+    else this.#put(issuer, serialNumber, revoked);
+    return true;
+  }
+
+  /** Whether a list changes. */
+  removeRevocation(revocation: Revocation): boolean {
+    if (revocation.spec.certificate === undefined) return false;
+    this.#revoked.remove(revocation);
+    // Another revocation may name the same certificate.
+    this.#isSearchDue = true;
+    return true;
+  }
+
+  /** Whether a list changes: a subject may be revoked before it gets this certificate. */
+  addRecord(record: IssuedCertificate): boolean {
+    return this.#lookAt(record);
+  }
+
+  /**
+   * Searches the inventory when that is due, in turns. Certificates that expired before a time, in milliseconds since the epoch,
+   * are taken off the lists.
+   */
+  async refresh({ records, expiredBefore, work }: RefreshOptions): Promise<void> {
+    if (!this.#isSearchDue) return;
+    this.#isSearchDue = false;
+    this.#searches++;
+    for (const record of records()) {
+      this.#lookAt(record);
+      const turn = work.pause();
+      if (turn !== undefined) await turn;
+    }
+    for (const { issuer, serialNumber, ...revoked } of this.#revoked.serialNumbers()) {
+      this.#put(issuer, serialNumber, revoked);
+      const turn = work.pause();
+      if (turn !== undefined) await turn;
+    }
+    for (const [issuer, parts] of this.#byIssuer) {
+      for (const part of parts.values()) {
+        for (const [serialNumber, { seenIn, expiresAt }] of part.lines) {
+          if (seenIn === this.#searches && expiresAt >= expiredBefore) continue;
+          part.lines.delete(serialNumber);
+          part.encoded = undefined;
+          this.#encoded.delete(issuer);
+        }
+        const turn = work.pause();
+        if (turn !== undefined) await turn;
+      }
+    }
+  }
+
+  /** The next `refresh` searches: certificates may have expired. */
+  searchAgain(): void {
+    this.#isSearchDue = true;
+  }
+
+  /** The entries of a CA's name (RFC 4514), always in the same order. The same object as before when nothing has changed. */
+  async encoded(issuer: string, work: LongWork): Promise<EncodedList> {
+    const known = this.#encoded.get(issuer);
+    if (known !== undefined) return known;
+    const ofIssuer = this.#byIssuer.get(issuer);
+    if (ofIssuer === undefined) return noEntries;
+    const parts = new Map<string, Buffer>();
+    for (const [shard, part] of ofIssuer) {
+      part.encoded ??= encodePart(part);
+      parts.set(shard, part.encoded);
+      await work.pause();
+    }
+    const list = { parts, whole: Buffer.concat([...parts.values()]) };
+    // What came while it was being encoded is for the next one.
+    const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
+    if (isCurrent) this.#encoded.set(issuer, list);
+    return list;
+  }
+
+  #lookAt(record: IssuedCertificate): boolean {
+    const facts = recordFacts(record);
+    const found = this.#revoked.find(facts);
+    if (found === undefined) return false;
+    this.#put(facts.issuer, facts.serialNumber, { ...found, expiresAt: Date.parse(record.spec.notAfter) });
+    return true;
+  }
+
+  #put(issuer: string, serialNumber: string, found: RevokedCertificate & { readonly expiresAt: number }): void {
+    const bytes = Buffer.from(serialNumber.length % 2 === 0 ? serialNumber : `0${serialNumber}`, "hex");
+    const part = this.#partOf(issuer, shardOf(bytes));
+    const known = part.lines.get(serialNumber);
+    // What only an earlier search has found may not be true any more.
+    const other = known?.seenIn === this.#searches ? known : undefined;
+    const { revokedAt, reason } = graver(other, found);
+    const expiresAt = Math.max(other?.expiresAt ?? -Infinity, found.expiresAt);
+    const isSame = known?.revokedAt === revokedAt && known.reason === reason;
+    const encoded = isSame ? known.encoded : this.#encode({ serialNumber: bytes, revokedAt, reason });
+    part.lines.set(serialNumber, { revokedAt, reason, expiresAt, seenIn: this.#searches, encoded });
+    if (isSame) return;
+    part.encoded = undefined;
+    this.#encoded.delete(issuer);
+  }
+
+  #encode(entry: Parameters<typeof encodeRevokedEntry>[0]): string {
+    this.#encodedLines++;
+    return encodeRevokedEntry(entry).toString("latin1");
+  }
+
+  #partOf(issuer: string, shard: string): Part {
+    let parts = this.#byIssuer.get(issuer);
+    if (parts === undefined) {
+      parts = new Map(shards.map((one) => [one, { lines: new Map<string, Line>(), encoded: undefined }]));
+      this.#byIssuer.set(issuer, parts);
+    }
+    const part = parts.get(shard);
+    if (part === undefined) throw new Error(`there is no part ${shard}`);
+    return part;
+  }
+}
+
+export interface RefreshOptions {
+  readonly records: () => Iterable<IssuedCertificate>;
   readonly expiredBefore: number;
   readonly work: LongWork;
 }
 
-/**
- * Finds what belongs into the lists of all CAs, by the CA's name (RFC 4514): revoked certificates of the inventory, and those
- * that are revoked by a serial number that the inventory does not know.
- */
-export async function collectRevoked({
-  records,
-  revoked,
-  expiredBefore,
-  work,
-}: CollectOptions): Promise<ReadonlyMap<string, ListedCertificates>> {
-  const listed = new Map<string, Map<string, RevokedCertificate>>();
-  const add = (issuer: string, serialNumber: string, found: RevokedCertificate): void => {
-    let ofIssuer = listed.get(issuer);
-    if (ofIssuer === undefined) listed.set(issuer, (ofIssuer = new Map()));
-    ofIssuer.set(serialNumber, graver(ofIssuer.get(serialNumber), found));
-  };
-  for (const record of records) {
-    const facts = recordFacts(record);
-    const found = revoked.find(facts);
-    if (found !== undefined && Date.parse(record.spec.notAfter) >= expiredBefore) {
-      add(facts.issuer, facts.serialNumber, found);
-    }
-    const turn = work.pause();
-    if (turn !== undefined) await turn;
-  }
-  for (const { issuer, serialNumber, expiresAt, ...found } of revoked.serialNumbers()) {
-    if (expiresAt >= expiredBefore) add(issuer, serialNumber, found);
-    const turn = work.pause();
-    if (turn !== undefined) await turn;
-  }
-  return listed;
-}
-
-/** Encodes the entries of each part of a list, always in the same order. The parts in their order are the whole list. */
-export async function encodeShards(listed: ListedCertificates, work: LongWork): Promise<ReadonlyMap<string, Buffer>> {
-  const byShard = new Map(shards.map((shard) => [shard, [] as string[]]));
-  const entries = new Map<string, Buffer>();
-  for (const [digits, found] of listed) {
-    const serialNumber = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
-    byShard.get(shardOf(serialNumber))?.push(digits);
-    entries.set(digits, encodeRevokedEntry({ serialNumber, ...found }));
-    const turn = work.pause();
-    if (turn !== undefined) await turn;
-  }
-  const encoded = new Map<string, Buffer>();
-  for (const [shard, serialNumbers] of byShard) {
-    const sorted = serialNumbers.toSorted();
-    encoded.set(shard, Buffer.concat(sorted.flatMap((digits) => entries.get(digits) ?? [])));
-    await work.pause();
-  }
-  return encoded;
-}
+const encodePart = ({ lines }: Part): Buffer =>
+  Buffer.from(
+    [...lines]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([, { encoded }]) => encoded)
+      .join(""),
+    "latin1",
+  );

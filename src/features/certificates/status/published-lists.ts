@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
@@ -103,11 +102,13 @@ export class PublishedLists {
     const { der } = stored;
     // The rest is being written: until then the one before is served.
     if (der === undefined) return;
-    const tag = hash("sha256", der, "hex");
+    const { sha256: tag } = stored;
     if (this.#lists.get(name)?.tag === tag) return;
     const issuer = parseCertificate(stored.issuer);
     const list = parseRevocationList(der);
     if (authorityId(issuer) !== parseStoredListName(name)?.id) throw new PkiError("it is not of the CA of its name");
+    // Each of these takes a while with a large list.
+    await setImmediate();
     checkSignature({
       signed: list.tbsCertList,
       signature: list.signature,

@@ -7,9 +7,9 @@ import type { ConfigMap } from "../../core/index.ts";
  * the CA's key for that. A list that is larger than one object may be is in several. The first also holds the CA's certificate.
  */
 const prefix = "revocation-list-";
-/** With base64 and the rest of the object it must stay below every limit on the size of an object that a server may have. */
-const chunkBytes = 512 * 1024;
-const maximumChunks = 64;
+/** Small, because whatever is done with an object keeps all else waiting; far below every limit on the size of an object. */
+const chunkBytes = 128 * 1024;
+const maximumChunks = 256;
 /** Later than every time that a list could be numbered by. */
 const maximumNumber = 2 ** 46;
 
@@ -25,7 +25,7 @@ const chunkName = (name: string, index: number): string => (index === 0 ? name :
 export function parseStoredListName(
   name: string,
 ): { readonly name: string; readonly id: string; readonly shard: string | undefined } | undefined {
-  const match = /^(revocation-list-([0-9a-f]{40})(?:-([0-9a-f]))?)(?:-chunk-\d{1,2})?$/.exec(name);
+  const match = /^(revocation-list-([0-9a-f]{40})(?:-([0-9a-f]))?)(?:-chunk-\d{1,3})?$/.exec(name);
   return match === null ? undefined : { name: match[1] ?? "", id: match[2] ?? "", shard: match[3] };
 }
 
@@ -34,6 +34,8 @@ export interface StoredList {
   readonly number: number;
   /** DER. Undefined while not all of it is there. */
   readonly der: Buffer | undefined;
+  /** Of the DER, as it should be. */
+  readonly sha256: string;
   /** The DER of the CA's certificate. */
   readonly issuer: Buffer;
 }
@@ -46,7 +48,7 @@ export async function readStoredList(
 ): Promise<StoredList | undefined> {
   const head = find(name);
   if (head === undefined) return undefined;
-  const { number, chunks, sha256 } = head.data ?? {};
+  const { number, chunks, sha256 = "" } = head.data ?? {};
   const bytes = ({ binaryData }: ConfigMap, key: string): Buffer => Buffer.from(binaryData?.[key] ?? "", "base64");
   const parts: Buffer[] = [];
   for (let index = 0; index < Math.min(Number(chunks), maximumChunks); index++) {
@@ -61,32 +63,55 @@ export async function readStoredList(
   return {
     number: Number.isSafeInteger(read) && read < maximumNumber ? read : 0,
     der: isWhole ? der : undefined,
+    sha256,
     issuer: bytes(head, keys.issuer),
   };
 }
 
+/** Differs whenever something of a list was written. Undefined when not all of it is there. */
+export function storedListVersion(name: string, find: (name: string) => ConfigMap | undefined): string | undefined {
+  const chunks = Math.min(Number(find(name)?.data?.["chunks"]), maximumChunks);
+  const versions: string[] = [];
+  for (let index = 0; index < chunks; index++) {
+    const version = find(chunkName(name, index))?.metadata.resourceVersion;
+    if (version === undefined) return undefined;
+    versions.push(version);
+  }
+  return versions.join();
+}
+
+/** The ConfigMaps that a list no longer needs when it has only some chunks. */
+export function* leftoverChunks(
+  name: string,
+  chunks: number,
+  find: (name: string) => ConfigMap | undefined,
+): Generator<string> {
+  for (let index = chunks; index < maximumChunks && find(chunkName(name, index)) !== undefined; index++) {
+    yield chunkName(name, index);
+  }
+}
+
 /** The ConfigMaps of a list, in the order in which they must be written: readers wait for the last one. */
-export function storedListObjects({
+export function* storedListObjects({
   name,
   namespace,
   list: { number, der, issuer },
 }: {
   readonly name: string;
   readonly namespace: string;
-  readonly list: StoredList & { readonly der: Buffer };
-}): readonly ConfigMap[] {
+  readonly list: Pick<StoredList, "number" | "issuer"> & { readonly der: Buffer };
+}): Generator<ConfigMap> {
   const sha256 = hash("sha256", der, "hex");
   const count = Math.max(1, Math.ceil(der.length / chunkBytes));
-  const chunks = Array.from({ length: count }, (_, index): ConfigMap => {
+  for (let index = count - 1; index >= 0; index--) {
     const list = der.subarray(index * chunkBytes, (index + 1) * chunkBytes).toString("base64");
     const isHead = index === 0;
-    return {
+    yield {
       kind: "ConfigMap",
       apiVersion: "v1",
       metadata: { name: chunkName(name, index), namespace },
       data: { sha256, ...(isHead && { number: String(number), chunks: String(count) }) },
       binaryData: { [keys.list]: list, ...(isHead && { [keys.issuer]: issuer.toString("base64") }) },
     };
-  });
-  return chunks.reverse();
+  }
 }

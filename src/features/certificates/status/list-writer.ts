@@ -1,0 +1,131 @@
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import { LongWork } from "../../../machinery/api/long-work.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { ignoring } from "../../../machinery/loops/controller.ts";
+import type { ControllerLog } from "../../../machinery/loops/controller.ts";
+import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
+import { configMapResource } from "../../core/index.ts";
+import type { ConfigMap } from "../../core/index.ts";
+import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
+import type { SigningAuthority } from "../authorities/signing-authority.ts";
+import type { RevocationSettings } from "../settings.ts";
+import { authorityId, listAddress, statusPath } from "./addresses.ts";
+import { leftoverChunks, readStoredList, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
+
+/** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
+const maximumListBytes = 15 * 1024 * 1024;
+
+export interface ListWriterOptions {
+  readonly names: Names;
+  readonly client: ApiClient;
+  /** The ConfigMaps, by `namespace/name`, as they were a moment ago. */
+  readonly configMaps: { get(key: string): ConfigMap | undefined };
+  readonly settings: RevocationSettings;
+  /** A list is signed again when it is as old as this. */
+  readonly refreshMilliseconds: number;
+  readonly clock: Clock;
+  readonly log: ControllerLog;
+}
+
+export interface ListToWrite {
+  readonly authority: SigningAuthority;
+  readonly shard: string | undefined;
+  readonly entries: Buffer;
+}
+
+/** A list that is stored, as far as it matters here. */
+interface KnownList {
+  readonly entries: Buffer;
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
+  /** The DER of the CA's certificate. */
+  readonly issuer: Buffer;
+  readonly number: number;
+}
+
+/** Signs lists and stores them. What it has stored itself it does not read again. */
+export class ListWriter {
+  readonly #options: ListWriterOptions;
+  readonly #namespace: string;
+  readonly #written = new Map<string, KnownList & { readonly version: string }>();
+
+  constructor(options: ListWriterOptions) {
+    this.#options = options;
+    this.#namespace = options.names.namespaces.system;
+  }
+
+  /** Writes a list unless what is stored says the same and is young. Says whether it did. Rejects with what the client rejects with. */
+  async write({ authority, shard, entries }: ListToWrite): Promise<boolean> {
+    const { settings, clock, log } = this.#options;
+    const id = authorityId(authority.certificate);
+    const name = storedListName(id, shard);
+    const previous = await this.#stored(name);
+    const now = clock.now();
+    const issuer = authority.certificate.der;
+    if (previous !== undefined && previous.issuer.equals(issuer) && this.#isGood(previous, { entries, now }))
+      return false;
+    if (entries.length > maximumListBytes) {
+      const problem = "the revocation list would be too large, so it is not published";
+      log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, problem);
+      return false;
+    }
+    // After a restore from a backup the previous number is an old one. The time is not.
+    const number = Math.max((previous?.number ?? 0) + 1, Math.floor(now / 1000));
+    const thisUpdate = Math.floor((now - clockSkewMilliseconds) / 1000) * 1000;
+    const nextUpdate = thisUpdate + clockSkewMilliseconds + settings.listLifetimeMilliseconds;
+    const distributionPoint = `${settings.url}${statusPath}${listAddress(id, shard)}`;
+    const der = signRevocationList(
+      { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
+      authority,
+    );
+    const version = await this.#store(name, { number, der, issuer });
+    this.#written.set(name, { entries, thisUpdate, nextUpdate, issuer, number, version });
+    return true;
+  }
+
+  #find(name: string): ConfigMap | undefined {
+    return this.#options.configMaps.get(`${this.#namespace}/${name}`);
+  }
+
+  async #stored(name: string): Promise<KnownList | undefined> {
+    const find = (one: string): ConfigMap | undefined => this.#find(one);
+    const written = this.#written.get(name);
+    if (written !== undefined && written.version === storedListVersion(name, find)) return written;
+    const stored = await readStoredList(name, find);
+    if (stored === undefined) return undefined;
+    const { der, issuer, number } = stored;
+    const none = { entries: Buffer.alloc(0), thisUpdate: 0, nextUpdate: 0 };
+    return { ...(der === undefined ? none : parseRevocationList(der)), issuer, number };
+  }
+
+  #isGood(list: KnownList, { entries, now }: { readonly entries: Buffer; readonly now: number }): boolean {
+    const { refreshMilliseconds, settings } = this.#options;
+    const ageMilliseconds = now - clockSkewMilliseconds - list.thisUpdate;
+    // Negative: the clock was set back, and others might take the list for one of the future.
+    const isYoung = ageMilliseconds > -clockSkewMilliseconds && ageMilliseconds < refreshMilliseconds;
+    const isAsLong = list.nextUpdate - list.thisUpdate === settings.listLifetimeMilliseconds + clockSkewMilliseconds;
+    return isYoung && isAsLong && list.entries.equals(entries);
+  }
+
+  /** Returns the version of what it has stored. */
+  async #store(name: string, list: { readonly number: number; readonly der: Buffer; readonly issuer: Buffer }) {
+    const { client, names } = this.#options;
+    const writer = client.resource(configMapResource(names), this.#namespace);
+    const work = new LongWork();
+    const versions: string[] = [];
+    for (const object of storedListObjects({ name, namespace: this.#namespace, list })) {
+      const { metadata, data = {}, binaryData = {} } = object;
+      const existing = this.#find(metadata.name ?? "");
+      // With the version that was read: of two writers one fails, and starts again from the other's number.
+      const stored =
+        existing === undefined ? await writer.create(object) : await writer.update({ ...existing, data, binaryData });
+      versions.unshift(stored.metadata.resourceVersion ?? "");
+      await work.pause();
+    }
+    for (const leftover of leftoverChunks(name, versions.length, (one) => this.#find(one))) {
+      await ignoring([404], writer.delete(leftover));
+    }
+    return versions.join();
+  }
+}

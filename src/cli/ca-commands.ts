@@ -37,7 +37,10 @@ const list = ({ list: run }: AuthorityPrograms): Command =>
     ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
   );
 
-const argument = ["<name>", "ca for the server's own, or the signer's: apiserver-client-ca"] as const;
+const argument = [
+  "<name>",
+  "ca for the server's own, or as signet ca list names it: apiserver-client-ca, example.com/services",
+] as const;
 
 const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
   withExamples(

@@ -19,14 +19,14 @@ import { openCertificateStatus } from "./certificate-status.ts";
 import { statusPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
+import { openCertificateAuthorities } from "./certificate-authorities.ts";
 import { openAuthentication } from "./authentication.ts";
-import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { noticeOtherPrograms } from "./notice-other-programs.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
-import { checkReplicaFiles, checkReplicaIdentity } from "./replica-identity.ts";
+import { checkReplicaIdentity } from "./replica-identity.ts";
 import { openServerStore } from "./encryption/server-store.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
@@ -36,10 +36,8 @@ import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
 import { startServerControllers } from "./server-controllers.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
-import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import { configuredSignerGrants, grantOnChange, wellKnownSignerGrants } from "./signer-grants.ts";
-import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { startCompaction } from "./compaction.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { revokedIn } from "./own-certificates.ts";
@@ -56,7 +54,7 @@ import { admissionRules } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";
 import { openAdmission } from "./open-admission.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
-import { connectAccess, connectRbac, openConfiguredAuthorities } from "../features/access/feature.ts";
+import { connectAccess, connectRbac } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
 import { connectCertificates } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
@@ -156,37 +154,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
 
   const sealingKey = SealingKey.open(dataDirectory);
-  const authorities = openClusterAuthorities({ dataDirectory, records, sealingKey, clock, log });
-  if (usesEtcd) await checkReplicaFiles(store, { authorities, sealingKey });
-  const signing = openSigningAuthorities({
-    settings: certificateSettings,
-    dataDirectory,
-    names,
-    clock,
-    own: authorities.ofSigner,
-    log,
-    followed,
-  });
+  const authorities = await openCertificateAuthorities(config, { store, records, sealingKey, clock, log, followed });
+  const { own, signing, believed, configuredSigners } = authorities;
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
-  const configuredAuthorities = openConfiguredAuthorities(config.access, followed);
-  const configuredSigners = openSignerConfiguration({
-    file: certificateSettings.signerConfigurationFile,
-    generated: usesEtcd
-      ? { type: "refused", reason: "replicas do not share a data directory: set certificateFile and keyFile" }
-      : { type: "allowed", dataDirectory },
-    clientAuthorities: () => [
-      ...authorities.administrator.current().anchors,
-      ...signing.clientAuthorities(),
-      ...configuredAuthorities.ofClients(),
-      ...(configuredAuthorities.ofFrontProxies() ?? []),
-    ],
-    clock,
-    followed,
-  });
   const revocation = connectRevocation(stores);
   const certificate = opening.adopt(
     await openTlsCertificate(config.listener, {
-      ...{ dataDirectory, authority: authorities.server, clock, log, followed },
+      ...{ dataDirectory, authority: own.server, clock, log, followed },
       ...{ isRevoked: revokedIn(revocation), revocation: certificateSettings.revocation },
     }),
     (opened) => opened.stop(),
@@ -236,8 +210,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     rulesFor: authorizers.rulesFor,
     allowsEverything: authorizers.allowEverything,
     spellObjectName: ownSignerName,
-    configured: configuredAuthorities,
-    clientAuthorities: () => [...authorities.administrator.current().anchors, ...signing.clientAuthorities()],
+    configured: believed,
+    clientAuthorities: () => [...own.administrator.current().anchors, ...signing.clientAuthorities()],
   });
   const federation = opening.adopt(
     await connectFederation({
@@ -266,12 +240,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
   const connected = { core, accounts, access, admission, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(connected), ...(given.admission ?? [])]);
-  if (usesEtcd) await checkReplicaIdentity(store, { authorities, sealingKey, tokenKeys, settings: config.accounts });
+  if (usesEtcd)
+    await checkReplicaIdentity(store, { authorities: own, sealingKey, tokenKeys, settings: config.accounts });
 
   const status =
     certificateSettings.revocation &&
     (await openCertificateStatus({
-      ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own: authorities },
+      ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own },
       ...{ configuredSigners, client: () => client },
     }));
 
@@ -348,7 +323,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
     unusableFiles: () => followed.unusable(),
     authorities: () => ({
-      server: authorities.server.current().certificate,
+      server: own.server.current().certificate,
       serving: certificate.current().cert,
       signing: signing.authorityFor,
     }),
@@ -390,7 +365,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const caCertificates = (): string => certificate.caCertificates();
   const administrator = await openAdministrator({
     ...{ names, dataDirectory, clock, log, client, revocation, caCertificates, server: url },
-    authority: () => authorities.administrator.current(),
+    authority: () => own.administrator.current(),
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
     revocationSettings: certificateSettings.revocation,
   });
@@ -436,7 +411,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
       policy,
       listPublisher: status?.listPublisher,
       server: () => certificate.identity(),
-      serverAnchors: config.listener.certificate === undefined ? () => authorities.server.current().anchors : undefined,
+      serverAnchors: config.listener.certificate === undefined ? () => own.server.current().anchors : undefined,
       isRetired: (anchor) => authorities.isRetired(anchor),
     });
     running.adopt(controllers, (loop) => loop.stop());

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { promisify } from "node:util";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import type { ClientHttp2Session } from "node:http2";
@@ -132,6 +134,16 @@ describe("a server with certificates for server names, and its own choice of sui
     const options = { servername: "second.test", maxVersion: "TLSv1.2" } as const;
     const earlier = await seenBy(server, { ...options, see: (socket) => socket.getSession() });
     assert.ok(earlier);
+    const newer = connect({
+      host: "127.0.0.1",
+      port: server.port,
+      rejectUnauthorized: false,
+      servername: "second.test",
+    });
+    const [ticket] = (await once(newer, "session")) as [Buffer];
+    newer.destroy();
+    const isReusedLater = await seenBy(server, { session: ticket, see: (socket) => socket.isSessionReused() });
+    assert.equal(isReusedLater, false);
     const isReused = await seenBy(server, { ...options, session: earlier, see: (socket) => socket.isSessionReused() });
     assert.equal(isReused, false);
   });
@@ -163,6 +175,30 @@ describe("a server with certificates for server names, and its own choice of sui
       const group = await seenBy(server, { servername, see: groupOf });
       assert.match(String(group), /^(?:P-384|secp384r1)$/);
       await assert.rejects(open(server, { servername, ecdhCurve: "X25519" }), refused);
+    }
+  });
+
+  it("offers what it was told to openssl s_client: versions, suites, groups, and certificates for names alone", async () => {
+    const client = async (...args: readonly string[]): Promise<string> => {
+      const asked = promisify(execFile)("openssl", ["s_client", "-connect", `127.0.0.1:${server.port}`, ...args]);
+      asked.child.stdin?.end();
+      const { stdout, stderr } = await asked.catch((error: { stdout: string; stderr: string }) => error);
+      return stdout + stderr;
+    };
+    assert.match(await client("-tls1_3"), /New, TLSv1\.3, Cipher is TLS_/);
+    assert.match(await client("-tls1_2"), /TLSv1\.2, Cipher is ECDHE-ECDSA-CHACHA20-POLY1305/);
+    assert.match(await client("-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"), /Cipher is \(NONE\)/);
+    assert.match(await client("-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"), /Cipher is \(NONE\)/);
+    assert.match(await client("-groups", "P-256"), /Server Temp Key: ECDH, prime256v1/);
+    assert.match(await client("-groups", "X25519"), /Cipher is \(NONE\)/);
+    for (const [name, shown] of [
+      ["second.test", "second"],
+      ["other.test", "own"],
+      // No client should ask for an address (RFC 6066 section 3); some do.
+      ["127.0.0.1", "own"],
+      ["::1", "own"],
+    ] as const) {
+      assert.match(await client("-servername", name), new RegExp(`subject=CN ?= ?${shown}\n`), name);
     }
   });
 

@@ -9,8 +9,9 @@ import { DamagedBackup } from "./backup-format.ts";
  * its start (its own certificate, the administrator's kubeconfig) is not among them.
  */
 const folders = ["", "signers"];
-const keptFile = /^(?:[\w-][\w.-]*\.(?:crt|key)|client-authorities\.json)$/;
-const keptPath = /^(?:signers\/)?([\w-][\w.-]*)$/;
+/** The CA of a signer has a colon in its name: `example.com:services.key`. */
+const keptFile = /^(?:[\w-][\w.:-]*\.(?:crt|key)|client-authorities\.json)$/;
+const keptPath = /^(?:signers\/)?([\w-][\w.:-]*)$/;
 const largestFileBytes = 2 ** 20;
 
 const isKey = (file: string): boolean => file.endsWith(".key");

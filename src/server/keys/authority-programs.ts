@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
@@ -21,8 +20,8 @@ import type {
   Generation,
   RotatedAuthority,
 } from "../../features/certificates/authorities/authority-record.ts";
-import { authorityNames } from "../../features/certificates/authorities/cluster-authorities.ts";
-import { createClusterAuthority } from "../../features/certificates/authorities/cluster-authority.ts";
+import { authorityFiles } from "../../features/certificates/authorities/cluster-authorities.ts";
+import { createSuccessor } from "../../features/certificates/authorities/cluster-authority.ts";
 import { newGeneration } from "../../features/certificates/authorities/followed-authority.ts";
 import { loadCertificateAuthority } from "../../pki/certificate-authority.ts";
 import { fingerprintOf } from "../../pki/certificate.ts";
@@ -119,9 +118,9 @@ const columns: readonly Column<ShownAuthority>[] = [
 
 async function shownAuthorities(keys: Keys, now: number): Promise<ShownAuthority[]> {
   const { value } = await readKeyRecord(keys.store, authorityRecord);
-  const generations = authorityNames(keys.dataDirectory).flatMap((name) => {
+  const generations = [...authorityFiles(keys.dataDirectory)].flatMap(([name, file]) => {
     const known = value?.authorities[name]?.generations ?? [
-      { state: "signing" as const, certificate: readFileSync(join(keys.dataDirectory, `${name}.crt`), "utf8") },
+      { state: "signing" as const, certificate: readFileSync(`${file}.crt`, "utf8") },
     ];
     return known.flatMap(({ state, certificate }) => {
       const [parsed] = parseCertificatesPem(certificate);
@@ -145,13 +144,15 @@ type Timed = Named & { readonly clock: Clock };
 /** Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one. */
 export async function prepareAuthority(keys: Keys, { name, clock }: Timed): Promise<Generation> {
   const { sealingKey } = keys;
-  const made = createClusterAuthority({ baseName: name, clock });
-  const next = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
   return changeAuthority(keys, name, (stored) => {
     const authority = stored ?? authorityOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
       throw refused(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
     }
+    const [signing] = parseCertificatesPem(generationThat(authority, "signing")?.certificate ?? "");
+    if (signing === undefined) throw new Error(`none of the CAs ${name} in the store signs`);
+    const made = createSuccessor(signing, clock);
+    const next = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
     return { authority: withPrepared(authority, next, clock.now()), fingerprint: next.fingerprint };
   });
 }
@@ -251,8 +252,9 @@ async function changeAuthority(
   name: string,
   change: (authority: RotatedAuthority | undefined) => Changed,
 ): Promise<Generation> {
-  const all = authorityNames(keys.dataDirectory);
-  if (!all.includes(name)) throw refused(`there is no CA ${JSON.stringify(name)}: name one of ${all.join(", ")}`);
+  const all = authorityFiles(keys.dataDirectory);
+  if (!all.has(name))
+    throw refused(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
   let fingerprint = "";
   const { authorities } = await changeKeyRecord(keys.store, authorityRecord, (stored): AuthorityRecord => {
     const known = stored?.authorities ?? {};
@@ -266,8 +268,9 @@ async function changeAuthority(
 }
 
 function authorityOfFiles({ dataDirectory, sealingKey }: Keys, { name, clock }: Timed): RotatedAuthority {
-  const certificate = readFileSync(join(dataDirectory, `${name}.crt`), "utf8");
-  const privateKey = readPrivateFile(join(dataDirectory, `${name}.key`)) ?? "";
+  const file = authorityFiles(dataDirectory).get(name) ?? "";
+  const certificate = readFileSync(`${file}.crt`, "utf8");
+  const privateKey = readPrivateFile(`${file}.key`) ?? "";
   const authority = loadCertificateAuthority({ certificate, privateKey });
   const keyPem = encodePrivateKeyPem(authority.privateKey);
   return firstGeneration(newGeneration(authority, { keyPem, sealingKey }), clock.now());

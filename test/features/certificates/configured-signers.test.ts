@@ -33,6 +33,17 @@ import {
   until,
 } from "./certificate-loop-scene.ts";
 import type { Wish } from "./certificate-loop-scene.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { SealingKey } from "../../../src/machinery/keys/sealing-key.ts";
+import { dataDirectoryFiles, writeEntry } from "../../../src/server/backup/data-directory-files.ts";
+import {
+  abortRotation,
+  prepareAuthority,
+  retireAuthority,
+  switchAuthority,
+} from "../../../src/server/keys/authority-programs.ts";
+import { eventually } from "../../end-to-end/eventually.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const example = (name: string): string => readFileSync(resolve(import.meta.dirname, "../../../examples", name), "utf8");
@@ -117,6 +128,59 @@ describe("a signer of --signer-config", () => {
     await server?.stop();
     const [again] = await bundleOf(await start(settings, { dataDirectory }), services);
     assert.deepEqual(before?.der, again?.der);
+  });
+
+  it("has its CA replaced by command, over restarts and back, and in a backup, while certificates of both are good", async () => {
+    const dataDirectory = folder.file("data-rotated");
+    const settings = { "signer-config": fileOf(example("signers.yaml")) };
+    const more = { dataDirectory, storage: "lmdb" } as const;
+    let scene = await start(settings, more);
+    const restart = async (): Promise<void> => {
+      await server?.stop();
+      scene = await start(settings, more);
+    };
+    const keys = () => {
+      assert.ok(server);
+      return { store: server.store, dataDirectory, names: platformNames, sealingKey: SealingKey.open(dataDirectory) };
+    };
+    const rotation = { name: services, clock: systemClock };
+    /** The bundle is looked at every few seconds, and at once when it was deleted. */
+    const bundle = async (): Promise<Certificate[]> => {
+      await scene.client.resource(scene.references.clusterTrustBundles).delete("example.com:services:ca");
+      return bundleOf(scene, services);
+    };
+    const verify = async (chain: readonly Certificate[]): Promise<void> =>
+      assert.match(folder.opensslVerify(await bundle(), chain, "sslserver"), /OK/);
+    const first = await scene.obtain({ ...serving, name: "first" });
+    await bundleOf(scene, services);
+    assert.equal(first[0]?.issuer.commonName, "Example services CA");
+
+    await prepareAuthority(keys(), rotation);
+    await restart();
+    await eventually("both CAs", async () => (await bundle()).length === 2);
+    await switchAuthority(keys(), { ...rotation, isForced: true });
+    await restart();
+    const second = await scene.obtain({ ...serving, name: "second" });
+    assert.match(second[0]?.issuer.commonName ?? "", /^Example services CA-[0-9a-f]{8}$/);
+    await verify(first);
+    await verify(second);
+    assert.equal(await abortRotation(keys(), rotation), "switched");
+    const third = await eventually("the first CA signs again", async () => {
+      const issued = await scene.obtain({ ...serving, name: `third-${count++}` });
+      return issued[0]?.issuer.commonName === "Example services CA" && issued;
+    });
+    await verify(third);
+    await verify(second);
+    await assert.rejects(retireAuthority(keys(), { ...rotation, isForced: false }), /1 certificates of the old CA/);
+    await retireAuthority(keys(), { ...rotation, isForced: true });
+    await eventually("one CA", async () => (await bundle()).length === 1);
+
+    assert.deepEqual(
+      dataDirectoryFiles(dataDirectory).keys.filter((file) => file.startsWith("signers/")),
+      ["signers/example.com:services.key", "signers/example.com:workloads.key"],
+    );
+    writeEntry(folder.file("restored"), { file: "signers/example.com:services.key", text: "a key" });
+    assert.equal(readFileSync(folder.file("restored/signers/example.com:services.key"), "utf8"), "a key");
   });
 
   it("is approved by the example's policy, and only for the names that the rule allows", async () => {

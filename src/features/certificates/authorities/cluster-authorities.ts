@@ -5,6 +5,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
+import { generatedAuthorityFiles } from "./generated-authorities.ts";
 import { FollowedAuthority } from "./followed-authority.ts";
 import type { FollowedAuthorityOptions } from "./followed-authority.ts";
 
@@ -43,11 +44,17 @@ export function openClusterAuthorities(options: Omit<FollowedAuthorityOptions, "
   return { server, administrator: ofSigner[apiserverClient.shortName], ofSigner, isRetired };
 }
 
-/** The names of the CA files of a data directory, without extension: the server's own first. */
-export const authorityNames = (dataDirectory: string): string[] => [
-  serverAuthorityName,
-  ...(hasOneAuthority(dataDirectory) ? [] : wellKnownSigners.map(({ shortName }) => authorityFileName(shortName))),
-];
+/** Where the CAs of a data directory are that `signet ca` rotates: their files without extension, by their names. The server's own first. */
+export function authorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
+  const own = [
+    serverAuthorityName,
+    ...(hasOneAuthority(dataDirectory) ? [] : wellKnownSigners.map(({ shortName }) => authorityFileName(shortName))),
+  ];
+  return new Map([
+    ...own.map((name) => [name, join(dataDirectory, name)] as const),
+    ...generatedAuthorityFiles(dataDirectory),
+  ]);
+}
 
 /** Whether the directory is of an earlier version, with one CA for everything. Throws UsageError for what is neither. */
 function hasOneAuthority(dataDirectory: string): boolean {

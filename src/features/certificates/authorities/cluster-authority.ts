@@ -8,6 +8,7 @@ import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
 import { encodePem } from "../../../pki/pem.ts";
 
@@ -16,6 +17,8 @@ export interface ClusterAuthority extends CertificateAuthority {
   readonly pem: string;
 }
 
+/** X.520: ub-common-name. */
+const maximumCommonNameLength = 64;
 const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 
 /** Certificates become valid a little in the past, for clients whose clocks are slow. */
@@ -63,19 +66,23 @@ export function openClusterAuthority({
   return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
 }
 
-/** A CA that takes the place of another one. Its name differs from that: certificates tell by the name who signed them. */
-export const createClusterAuthority = ({
-  baseName,
-  clock,
-}: {
-  readonly baseName: string;
-  readonly clock: Clock;
-}): CertificateAuthority =>
-  madeAuthority({
-    commonName: `signet-${baseName}-${randomBytes(4).toString("hex")}`,
+/**
+ * A CA that takes the place of another one, for as long as that lived. Its name differs from that: certificates tell by the name
+ * who signed them.
+ */
+export function createSuccessor(
+  { subject, notBefore, notAfter }: Pick<Certificate, "subject" | "notBefore" | "notAfter">,
+  clock: Clock,
+): CertificateAuthority {
+  const suffix = `-${randomBytes(4).toString("hex")}`;
+  // Without the suffix of an earlier rotation.
+  const name = subject.commonName.replace(/-[0-9a-f]{8}$/, "");
+  return madeAuthority({
+    commonName: name.slice(0, maximumCommonNameLength - suffix.length) + suffix,
     clock,
-    lifetimeMilliseconds: defaultLifetimeMilliseconds,
+    lifetimeMilliseconds: notAfter - notBefore - clockSkewMilliseconds,
   });
+}
 
 function madeAuthority({
   commonName,

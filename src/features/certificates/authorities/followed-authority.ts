@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { Clock } from "../../../machinery/api/clock.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
@@ -13,6 +12,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { authorityRecord, sealedName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
+import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 
@@ -22,14 +22,18 @@ export interface DirectoryAuthority extends SigningAuthority {
   readonly trustedPem: string;
 }
 
-export interface FollowedAuthorityOptions {
-  readonly dataDirectory: string;
-  /** The name of its files without extension. */
-  readonly baseName: string;
+/** What every CA that `signet ca` rotates needs. */
+export interface RotationContext {
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
-  readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "error">;
+}
+
+export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, RotationContext {
+  /** The name of its files without extension. */
+  readonly baseName: string;
+  /** Its name in the store and for `signet ca`. Default: the name of its files. */
+  readonly name?: string;
 }
 
 /**
@@ -37,7 +41,7 @@ export interface FollowedAuthorityOptions {
  * the files are then a copy for people and earlier versions.
  */
 export class FollowedAuthority {
-  readonly baseName: string;
+  readonly name: string;
   readonly #options: FollowedAuthorityOptions;
   readonly #listeners = new Set<() => void>();
   #rotated: RotatedAuthority | undefined;
@@ -46,7 +50,7 @@ export class FollowedAuthority {
 
   /** Throws UnusableFile, UsageError or PkiError for files that can't be used, and for a key that can't be opened. */
   constructor(options: FollowedAuthorityOptions) {
-    this.baseName = options.baseName;
+    this.name = options.name ?? options.baseName;
     this.#options = options;
     this.#rotated = this.#read();
     this.#current = this.#rotated === undefined ? authorityOfFiles(options) : this.#opened(this.#rotated);
@@ -77,7 +81,7 @@ export class FollowedAuthority {
   #read(): RotatedAuthority | undefined {
     const text = this.#options.records.textOf(authorityRecord.name);
     this.#seen = text;
-    return text === undefined ? undefined : authorityRecord.parse(text).authorities[this.baseName];
+    return text === undefined ? undefined : authorityRecord.parse(text).authorities[this.name];
   }
 
   #recordChanged(): void {
@@ -89,26 +93,23 @@ export class FollowedAuthority {
       this.#current = this.#opened(rotated);
       this.#rotated = rotated;
       const states = Object.fromEntries(rotated.generations.map(({ fingerprint, state }) => [fingerprint, state]));
-      log.info({ authority: this.baseName, ...states }, "CA rotated");
+      log.info({ authority: this.name, ...states }, "CA rotated");
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      log.error(
-        { authority: this.baseName, error: reason },
-        "the CA in the store can't be used; the previous one stays",
-      );
+      log.error({ authority: this.name, error: reason }, "the CA in the store can't be used; the previous one stays");
     }
     try {
       this.#copyToFiles();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      log.error({ authority: this.baseName, error: reason }, "could not copy the CA to its files; the next start does");
+      log.error({ authority: this.name, error: reason }, "could not copy the CA to its files; the next start does");
     }
     for (const listener of this.#listeners) listener();
   }
 
   #opened({ generations }: RotatedAuthority): DirectoryAuthority {
     const signing = generations.find(({ state }) => state === "signing");
-    if (signing === undefined) throw new Error(`none of the CAs ${this.baseName} in the store signs`);
+    if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
     const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthority => {
       const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
       return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
@@ -124,10 +125,10 @@ export class FollowedAuthority {
 
   /** What people copy elsewhere, and what an earlier version would read. The signing CA comes first. */
   #copyToFiles(): void {
-    const { dataDirectory, sealingKey } = this.#options;
+    const { dataDirectory, baseName, sealingKey } = this.#options;
     const signing = this.#rotated?.generations.find(({ state }) => state === "signing");
     if (signing === undefined) return;
-    const [certificateFile, keyFile] = ["crt", "key"].map((end) => join(dataDirectory, `${this.baseName}.${end}`));
+    const [certificateFile, keyFile] = ["crt", "key"].map((end) => join(dataDirectory, `${baseName}.${end}`));
     if (certificateFile === undefined || keyFile === undefined || isFile(certificateFile, this.#current.trustedPem))
       return;
     writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedName(signing.fingerprint)));
@@ -137,8 +138,8 @@ export class FollowedAuthority {
 
 const isFile = (file: string, text: string): boolean => existsSync(file) && readFileSync(file, "utf8") === text;
 
-function authorityOfFiles({ dataDirectory, baseName, clock }: FollowedAuthorityOptions): DirectoryAuthority {
-  const authority = openClusterAuthority({ dataDirectory, baseName, clock });
+function authorityOfFiles(options: FollowedAuthorityOptions): DirectoryAuthority {
+  const authority = openClusterAuthority(options);
   return { ...rootSigningAuthority(authority), trustedPem: authority.pem };
 }
 

@@ -1,5 +1,3 @@
-import { existsSync, lstatSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
@@ -8,9 +6,8 @@ import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { isSelfIssued } from "../../../pki/authority-path.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { openClusterAuthority } from "../authorities/cluster-authority.ts";
+import type { GeneratedAuthorities } from "../authorities/generated-authorities.ts";
 import { openSigningAuthority } from "../authorities/signing-authority-files.ts";
-import { rootSigningAuthority } from "../authorities/signing-authority.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { configuredSignerRules } from "./configured-signer.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
@@ -34,13 +31,14 @@ export interface ConfiguredSigner extends SignerRules {
 }
 
 /** Whether CAs may be generated: in the data directory, or not, with a reason for the operator. */
-type GeneratedAuthorities =
-  { readonly type: "allowed"; readonly dataDirectory: string } | { readonly type: "refused"; readonly reason: string };
+type MayGenerate =
+  | { readonly type: "allowed"; readonly authorities: GeneratedAuthorities }
+  | { readonly type: "refused"; readonly reason: string };
 
 export interface SignerConfigurationOptions {
   /** Undefined: there are no custom signers. */
   readonly file: string | undefined;
-  readonly generated: GeneratedAuthorities;
+  readonly generated: MayGenerate;
   /** The known CAs that the API server trusts for client certificates. */
   readonly clientAuthorities: () => readonly Certificate[];
   readonly clock: Clock;
@@ -137,18 +135,11 @@ function openAuthority(
     return { isNew: false, exists: () => true, authority: openSigningAuthority(files, { followed, clock }) };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);
-  const folder = join(generated.dataDirectory, "signers");
-  const baseName = signerName.replaceAll("/", ":");
+  const { authorities } = generated;
   const { commonName, lifetimeMilliseconds } = source;
-  let opened: SigningAuthority | undefined;
-  const authority = (): SigningAuthority => {
-    if (opened !== undefined) return opened;
-    makePrivateFolder(folder);
-    const own = openClusterAuthority({ dataDirectory: folder, clock, baseName, commonName, lifetimeMilliseconds });
-    return (opened = rootSigningAuthority(own));
-  };
+  const authority = (): SigningAuthority => authorities.of({ signerName, commonName, lifetimeMilliseconds }).current();
   // Only the process that runs the controllers generates it.
-  const exists = (): boolean => opened !== undefined || existsSync(join(folder, `${baseName}.crt`));
+  const exists = (): boolean => authorities.has(signerName);
   const isNew = !exists();
   if (!isNew) {
     try {
@@ -159,10 +150,4 @@ function openAuthority(
     }
   }
   return { isNew, exists, authority };
-}
-
-function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // A symbolic link could redirect the keys.
-  if (!lstatSync(folder).isDirectory()) throw new UnusableFile(`${folder} is not a folder: remove it`);
 }

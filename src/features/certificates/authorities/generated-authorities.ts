@@ -1,0 +1,72 @@
+import { existsSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { FollowedAuthority } from "./followed-authority.ts";
+import type { RotationContext } from "./followed-authority.ts";
+
+export interface GeneratedAuthoritiesOptions extends RotationContext {
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+}
+
+/** What a CA gets that is generated now. */
+export interface GeneratedAuthority {
+  readonly signerName: string;
+  readonly commonName: string;
+  readonly lifetimeMilliseconds: number;
+}
+
+/** In the data directory. */
+const folderName = "signers";
+/** Neither a domain nor the path of a signer has a colon. */
+const fileNameOf = (signerName: string): string => signerName.replaceAll("/", ":");
+const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
+
+/** The CAs that signers of `--signer-config` have in the data directory. They are made on first use and rotated like the others. */
+export class GeneratedAuthorities {
+  readonly #options: GeneratedAuthoritiesOptions;
+  /** Those that were asked for, by the names of their signers. They follow the store until the process ends. */
+  readonly #opened = new Map<string, FollowedAuthority>();
+
+  constructor(options: GeneratedAuthoritiesOptions) {
+    this.#options = options;
+  }
+
+  has(signerName: string): boolean {
+    const file = join(this.#options.dataDirectory, folderName, `${fileNameOf(signerName)}.crt`);
+    return this.#opened.has(signerName) || existsSync(file);
+  }
+
+  /** Throws UnusableFile, UsageError or PkiError for files that can't be used. */
+  of({ signerName, ...generate }: GeneratedAuthority): FollowedAuthority {
+    const known = this.#opened.get(signerName);
+    if (known !== undefined) return known;
+    const folder = join(this.#options.dataDirectory, folderName);
+    makePrivateFolder(folder);
+    const files = { dataDirectory: folder, baseName: fileNameOf(signerName), name: signerName };
+    const opened = new FollowedAuthority({ ...this.#options, ...generate, ...files });
+    this.#opened.set(signerName, opened);
+    return opened;
+  }
+
+  /** Whether one of them was retired by command. */
+  isRetired(certificate: Certificate): boolean {
+    return [...this.#opened.values()].some((authority) => authority.isRetired(certificate));
+  }
+}
+
+/** The files of those that there are, without extension, by the names of their signers. */
+export function generatedAuthorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
+  const folder = join(dataDirectory, folderName);
+  const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".crt")) : [];
+  const names = files.map((file) => file.slice(0, -".crt".length)).toSorted();
+  return new Map(names.map((name) => [signerNameOf(name), join(folder, name)]));
+}
+
+function makePrivateFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // A symbolic link could redirect the keys.
+  if (!lstatSync(folder).isDirectory()) throw new UnusableFile(`${folder} is not a folder: remove it`);
+}

@@ -1,0 +1,65 @@
+import type { Logger } from "pino";
+import { openConfiguredAuthorities } from "../features/access/feature.ts";
+import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
+import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
+import { GeneratedAuthorities } from "../features/certificates/authorities/generated-authorities.ts";
+import type { GeneratedAuthoritiesOptions } from "../features/certificates/authorities/generated-authorities.ts";
+import { openSigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
+import type { FollowedFiles } from "../machinery/files/followed-files.ts";
+import type { Store } from "../machinery/storage/store.ts";
+import type { Certificate } from "../pki/certificate.ts";
+import { checkReplicaFiles } from "./replica-identity.ts";
+import type { ServerConfig } from "./server-config.ts";
+
+/** The CAs that a server signs with, and those that it believes. They change when files do, or `signet ca` rotates: ask each time. */
+export interface CertificateAuthorities {
+  /** Those of the data directory. */
+  readonly own: ClusterAuthorities;
+  readonly signing: SigningAuthorities;
+  /** The CAs of clients and front proxies in files. */
+  readonly believed: ReturnType<typeof openConfiguredAuthorities>;
+  readonly configuredSigners: () => readonly ConfiguredSigner[];
+  /** Whether a CA was retired by command. */
+  isRetired(certificate: Certificate): boolean;
+}
+
+export interface CertificateAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly followed: FollowedFiles;
+}
+
+/** Rejects with UsageError for CAs that cannot be used, and for a replica that has others than the first one. */
+export async function openCertificateAuthorities(
+  { dataDirectory, names, storage, access, controllers: { certificates: settings } }: ServerConfig,
+  { store, ...options }: CertificateAuthoritiesOptions,
+): Promise<CertificateAuthorities> {
+  const { sealingKey, clock, log, followed } = options;
+  const isReplica = storage.type === "etcd";
+  const own = openClusterAuthorities({ ...options, dataDirectory });
+  // Before anything remembers CAs that are not those of the other replicas.
+  if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
+  const signing = openSigningAuthorities({ settings, dataDirectory, names, clock, own: own.ofSigner, log, followed });
+  const believed = openConfiguredAuthorities(access, followed);
+  const generated = new GeneratedAuthorities({ ...options, dataDirectory });
+  const configuredSigners = openSignerConfiguration({
+    file: settings.signerConfigurationFile,
+    generated: isReplica
+      ? { type: "refused", reason: "replicas do not share a data directory: set certificateFile and keyFile" }
+      : { type: "allowed", authorities: generated },
+    clientAuthorities: () => [
+      ...own.administrator.current().anchors,
+      ...signing.clientAuthorities(),
+      ...believed.ofClients(),
+      ...(believed.ofFrontProxies() ?? []),
+    ],
+    clock,
+    followed,
+  });
+  const isRetired = (certificate: Certificate): boolean =>
+    own.isRetired(certificate) || generated.isRetired(certificate);
+  return { own, signing, believed, configuredSigners, isRetired };
+}

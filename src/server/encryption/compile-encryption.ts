@@ -36,9 +36,15 @@ export function compileEncryption(
   return { rules: new EncryptionRules({ rules, readers: readingKeys.map(derivedAesGcm) }), unknown };
 }
 
-/** The rules without a configuration file: Secrets are encrypted with the first key, and plain ones can be read. */
-export const secretsRules = (keys: readonly NamedKey[]): EncryptionRules =>
-  new EncryptionRules({ rules: [{ prefix: secretsPrefix, transformers: [...keys.map(derivedAesGcm), identity] }] });
+/**
+ * The rules without a configuration file: Secrets are encrypted with the first key, and plain ones can be read. `readingKeys` read
+ * what they have written before.
+ */
+export const secretsRules = (keys: readonly NamedKey[], readingKeys: readonly NamedKey[]): EncryptionRules =>
+  new EncryptionRules({
+    rules: [{ prefix: secretsPrefix, transformers: [...keys.map(derivedAesGcm), identity] }],
+    readers: readingKeys.map(derivedAesGcm),
+  });
 
 /** Where the store keeps Secrets, and the bootstrap tokens among them. */
 export const secretsPrefix = "/registry/secrets/";

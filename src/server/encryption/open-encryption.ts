@@ -8,6 +8,7 @@ import type { HealthCheck } from "../../machinery/http/health-routes.ts";
 import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
 import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../machinery/storage/encryption/encryption-rules.ts";
+import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { derivedAesGcm } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { prefixEnd } from "../../machinery/storage/store.ts";
@@ -74,11 +75,16 @@ async function openKeyFile(
   if (!encrypts && makesKey) {
     log.warn("Secrets are not encrypted in etcd: give all replicas the same --encryption-key-file");
   }
+  // A server that gets its key from elsewhere may have begun with that of its data directory.
+  const ownKeys = (): readonly NamedKey[] =>
+    encryption.keyFile === undefined
+      ? []
+      : (readEncryptionKeys({ ...encryption, keyFile: undefined }, dataDirectory) ?? []);
   const load = (): EncryptionRules => {
     const keys = readEncryptionKeys(encryption, dataDirectory) ?? [];
     // Without it, Secrets would be written in plain.
     if (hasKeys && keys.length === 0) throw goneKey(file, "it was there at the start");
-    if (encrypts) return secretsRules(keys);
+    if (encrypts) return secretsRules(keys, ownKeys());
     return new EncryptionRules({ rules: [], readers: keys.map(derivedAesGcm) });
   };
   return followedRules({ setting: "encryption-key-file", file, load, followed, healthChecks: [], close: () => {} });

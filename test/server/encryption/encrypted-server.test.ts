@@ -1,5 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash, createPublicKey, generateKeyPairSync } from "node:crypto";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -217,6 +228,51 @@ describe("a server with its own store", () => {
     const found = await new InProcess(again).json(`${secrets}/web`);
     await again.stop();
     assert.equal(found.data?.["password"], password);
+  });
+});
+
+describe("a server that gets its keys from a service manager", () => {
+  // As systemd lays out $CREDENTIALS_DIRECTORY: the service may read, and nobody may write.
+  const credentials = join(folder, "credentials");
+  const fileOf = (name: string): string => join(credentials, name);
+  const settings = {
+    "encryption-key-file": fileOf("encryption.key"),
+    "service-account-signing-key-file": fileOf("token.key"),
+    "service-account-key-file": fileOf("token.key"),
+    "service-account-issuer": "https://issuer.example",
+  };
+
+  it("uses them where they are, keeps no copy, and still reads what its own key has encrypted", async () => {
+    const dataDirectory = join(folder, "handed-over");
+    const before = await startTestServer({ storage: "lmdb", dataDirectory });
+    await create(new InProcess(before), "own-key");
+    await before.stop();
+    const secret = Buffer.alloc(32, 5).toString("base64");
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    mkdirSync(credentials);
+    writeFileSync(fileOf("encryption.key"), `${secret}\n`, { mode: 0o440 });
+    writeFileSync(fileOf("token.key"), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o440 });
+    chmodSync(credentials, 0o550);
+    const server = await startTestServer({ storage: "lmdb", dataDirectory, settings });
+    const api = new InProcess(server);
+    assert.equal((await api.json(`${secrets}/own-key`)).data?.["password"], password);
+    await create(api, "handed-over");
+    const account = { metadata: { name: "robot" } };
+    await api.json("/api/v1/namespaces/default/serviceaccounts", { method: "POST", body: account });
+    const { status } = await api.json<{ status: { token: string } }>(
+      "/api/v1/namespaces/default/serviceaccounts/robot/token",
+      { method: "POST", body: { spec: {} } },
+    );
+    const publicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" });
+    const kid = createHash("sha256").update(publicKey).digest("base64url");
+    assert.equal(JSON.parse(Buffer.from(status.token.split(".")[0] ?? "", "base64url").toString()).kid, kid);
+    await server.stop();
+    const ownKey = /:v1:\w+:/.exec(await prefixAt(dataDirectory, keyOf("own-key")))?.[0];
+    assert.ok(!(await prefixAt(dataDirectory, keyOf("handed-over"))).includes(ownKey ?? ""));
+    for (const name of readdirSync(dataDirectory)) {
+      if (statSync(join(dataDirectory, name)).isFile())
+        assert.ok(!readFileSync(join(dataDirectory, name)).includes(secret));
+    }
   });
 });
 

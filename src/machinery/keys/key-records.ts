@@ -57,7 +57,7 @@ export async function changeKeyRecord<T extends object>(
  * anything else.
  */
 export class FollowedKeyRecords {
-  readonly #texts = new Map<string, string>();
+  #texts: Map<string, string> = new Map();
   readonly #listeners = new Set<() => void>();
   readonly #feed: ChangeFeed;
 
@@ -69,10 +69,17 @@ export class FollowedKeyRecords {
   async start(): Promise<void> {
     await this.#feed.join({
       prefix: keyRecordPrefix,
-      load: (entries: readonly Entry[]) => {
-        this.#texts.clear();
-        for (const { key, value } of entries) this.#texts.set(key, value.toString("utf8"));
-        this.#tell();
+      beginLoad: () => {
+        const loaded = new Map<string, string>();
+        return {
+          add(entries: readonly Entry[]) {
+            for (const { key, value } of entries) loaded.set(key, value.toString("utf8"));
+          },
+          finish: () => {
+            this.#texts = loaded;
+            this.#tell();
+          },
+        };
       },
       apply: ({ key, value }: Change) => {
         if (value === undefined) this.#texts.delete(key);

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { RevisionCompacted, prefixEnd } from "./store.ts";
 import type { Change, Entry, Store } from "./store.ts";
 
@@ -9,17 +9,24 @@ const MAX_LOADS = 10;
 /** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
   readonly prefix: string;
-  /**
-   * Replaces everything with the state under the prefix at a revision. Changes between the old state and this one are
-   * unknown.
-   */
-  load(entries: readonly Entry[], revision: number): void;
+  /** Collects a new state under the prefix, which counts only when its `finish` is called. It may be given up before. */
+  beginLoad(): FeedLoad;
   apply(change: Change): void;
   /** Every change up to the revision has been applied. */
   progress(revision: number): void;
   /** No more changes will come. */
   end(error: Error): void;
 }
+
+export interface FeedLoad {
+  /** In byte order of the keys, over all calls. */
+  add(entries: readonly Entry[]): void;
+  /** Replaces everything with this state, of a revision. Changes between the old state and this one are unknown. */
+  finish(revision: number): void;
+}
+
+/** Few enough that the store's other readers and requests go on in between, and that they need little memory. */
+const ENTRIES_AT_ONCE = 2000;
 
 interface Waiter {
   readonly revision: number;
@@ -100,19 +107,34 @@ export class FeedFollower {
         Math.min(1, latestRevision),
       );
       try {
-        const members = [...this.#members.values()];
-        const states: Entry[][] = [];
-        for (const { prefix } of members) {
-          const { entries } = await this.#store.range({ start: prefix, end: prefixEnd(prefix), revision });
-          states.push(entries);
+        const loads: FeedLoad[] = [];
+        for (const member of this.#members.values()) {
+          const load = member.beginLoad();
+          await this.#read(member.prefix, { revision, load });
+          loads.push(load);
         }
         if (this.#stopping.signal.aborted) return latestRevision;
-        for (const [index, member] of members.entries()) member.load(states[index] ?? [], revision);
+        for (const load of loads) load.finish(revision);
         this.#advance(revision);
         return latestRevision;
       } catch (error) {
         if (!(error instanceof RevisionCompacted) || loads === MAX_LOADS) throw error;
       }
+    }
+  }
+
+  async #read(
+    prefix: string,
+    { revision, load }: { readonly revision: number; readonly load: FeedLoad },
+  ): Promise<void> {
+    const end = prefixEnd(prefix);
+    for (let start = prefix; !this.#stopping.signal.aborted;) {
+      const { entries, hasMore } = await this.#store.range({ start, end, revision, limit: ENTRIES_AT_ONCE });
+      load.add(entries);
+      const last = entries.at(-1);
+      if (!hasMore || last === undefined) return;
+      start = `${last.key}\0`;
+      await nextTurn();
     }
   }
 

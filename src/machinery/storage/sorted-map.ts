@@ -24,12 +24,10 @@ export class SortedMap<V> {
   set(key: string, value: V): void {
     this.#values.set(key, value);
     const ordered = byteOrdered(key);
+    if (this.#append(ordered, value)) return;
     const chunkIndex = Math.max(0, this.#chunkIndexOf(ordered));
     const chunk = this.#chunks[chunkIndex];
-    if (chunk === undefined) {
-      this.#chunks.push({ keys: [ordered], values: [value] });
-      return;
-    }
+    if (chunk === undefined) return; // there is a chunk, or the key was appended
     const index = lowerBound(chunk.keys, ordered);
     if (chunk.keys[index] === ordered) {
       chunk.values[index] = value;
@@ -38,9 +36,22 @@ export class SortedMap<V> {
     chunk.keys.splice(index, 0, ordered);
     chunk.values.splice(index, 0, value);
     if (chunk.keys.length <= CHUNK_LENGTH) return;
-    // Keys often arrive in ascending order: then a full last chunk stays full.
-    const splitAt = index === chunk.keys.length - 1 ? index : chunk.keys.length >> 1;
+    const splitAt = chunk.keys.length >> 1;
     this.#chunks.splice(chunkIndex + 1, 0, { keys: chunk.keys.splice(splitAt), values: chunk.values.splice(splitAt) });
+  }
+
+  /** Keys often arrive in ascending order: then they need no search, and chunks are full. */
+  #append(ordered: string, value: V): boolean {
+    const last = this.#chunks.at(-1);
+    const lastKey = last?.keys.at(-1);
+    if (last !== undefined && lastKey !== undefined && lastKey >= ordered) return false;
+    if (last === undefined || last.keys.length >= CHUNK_LENGTH) {
+      this.#chunks.push({ keys: [ordered], values: [value] });
+    } else {
+      last.keys.push(ordered);
+      last.values.push(value);
+    }
+    return true;
   }
 
   delete(key: string): boolean {

@@ -1,6 +1,6 @@
 import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
-import type { FeedFollower } from "./feed-follower.ts";
+import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { SortedMap } from "./sorted-map.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
@@ -103,7 +103,7 @@ export class WatchCache<T> {
   async start(): Promise<void> {
     this.#follower ??= this.#options.feed.join({
       prefix: this.#options.prefix,
-      load: (entries, revision) => this.#load(entries, revision),
+      beginLoad: () => this.#beginLoad(),
       apply: (change) => this.#apply(change),
       progress: () => this.#endInterruptedWatches(),
       end: (error) => this.#endWatches(error),
@@ -194,7 +194,17 @@ export class WatchCache<T> {
     };
   }
 
-  #load(entries: readonly Entry[], revision: number): void {
+  #beginLoad(): FeedLoad {
+    const objects = new SortedMap<T>();
+    return {
+      add: (entries) => {
+        for (const entry of entries) objects.set(entry.key, this.#options.decode(entry));
+      },
+      finish: (revision) => this.#replaceAll(objects, revision),
+    };
+  }
+
+  #replaceAll(objects: SortedMap<T>, revision: number): void {
     if (this.revision > 0) {
       // The same state again has values that could not be decrypted before: it is news to all who have seen it.
       const seenRevision = this.revision < revision ? revision - 1 : revision;
@@ -204,9 +214,8 @@ export class WatchCache<T> {
         this.#interruptedWatches.set(watch, this.#objects);
       }
     }
-    this.#objects = new SortedMap();
+    this.#objects = objects;
     this.#indexes.clear();
-    for (const entry of entries) this.#objects.set(entry.key, this.#options.decode(entry));
     this.#history = this.#historyFrom(revision);
   }
 

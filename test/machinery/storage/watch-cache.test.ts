@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { RevisionCompacted, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
-import type { Store, WatchRequest } from "../../../src/machinery/storage/store.ts";
+import type { RangeRequest, RangeResult, Store, WatchRequest } from "../../../src/machinery/storage/store.ts";
 import { WatchCache } from "../../../src/machinery/storage/watch-cache.ts";
 import type { CacheEvent, CacheWatchRequest } from "../../../src/machinery/storage/watch-cache.ts";
 import { put } from "./store-contract.ts";
@@ -74,6 +74,28 @@ class InterruptedStore extends MemoryStore {
 }
 
 describe("a watch cache", () => {
+  it("loads many objects in parts at one revision, also when the store is written to and compacted meanwhile", async () => {
+    const limits: number[] = [];
+    class WrittenStore extends MemoryStore {
+      override async range(request: RangeRequest): Promise<RangeResult> {
+        const result = await super.range(request);
+        if (request.limit === undefined) return result; // the test's own
+        limits.push(request.limit);
+        if (limits.length > 2) return result;
+        await put(this, `${PREFIX}9999`, `written after read ${limits.length}`);
+        await this.compact(this.latestRevision());
+        return result;
+      }
+    }
+    const store = new WrittenStore();
+    const count = 4500;
+    for (let n = 0; n < count; n += 1) await put(store, `${PREFIX}${String(n).padStart(4, "0")}`, "loaded");
+    const cache = await startedCache({ store, replayLength: 0 });
+    assert.equal(cache.range(ALL).length, count + 1);
+    assert.equal(cache.get(`${PREFIX}9999`), `written after read 2@${cache.revision}`);
+    assert.ok(limits.length > 4 && limits.every((limit) => limit < count));
+  });
+
   it("answers reads as the store does and gives watches what the store's log holds", async () => {
     const key = fc.constantFrom(
       `${PREFIX}a`,

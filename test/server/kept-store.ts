@@ -5,6 +5,7 @@ export const keptStore = (store: Store): Store => ({
   latestRevision: () => store.latestRevision(),
   notify: () => store.notify(),
   write: (request) => store.write(request),
+  writeTogether: (requests) => store.writeTogether(requests),
   range: (request) => store.range(request),
   watch: (request) => store.watch(request),
   compact: (revision) => store.compact(revision),

@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import type { TransactionMember } from "./transaction.ts";
 import type { ApiError } from "./api-error.ts";
 
 /** Header names in lower case. A repeated header is an array, in order of arrival. */
@@ -32,6 +33,8 @@ export interface HttpRequest {
    * off.
    */
   readBody(): Promise<Buffer>;
+  /** Its write is one of a transaction. Only a caller in the process can ask for that. */
+  readonly transaction?: TransactionMember | undefined;
   /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
 }

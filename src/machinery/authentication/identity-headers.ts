@@ -1,4 +1,5 @@
 import type { Connection, Headers, HttpRequest } from "../api/http-message.ts";
+import type { TransactionMember } from "../api/transaction.ts";
 
 const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
@@ -69,6 +70,10 @@ class RequestWithHeaders implements HttpRequest {
 
   get isWebSocket(): boolean {
     return this.#request.isWebSocket ?? false;
+  }
+
+  get transaction(): TransactionMember | undefined {
+    return this.#request.transaction;
   }
 
   get signal(): AbortSignal {

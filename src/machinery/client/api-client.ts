@@ -89,6 +89,30 @@ export class ApiClient {
     return answer as T; // the server answers with the requested kind
   }
 
+  /**
+   * Makes two writes, each with the client that it is given. When the server is in this process, they are one transaction:
+   * both are written, or none. Over a connection the second comes after the first, and not after one that fails. Rejects with
+   * the error of the write that is at fault.
+   */
+  async together<A, B>(
+    first: (client: ApiClient) => Promise<A>,
+    second: (client: ApiClient) => Promise<B>,
+  ): Promise<[A, B]> {
+    const [one, other] = this.#transport.together?.(2) ?? [];
+    if (one === undefined || other === undefined) return [await first(this), await second(this)];
+    const client = (transport: Transport): ApiClient => new ApiClient(transport, { explain: this.#explain });
+    const [left, right] = await Promise.allSettled([
+      first(client(one)).finally(() => one.end()),
+      second(client(other)).finally(() => other.end()),
+    ]);
+    if (left.status === "fulfilled" && right.status === "fulfilled") return [left.value, right.value];
+    const errors = [left, right].flatMap((outcome) =>
+      outcome.status === "rejected" ? [outcome.reason as unknown] : [],
+    );
+    // A conflict may only say that the other write was refused.
+    throw errors.find((error) => !(error instanceof ApiError && error.reason === "Conflict")) ?? errors[0];
+  }
+
   /** Sends a request whose answer is a stream. */
   async stream(path: string, query: string, signal: AbortSignal): Promise<ClientResponse> {
     const response = await this.#transport.send({

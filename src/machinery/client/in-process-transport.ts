@@ -1,5 +1,7 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
+import { startTransaction } from "../api/transaction.ts";
+import type { TransactionMember } from "../api/transaction.ts";
 import { tracedTransport } from "./traced-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -9,22 +11,30 @@ export function inProcessTransport(
   { bearerToken, userAgent = "signet" }: { readonly bearerToken?: string; readonly userAgent?: string } = {},
 ): Transport {
   const closed = new AbortController();
-  return tracedTransport({
-    async send(request) {
-      const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
-      return clientResponse(await handle(httpRequest(request, { bearerToken, userAgent, signal })), signal);
-    },
-    close: () => closed.abort(),
-  });
+  const close = (): void => closed.abort();
+  const way = (transaction?: TransactionMember): Transport =>
+    tracedTransport({
+      async send(request) {
+        const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
+        const sent = httpRequest(request, { bearerToken, userAgent, signal, transaction });
+        return clientResponse(await handle(sent), signal);
+      },
+      close,
+    });
+  return {
+    ...way(),
+    together: (count) => startTransaction(count).map((member) => ({ ...way(member), end: () => member.end() })),
+  };
 }
 
 interface Identity {
   readonly bearerToken: string | undefined;
   readonly userAgent: string;
   readonly signal: AbortSignal;
+  readonly transaction: TransactionMember | undefined;
 }
 
-function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal }: Identity): HttpRequest {
+function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal, transaction }: Identity): HttpRequest {
   return {
     method: request.method,
     path: request.path,
@@ -37,6 +47,7 @@ function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal }:
     connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
     readBody: async () => Buffer.from(request.body ?? "", "utf8"),
     signal,
+    transaction,
   };
 }
 

@@ -18,10 +18,19 @@ export interface ClientResponse {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+interface TransactionTransport extends Transport {
+  end(): void;
+}
+
 /** How requests reach the server: over HTTPS, or by a function call in the same process. */
 export interface Transport {
   /** Rejects only when there was no answer. An answer with any status resolves. */
   send(request: ClientRequest): Promise<ClientResponse>;
+  /**
+   * Ways for so many requests whose writes are one transaction. Absent: on this way each is written alone. Call `end` when
+   * the request of a way has ended.
+   */
+  together?(count: number): readonly TransactionTransport[];
   /** Ends open connections. */
   close(): void;
 }

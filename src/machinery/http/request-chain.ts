@@ -106,7 +106,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
-      const nextQueue = queueFor(options, info, authenticatedUser);
+      // One that waits for its turn would hold up the other requests of its transaction.
+      const nextQueue = request.transaction === undefined ? queueFor(options, info, authenticatedUser) : undefined;
       const turn = nextQueue?.enter(authenticatedUser.username);
       queue = nextQueue;
       if (turn !== undefined) {

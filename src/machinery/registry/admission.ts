@@ -3,6 +3,7 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
+import type { TransactionMember } from "../api/transaction.ts";
 import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
@@ -14,6 +15,8 @@ export interface Caller extends AdmissionListener {
    * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
    */
   readonly signal: AbortSignal;
+  /** The transaction that the write is a part of. Undefined: it is written alone. */
+  readonly transaction?: TransactionMember | undefined;
 }
 
 /** The target of a write, with the admission rules that apply to it. A registry is one. */
@@ -126,6 +129,10 @@ class AdmittedWrite {
 
   get username(): string {
     return this.#caller.user.username;
+  }
+
+  get transaction(): TransactionMember | undefined {
+    return this.#caller.transaction;
   }
 
   /** Aborted when the caller's request has ended. */

@@ -18,6 +18,8 @@ import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
 import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
+import { TransactionRefused } from "../api/transaction.ts";
+import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
 import { compileKind } from "./compile-kind.ts";
@@ -315,12 +317,20 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     trace?.begin("store");
     const before = this.#onWritten === undefined ? undefined : this.cache.get(request.key);
     try {
-      const result = await this.store.write({ ...request, signal: admitted.signal });
+      const { signal, transaction } = admitted;
+      const write = { ...request, signal };
+      const result = await (transaction === undefined
+        ? this.store.write(write)
+        : writeInTransaction(transaction, this.store, write));
       if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
       if (error instanceof WriteAbandoned) throw requestCanceled();
+      if (error instanceof TransactionRefused) {
+        const name = request.key.slice(request.key.lastIndexOf("/") + 1);
+        throw conflict(this.resource, name, { message: error.message });
+      }
       if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
       if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
       if (error instanceof StoreUnavailable)

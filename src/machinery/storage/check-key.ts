@@ -8,5 +8,13 @@ export function checkKey(key: string): void {
   if (isTooLongKey(key)) throw new Error(`a key must be at most ${MAX_KEY_BYTES} bytes`);
 }
 
+/** As `checkKey`, for the keys of one transaction. They must differ. */
+export function checkKeys(requests: readonly { readonly key: string }[]): void {
+  for (const { key } of requests) checkKey(key);
+  if (requests.length > 1 && new Set(requests.map(({ key }) => key)).size < requests.length) {
+    throw new Error("a transaction must not write a key twice");
+  }
+}
+
 export const isTooLongKey = (key: string): boolean =>
   key.length > MAX_KEY_BYTES / 3 && Buffer.byteLength(key) > MAX_KEY_BYTES;

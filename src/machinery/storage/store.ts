@@ -1,6 +1,7 @@
 /**
  * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
- * one larger than the previous write's. Several processes may use a store at once.
+ * one larger than the previous write's; on etcd, the writes of one transaction share theirs. Several processes may use a
+ * store at once.
  */
 export interface Store {
   /**
@@ -22,6 +23,13 @@ export interface Store {
    * (WriteOutcomeUnknown when the write may have happened), ValueTooLarge or WriteAbandoned.
    */
   write(request: WriteRequest): Promise<WriteResult>;
+
+  /**
+   * Writes several keys by compare-and-swap in one transaction: all of them, in their order, or none when one has another
+   * revision. No failure can leave some of them written. The keys must differ. Resolves and rejects as `write` does, or
+   * rejects with TransactionsUnsupported.
+   */
+  writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]>;
 
   /**
    * Reads keys in `[start, end)` in byte order, at a revision (default: the latest). Rejects with RevisionCompacted or
@@ -70,7 +78,10 @@ export interface WriteRequest {
 
 export type WriteResult =
   | { readonly isWritten: true; readonly revision: number }
-  /** The key has another revision. `current` is its entry now, or undefined when it does not exist. */
+  /**
+   * The key has another revision, or another key of the transaction has. `current` is its entry now, or undefined when it
+   * does not exist.
+   */
   | { readonly isWritten: false; readonly current: Entry | undefined };
 
 /** A value where it is stored. */
@@ -157,6 +168,14 @@ export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "StoreUnavailable";
+  }
+}
+
+/** The server of etcd's API takes only one key in a transaction, as kine does. Nothing was written. */
+export class TransactionsUnsupported extends Error {
+  constructor(options?: ErrorOptions) {
+    super("the store takes only one key in a transaction", options);
+    this.name = "TransactionsUnsupported";
   }
 }
 

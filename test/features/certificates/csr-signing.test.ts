@@ -105,9 +105,9 @@ describe("csr-signing", () => {
 
   it("fails a request whose certificate has no room in its record or in the request, and does not try again", async () => {
     const nameOf = (index: number): string => `a${String(index).padStart(6, "0")}.${"x".repeat(30)}.example.com`;
-    for (const [name, length, records] of [
-      ["too-large-for-its-record", 14_000, 0],
-      ["too-large-for-its-request", 10_000, 1],
+    for (const [name, length] of [
+      ["too-large-for-its-record", 14_000],
+      ["too-large-for-its-request", 10_000],
     ] as const) {
       const dnsNames = Array.from({ length }, (_, index) => nameOf(index));
       const { metadata } = await scene.request({
@@ -125,7 +125,7 @@ describe("csr-signing", () => {
       const recorded = await server.client
         .resource(scene.references.issuedCertificates)
         .list({ fieldSelector: `spec.requestUid=${metadata.uid}` });
-      assert.equal(recorded.items.length, records, name);
+      assert.deepEqual(recorded.items, [], `${name}: what is not handed out is not recorded`);
     }
   });
 

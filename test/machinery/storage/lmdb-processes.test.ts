@@ -114,7 +114,7 @@ describe("a batch of writes that always loses to other processes", () => {
         onCommitted: () => assert.fail("it cannot be written"),
         pause: async () => void pauses++,
       });
-      const write = queue.add({ key: "/a", value: Buffer.of(1), expectedRevision: 0 });
+      const write = queue.add([{ key: "/a", value: Buffer.of(1), expectedRevision: 0 }]);
       await assert.rejects(write, { name: StoreUnavailable.name, message: /other processes write to it/ });
       assert.ok(pauses > 100);
     } finally {

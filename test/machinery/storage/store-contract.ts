@@ -97,6 +97,93 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
     );
 
     it(
+      "writes the keys of a transaction in their order, and gives them to a watch in one call",
+      withStore(async (store) => {
+        const created = await put(store, "/b", "1");
+        const calls: Change[][] = [];
+        const watch = store.watch({
+          afterRevision: created,
+          onChanges: (changes) => void calls.push([...changes]),
+          onEnd: () => assert.fail("ended"),
+        });
+        await new Promise(setImmediate);
+        const results = await store.writeTogether([
+          { key: "/c", value: bytes("2"), expectedRevision: 0 },
+          { key: "/b", value: bytes("3"), expectedRevision: created },
+        ]);
+        const [first = 0, second = 0] = results.map((result) => (result.isWritten ? result.revision : 0));
+        assert.ok(created < first && first <= second);
+        assert.equal(await store.latestRevision(), second);
+        assert.deepEqual(
+          calls.map((changes) => changes.map(({ key, value, revision }) => [key, String(value), revision])),
+          [
+            [
+              ["/c", "2", first],
+              ["/b", "3", second],
+            ],
+          ],
+        );
+        watch.stop();
+        const removed = await store.writeTogether([
+          { key: "/b", value: undefined, expectedRevision: second },
+          { key: "/c", value: bytes("4"), expectedRevision: first },
+        ]);
+        assert.ok(removed.every(({ isWritten }) => isWritten));
+        assert.deepEqual(
+          (await store.range(ALL)).entries.map(({ key, value }) => [key, String(value)]),
+          [["/c", "4"]],
+        );
+      }),
+    );
+
+    it(
+      "writes nothing of a transaction when one of its keys has another revision, and tells what is there",
+      withStore(async (store) => {
+        const revision = await put(store, "/a", "1");
+        const current = { key: "/a", value: bytes("1"), createRevision: revision, modRevision: revision };
+        for (const expectedRevision of [0, revision + 1]) {
+          const refused = await store.writeTogether([
+            { key: "/new", value: bytes("2"), expectedRevision: 0 },
+            { key: "/a", value: bytes("2"), expectedRevision },
+          ]);
+          assert.deepEqual(refused, [
+            { isWritten: false, current: undefined },
+            { isWritten: false, current },
+          ]);
+        }
+        assert.equal(await store.latestRevision(), revision);
+        assert.equal((await store.range(ALL)).entries.length, 1);
+      }),
+    );
+
+    it(
+      "lets one of two transactions win that are begun at once and share a key",
+      withStore(async (store) => {
+        const results = await Promise.all(
+          ["/a", "/b"].map((own) =>
+            store.writeTogether([
+              { key: own, value: bytes("1"), expectedRevision: 0 },
+              { key: "/shared", value: bytes(own), expectedRevision: 0 },
+            ]),
+          ),
+        );
+        const winners = results.filter((ofOne) => ofOne.every(({ isWritten }) => isWritten));
+        const losers = results.filter((ofOne) => ofOne.every(({ isWritten }) => !isWritten));
+        assert.deepEqual([winners.length, losers.length], [1, 1]);
+        assert.equal((await store.range(ALL)).entries.length, 2);
+      }),
+    );
+
+    it(
+      "refuses a transaction that writes a key twice",
+      withStore(async (store) => {
+        const twice = ["1", "2"].map((value) => ({ key: "/a", value: bytes(value), expectedRevision: 0 }));
+        await assert.rejects(store.writeTogether(twice), /twice/);
+        assert.equal(await store.latestRevision(), 1);
+      }),
+    );
+
+    it(
       "answers the delete of nothing as not written",
       withStore(async (store) => {
         const result = await store.write({ key: "/a", value: undefined, expectedRevision: 0 });

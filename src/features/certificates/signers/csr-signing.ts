@@ -77,9 +77,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
         }
         try {
           const issued = await issueOnce(context, { records, stored, request, authority, lifetime, revocationUrls });
-          if (issued.type === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
-          const { certificate } = issued;
-          await writer.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
+          if (issued === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
           return "signed the request";
         } catch (error) {
           if (!(error instanceof ApiError) || error.code !== 413) throw error;
@@ -88,7 +86,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
           return await fail(stored, { reason: "CertificateTooLarge", message });
         }
       };
-      // Each request waits for two disk writes. Concurrent requests share them.
+      // Each request waits for a disk write. Concurrent requests share it.
       const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });
       const add = (request: CertificateSigningRequest): void => {
         if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");

@@ -1,4 +1,6 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
@@ -13,7 +15,7 @@ import type { IssueOptions } from "./issue.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
 import type { ControllerContext } from "../../../machinery/loops/controller.ts";
-import { issuedCertificateResource } from "../resources.ts";
+import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface IssueOnceOptions {
   /** The cached records. */
@@ -26,20 +28,14 @@ export interface IssueOnceOptions {
   readonly revocationUrls: IssueOptions["revocationUrls"];
 }
 
-export type IssuedOnce =
-  | {
-      readonly type: "issued";
-      /** Base64 of the PEM for `status.certificate`. */
-      readonly certificate: string;
-    }
-  /** The certificate was issued before and has expired. A request is never signed twice. */
-  | { readonly type: "ended" };
+/** `ended`: the certificate was issued before and has expired. A request is never signed twice. */
+export type IssuedOnce = "issued" | "ended";
 
 /**
- * Issues the only certificate of a request. The certificate is recorded before it is returned, under a name that is
- * unique for the request. So even with several processes, failures and restarts, only one succeeds in creating the
- * record. All others return the recorded certificate. Throws what the client throws, and PkiError for a request that
- * cannot be signed.
+ * Issues the only certificate of a request: into its status, and into a record whose name is unique for the request. In the
+ * server's process both are one transaction; otherwise the record comes first. So even with several processes, failures and
+ * restarts, only one succeeds in creating the record, and all others hand out the recorded certificate. Throws what the client
+ * throws, and PkiError for a request that cannot be signed.
  */
 export async function issueOnce(context: ControllerContext, options: IssueOnceOptions): Promise<IssuedOnce> {
   const { client, clock, names } = context;
@@ -47,7 +43,13 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const { uid = "" } = stored.metadata;
   const recordName = signedRecordName(uid);
   const known = records.get(recordName);
-  if (known !== undefined) return handedOut(known, { uid, request, now: clock.now() });
+  const handOut = async (issued: IssuedCertificate): Promise<IssuedOnce> => {
+    const certificate = recordedCertificate(issued, { uid, request, now: clock.now() });
+    if (certificate === undefined) return "ended";
+    await writeStatus(client, { names, stored, certificate });
+    return "issued";
+  };
+  if (known !== undefined) return handOut(known);
 
   const { expirationSeconds = lifetime.defaultSeconds, usages = [] } = stored.spec;
   const { maximumSeconds: maximumLifetimeSeconds } = lifetime;
@@ -64,7 +66,6 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const pem = signed.pem + authority.chainPem;
   const certificate = Buffer.from(pem, "utf8").toString("base64");
   if (authority.chainPem === "") rememberIssued(certificate, signed.certificate);
-  const writer = client.resource(issuedCertificateResource(names));
   const record = certificateRecord(names, {
     recordName,
     certificate: signed.certificate,
@@ -72,13 +73,28 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
     text: certificate,
   });
   try {
-    await writer.create(record);
-    return { type: "issued", certificate };
+    await client.together(
+      (by) => by.resource(issuedCertificateResource(names)).create(record),
+      (by) => writeStatus(by, { names, stored, certificate }),
+    );
+    return "issued";
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
-    return handedOut(await writer.get(recordName), { uid, request, now });
+    return handOut(await client.resource(issuedCertificateResource(names)).get(recordName));
   }
 }
+
+const writeStatus = (
+  client: ApiClient,
+  {
+    names,
+    stored,
+    certificate,
+  }: { readonly names: Names; readonly stored: CertificateSigningRequest; readonly certificate: string },
+): Promise<unknown> =>
+  client
+    .resource(certificateSigningRequestResource(names))
+    .update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
 
 interface Wanted {
   readonly uid: string;
@@ -86,14 +102,17 @@ interface Wanted {
   readonly now: number;
 }
 
-/** Returns the certificate of a record. Throws when the record is not for this request: that needs a person. */
-function handedOut({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): IssuedOnce {
+/**
+ * The certificate of a record, as `status.certificate`. Undefined when it has expired. Throws when the record is not for this
+ * request: that needs a person.
+ */
+function recordedCertificate({ metadata, spec }: IssuedCertificate, { uid, request, now }: Wanted): string | undefined {
   const { certificate = "" } = spec;
   const [leaf] = parseCertificatesPem(Buffer.from(certificate, "base64"));
   if (spec.requestUid !== uid || leaf === undefined || !answers(leaf, request)) {
     throw new Error(`the record ${metadata.name} does not contain a certificate for this request: delete the record`);
   }
-  return leaf.notAfter <= now ? { type: "ended" } : { type: "issued", certificate };
+  return leaf.notAfter <= now ? undefined : certificate;
 }
 
 const answers = (leaf: Certificate, request: CertificateRequest): boolean =>

@@ -1,6 +1,7 @@
 import type { HttpRequest } from "../../api/http-message.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import type { Caller } from "../../registry/admission.ts";
+import type { TransactionMember } from "../../api/transaction.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import type { AnnotatedRequest } from "../request-audit.ts";
@@ -31,6 +32,10 @@ class RequestCaller implements Caller {
   // A request creates its signal on first use.
   get signal(): AbortSignal {
     return this.#request.signal;
+  }
+
+  get transaction(): TransactionMember | undefined {
+    return this.#request.transaction;
   }
 
   warn(warning: string): void {

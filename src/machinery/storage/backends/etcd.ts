@@ -1,15 +1,23 @@
-import { checkKey } from "../check-key.ts";
+import { checkKey, checkKeys } from "../check-key.ts";
 import { EtcdClient, statusPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
-import { hasOrderedProgress, isCompacted, isInFuture, isTooLarge } from "../etcd/etcd-errors.ts";
+import {
+  hasOrderedProgress,
+  isCompacted,
+  isInFuture,
+  isTooLarge,
+  isUnsupportedTransaction,
+} from "../etcd/etcd-errors.ts";
 import {
   decodeStatus,
   decodeRange,
   decodeSwap,
+  decodeTransaction,
   encodeCompaction,
   encodePut,
   encodeRange,
   encodeSwap,
+  encodeTransaction,
 } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
@@ -23,6 +31,7 @@ import {
   RevisionCompacted,
   RevisionInFuture,
   StoreUnavailable,
+  TransactionsUnsupported,
   ValueTooLarge,
   WriteAbandoned,
   WriteOutcomeUnknown,
@@ -165,6 +174,25 @@ export class EtcdStore implements Store {
     throw new StoreUnavailable("other clients create and delete this key all the time");
   }
 
+  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    checkKeys(requests);
+    if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
+    const swaps = requests.map(({ key, value, expectedRevision }) => {
+      if (value === undefined && expectedRevision === 0) throw new Error("a delete in a transaction needs a revision");
+      return { key: this.#keys.etcdKey(key), value, expectedRevision };
+    });
+    const call = { path: "/etcdserverpb.KV/Txn", message: encodeTransaction(swaps), isRepeatable: false };
+    const { isWritten, revision, current } = decodeTransaction(await this.#call(call));
+    if (isWritten) {
+      await this.#untilGiven(revision);
+      return requests.map(() => ({ isWritten: true, revision }));
+    }
+    return requests.map((_, index) => {
+      const found = current[index];
+      return { isWritten: false, current: found && this.#entry(found) };
+    });
+  }
+
   async range(request: RangeRequest): Promise<RangeResult> {
     const { revision } = request;
     if (revision !== undefined && revision < this.#compactedRevision) {
@@ -305,6 +333,7 @@ export class EtcdStore implements Store {
     } catch (error) {
       if (!(error instanceof GrpcError) || isCompacted(error) || isInFuture(error)) throw error;
       if (isTooLarge(error)) throw new ValueTooLarge(error.message, { cause: error });
+      if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(error.message, { cause: error });
       throw new StoreUnavailable(error.message, { cause: error });
     }

@@ -24,9 +24,12 @@ export interface WriteQueueOptions {
   readonly pause?: () => Promise<void>;
 }
 
-interface PendingWrite {
-  readonly request: WriteRequest;
-  readonly resolve: (result: WriteResult) => void;
+/** What is written together, or not at all: mostly one key. */
+type Transaction = readonly WriteRequest[];
+
+interface PendingTransaction {
+  readonly requests: Transaction;
+  readonly resolve: (results: readonly WriteResult[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -44,7 +47,8 @@ interface PlannedWrite {
 }
 
 interface Plan {
-  readonly results: readonly WriteResult[];
+  /** Of each transaction. */
+  readonly results: readonly (readonly WriteResult[])[];
   readonly writes: readonly PlannedWrite[];
 }
 
@@ -55,16 +59,16 @@ interface Plan {
  */
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
-  #pending: PendingWrite[] = [];
+  #pending: PendingTransaction[] = [];
   #running: Promise<void> | undefined;
 
   constructor(options: WriteQueueOptions) {
     this.#options = options;
   }
 
-  add(request: WriteRequest): Promise<WriteResult> {
+  add(requests: Transaction): Promise<readonly WriteResult[]> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ request, resolve, reject });
+      this.#pending.push({ requests, resolve, reject });
       this.#running ??= this.#run();
     });
   }
@@ -81,12 +85,12 @@ export class WriteQueue {
       const batch = this.#takeBatch();
       if (batch.length === 0) break;
       try {
-        const { results, changes } = await this.#commit(batch.map(({ request }) => request));
+        const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
         this.#options.onCommitted(changes);
         for (const [index, { resolve, reject }] of batch.entries()) {
-          const result = results[index];
-          if (result === undefined) reject(new Error("a write was not planned"));
-          else resolve(result);
+          const ofTransaction = results[index];
+          if (ofTransaction === undefined) reject(new Error("a write was not planned"));
+          else resolve(ofTransaction);
         }
       } catch (error) {
         const refusal = await commitFailure(error);
@@ -103,26 +107,28 @@ export class WriteQueue {
     this.#pending = this.#pending.filter((write) => !isAbandoned(write));
   }
 
-  #takeBatch(): PendingWrite[] {
+  #takeBatch(): PendingTransaction[] {
     let bytes = 0;
+    let writes = 0;
     let length = 0;
-    for (const { request } of this.#pending) {
-      bytes += request.value?.length ?? 0;
-      if (length > 0 && (bytes > MAX_BATCH_BYTES || length === MAX_BATCH_WRITES)) break;
+    for (const { requests } of this.#pending) {
+      for (const { value } of requests) bytes += value?.length ?? 0;
+      writes += requests.length;
+      if (length > 0 && (bytes > MAX_BATCH_BYTES || writes > MAX_BATCH_WRITES)) break;
       length += 1;
     }
     return this.#pending.splice(0, length);
   }
 
   async #commit(
-    requests: readonly WriteRequest[],
-  ): Promise<{ readonly results: readonly WriteResult[]; readonly changes: readonly Change[] }> {
+    transactions: readonly Transaction[],
+  ): Promise<{ readonly results: Plan["results"]; readonly changes: readonly Change[] }> {
     const { pause = shortPause } = this.#options;
     for (let losses = 0; losses < MAX_LOSSES; losses++) {
       if (losses >= LOSSES_BEFORE_PAUSES) await pause();
       this.#options.environment.root.resetReadTxn();
       const latestRevision = this.#options.environment.meta.getEntry("revision")?.version ?? 0;
-      const { results, writes } = this.#plan(requests, latestRevision);
+      const { results, writes } = this.#plan(transactions, latestRevision);
       if (writes.length === 0) return { results, changes: [] };
       if (await this.#write(latestRevision, writes)) {
         return { results, changes: writes.map(({ change }) => change) };
@@ -131,21 +137,24 @@ export class WriteQueue {
     throw new Error("other processes write to it without a pause");
   }
 
-  #plan(requests: readonly WriteRequest[], latestRevision: number): Plan {
+  #plan(transactions: readonly Transaction[], latestRevision: number): Plan {
     const heads = new Map<string, Head>();
     const planned = new Map<number, PlannedWrite>();
     let revision = latestRevision;
-    const results = requests.map(({ key, value, expectedRevision }): WriteResult => {
-      const head = heads.get(key) ?? this.#headOf(key);
-      const isDeleteOfNothing = value === undefined && head.modRevision === 0;
-      if (head.modRevision !== expectedRevision || isDeleteOfNothing) {
-        return { isWritten: false, current: this.#entryOf(head, planned) };
+    const headOf = (key: string): Head => heads.get(key) ?? this.#headOf(key);
+    const results = transactions.map((requests): WriteResult[] => {
+      const found = requests.map(({ key }) => headOf(key));
+      if (requests.some((request, index) => !isExpected(request, found[index]))) {
+        return found.map((head) => ({ isWritten: false, current: this.#entryOf(head, planned) }));
       }
-      revision += 1;
-      const createRevision = head.modRevision === 0 ? revision : head.createRevision || this.#createRevisionOf(head);
-      planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
-      heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
-      return { isWritten: true, revision };
+      return requests.map(({ key, value }) => {
+        const head = headOf(key);
+        revision += 1;
+        const createRevision = head.modRevision === 0 ? revision : head.createRevision || this.#createRevisionOf(head);
+        planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
+        heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
+        return { isWritten: true, revision };
+      });
     });
     return { results, writes: [...planned.values()] };
   }
@@ -195,7 +204,12 @@ export class WriteQueue {
 
 const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISECONDS);
 
-const isAbandoned = ({ request: { signal } }: PendingWrite): boolean => signal?.aborted === true;
+/** The key has the revision that the write expects, and a delete has something to delete. */
+const isExpected = ({ value, expectedRevision }: WriteRequest, head: Head | undefined): boolean =>
+  head?.modRevision === expectedRevision && !(value === undefined && expectedRevision === 0);
+
+const isAbandoned = ({ requests }: PendingTransaction): boolean =>
+  requests.some(({ signal }) => signal?.aborted === true);
 
 /** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
 const AT_THE_END = { append: true } as unknown as number; // put takes options, which lmdb's types leave out

@@ -1,4 +1,4 @@
-import { checkKey } from "../check-key.ts";
+import { checkKeys } from "../check-key.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { LogReadBounds } from "../log-watches.ts";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
@@ -67,9 +67,15 @@ export class LmdbStore implements Store {
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
-    checkKey(request.key);
+    const [result] = await this.writeTogether([request]);
+    if (result === undefined) throw new Error("a write has no result");
+    return result;
+  }
+
+  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    checkKeys(requests);
     if (this.#isClosed) throw closed();
-    return await this.#writes.add(request);
+    return await this.#writes.add(requests);
   }
 
   async range({ start, end, revision: wanted, limit }: RangeRequest): Promise<RangeResult> {

@@ -1,4 +1,4 @@
-import { checkKey } from "../check-key.ts";
+import { checkKeys } from "../check-key.ts";
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
@@ -47,23 +47,39 @@ export class MemoryStore implements Store {
     return this.#compactedRevision;
   }
 
-  async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
-    checkKey(key);
+  async write(request: WriteRequest): Promise<WriteResult> {
+    const [result] = await this.writeTogether([request]);
+    if (result === undefined) throw new Error("a write has no result");
+    return result;
+  }
+
+  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    checkKeys(requests);
     if (this.#isClosed) throw new StoreUnavailable("the store is closed");
-    if (signal?.aborted === true) throw new WriteAbandoned();
-    const versions = this.#versions.get(key) ?? [];
-    const newest = versions.at(-1);
-    const current = newest && entryOf(newest);
-    const isDeleteOfNothing = value === undefined && current === undefined;
-    if ((current?.modRevision ?? 0) !== expectedRevision || isDeleteOfNothing) return { isWritten: false, current };
+    if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
+    const found = requests.map(({ key }) => this.#current(key));
+    const isExpected = ({ value, expectedRevision }: WriteRequest, index: number): boolean =>
+      (found[index]?.modRevision ?? 0) === expectedRevision && !(value === undefined && expectedRevision === 0);
+    if (!requests.every(isExpected)) return found.map((current) => ({ isWritten: false, current }));
+    const changes = requests.map((request, index) => this.#append(request, found[index]));
+    this.#watches.deliver(changes);
+    return changes.map(({ revision }) => ({ isWritten: true, revision }));
+  }
+
+  #current(key: string): Entry | undefined {
+    const newest = this.#versions.get(key)?.at(-1);
+    return newest && entryOf(newest);
+  }
+
+  #append({ key, value }: WriteRequest, current: Entry | undefined): Change {
     const revision = this.#latestRevision + 1;
     const change: Change = { revision, key, value, createRevision: current?.createRevision ?? revision };
-    if (versions.length === 0) this.#versions.set(key, versions);
-    versions.push(change);
+    const versions = this.#versions.get(key);
+    if (versions === undefined) this.#versions.set(key, [change]);
+    else versions.push(change);
     this.#log.push(change);
     this.#latestRevision = revision;
-    this.#watches.deliver([change]);
-    return { isWritten: true, revision };
+    return change;
   }
 
   async range({ start, end, revision = this.#latestRevision, limit }: RangeRequest): Promise<RangeResult> {

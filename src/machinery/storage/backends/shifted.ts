@@ -37,10 +37,29 @@ export class ShiftedStore implements Store {
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
-    const { key, expectedRevision } = request;
-    const expected = expectedRevision === 0 ? 0 : expectedRevision - this.#shift;
-    if (expectedRevision !== 0 && expected <= 0) return { isWritten: false, current: await this.#read(key) };
-    const result = await this.#store.write({ ...request, expectedRevision: expected });
+    const inner = this.#inner(request);
+    if (inner === undefined) return { isWritten: false, current: await this.#read(request.key) };
+    return this.#result(await this.#store.write(inner));
+  }
+
+  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    const inner = requests.map((request) => this.#inner(request));
+    if (inner.every((request) => request !== undefined)) {
+      return (await this.#store.writeTogether(inner)).map((result) => this.#result(result));
+    }
+    return Promise.all(requests.map(async ({ key }) => ({ isWritten: false, current: await this.#read(key) })));
+  }
+
+  /** Undefined when it expects a revision that the inner store has never had. */
+  #inner(request: WriteRequest): WriteRequest | undefined {
+    const { expectedRevision } = request;
+    if (expectedRevision === 0) return request;
+    return expectedRevision <= this.#shift
+      ? undefined
+      : { ...request, expectedRevision: expectedRevision - this.#shift };
+  }
+
+  #result(result: WriteResult): WriteResult {
     if (result.isWritten) return { isWritten: true, revision: result.revision + this.#shift };
     return { isWritten: false, current: result.current && this.#entry(result.current) };
   }

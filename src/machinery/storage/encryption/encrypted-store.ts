@@ -52,9 +52,16 @@ export class EncryptedStore implements Store {
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
-    const { key, value } = request;
-    if (this.#source.current().writerFor(key) === undefined) return this.#store.write(request);
-    return value === undefined ? this.#written(request) : this.#writeEncrypted(request, value);
+    if (this.#source.current().writerFor(request.key) === undefined) return this.#store.write(request);
+    return this.#writeEncrypted(request);
+  }
+
+  async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+    const encrypted = await Promise.all(requests.map((request) => this.#encrypted(request)));
+    const results = await this.#store.writeTogether(encrypted);
+    const read = await Promise.all(results.map((result) => this.#result(result)));
+    if (read.some(({ isWritten }) => isWritten)) await this.#delivered();
+    return read;
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
@@ -92,27 +99,37 @@ export class EncryptedStore implements Store {
     return this.#store.close();
   }
 
-  async #writeEncrypted(request: WriteRequest, plain: Buffer): Promise<WriteResult> {
-    const { key } = request;
+  async #writeEncrypted(request: WriteRequest): Promise<WriteResult> {
+    return await this.#written(await this.#encrypted(request));
+  }
+
+  async #encrypted(request: WriteRequest): Promise<WriteRequest> {
+    const { key, value: plain } = request;
+    if (plain === undefined) return request;
     const writer = this.#source.refreshed().writerFor(key);
-    let value: Buffer;
+    if (writer === undefined) return request;
     try {
-      value = writer === undefined ? plain : await writer.encrypt(plain, key);
+      return { ...request, value: await writer.encrypt(plain, key) };
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new StoreUnavailable(`the value can't be encrypted: ${reason}`, { cause });
     }
-    return await this.#written({ ...request, value });
   }
 
   async #written(request: WriteRequest): Promise<WriteResult> {
     const result = await this.#store.write(request);
-    if (!result.isWritten) {
-      return { isWritten: false, current: result.current && (await this.#read(result.current)) };
-    }
-    // An earlier change may still wait for a KMS.
+    if (result.isWritten) await this.#delivered();
+    return this.#result(result);
+  }
+
+  /** Resolves once the watches have what was written: an earlier change may still wait for a KMS. */
+  async #delivered(): Promise<void> {
     for (const watch of this.#watches) await watch.delivered();
-    return result;
+  }
+
+  async #result(result: WriteResult): Promise<WriteResult> {
+    if (result.isWritten || result.current === undefined) return result;
+    return { isWritten: false, current: await this.#read(result.current) };
   }
 
   #readAll(changes: readonly Change[]): MaybePromise<readonly Change[]> {

@@ -36,6 +36,10 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
+/** kine's answer to a transaction of several keys. */
+export const isUnsupportedTransaction = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: unsupported operations in txn request";
+
 /**
  * Whether the answer to a progress request always comes after all events that it covers. Before 3.4.25 and 3.5.8 it
  * could come too early (etcd's changelog: "Fix requested watch progress notification to be synchronised with stream").

@@ -81,26 +81,65 @@ export interface SwapAnswer {
  * Encodes a transaction in one of the two forms that kube-apiserver uses: create and compare-and-swap. Every server of
  * this API supports these.
  */
-export function encodeSwap({ key, value, expectedRevision }: SwapMessage): Buffer {
+export function encodeSwap(swap: SwapMessage): Buffer {
   const writer = new ProtobufWriter();
-  if (expectedRevision !== 0) {
-    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, key)));
+  if (swap.expectedRevision !== 0) {
+    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, swap.key)));
   }
-  messageField(writer, 2, () => {
-    if (value === undefined) return messageField(writer, 3, () => textField(writer, 1, key));
-    messageField(writer, 2, () => {
-      writer.bytes(value);
-      writer.tag(2, bytesType);
-      textField(writer, 1, key);
-    });
-  });
-  messageField(writer, 1, () => {
-    writer.varint(expectedRevision); // part of a union: written even when it is 0
-    writer.tag(6, varintType);
-    textField(writer, 3, key);
-    numberField(writer, 2, 2); // compares the key's modRevision
-  });
+  messageField(writer, 2, () => writeOperation(writer, swap));
+  messageField(writer, 1, () => writeComparison(writer, swap));
   return writer.finish();
+}
+
+/**
+ * Encodes a transaction of several keys: all are written when all have the expected revisions, otherwise all are read. kine
+ * does not support it.
+ */
+export function encodeTransaction(swaps: readonly SwapMessage[]): Buffer {
+  const writer = new ProtobufWriter();
+  const lastFirst = swaps.toReversed();
+  for (const { key } of lastFirst)
+    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, key)));
+  for (const swap of lastFirst) messageField(writer, 2, () => writeOperation(writer, swap));
+  for (const swap of lastFirst) messageField(writer, 1, () => writeComparison(writer, swap));
+  return writer.finish();
+}
+
+function writeOperation(writer: ProtobufWriter, { key, value }: SwapMessage): void {
+  if (value === undefined) return messageField(writer, 3, () => textField(writer, 1, key));
+  messageField(writer, 2, () => {
+    writer.bytes(value);
+    writer.tag(2, bytesType);
+    textField(writer, 1, key);
+  });
+}
+
+function writeComparison(writer: ProtobufWriter, { key, expectedRevision }: SwapMessage): void {
+  writer.varint(expectedRevision); // part of a union: written even when it is 0
+  writer.tag(6, varintType);
+  textField(writer, 3, key);
+  numberField(writer, 2, 2); // compares the key's modRevision
+}
+
+export interface TransactionAnswer {
+  readonly isWritten: boolean;
+  readonly revision: number;
+  /** The values of the keys, in their order, when nothing was written. */
+  readonly current: readonly (KeyValue | undefined)[];
+}
+
+export function decodeTransaction(message: Uint8Array): TransactionAnswer {
+  const reader = new ProtobufReader(message);
+  let revision = 0;
+  let isWritten = false;
+  const current: (KeyValue | undefined)[] = [];
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) revision = readHeader(reader.message());
+    else if (field === 2) isWritten = reader.boolean();
+    else if (field === 3) current.push(readResponse(reader.message()).current);
+    else reader.skip();
+  }
+  return { isWritten, revision, current };
 }
 
 export function decodeSwap(message: Uint8Array): SwapAnswer {

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { printable } from "../machinery/command-line/printable.ts";
+import { textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
@@ -33,7 +35,7 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
       return;
     }
     case "check": {
-      const isInOrder = await checkAgent(program.load(), { print: (line) => console.log(line), version });
+      const isInOrder = await checkAgent(program.load(), { print: (line) => console.log(printable(line)), version });
       if (!isInOrder) process.exitCode = exitCodes.refused.code;
       return;
     }
@@ -75,25 +77,14 @@ const isUpToDate = (status: AgentStatus): boolean =>
 function statusText({ nodeName, now, certificates, trustBundles, hookFaults, hasPendingHooks }: AgentStatus): string {
   const time = (milliseconds: number | undefined): string =>
     milliseconds === undefined ? "-" : new Date(milliseconds).toISOString().replace(/\.\d+Z$/, "Z");
-  const rows = [
-    ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"],
-    ...certificates.map(({ name, state, notAfter, renewAt }) => [
-      name,
-      notAfter !== undefined && now > notAfter ? "expired" : state,
-      time(notAfter),
-      time(renewAt),
-    ]),
-  ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("   ")
-      .trimEnd(),
-  );
-  return [
-    `node ${nodeName}`,
-    ...lines,
+  const rows = certificates.map(({ name, state, notAfter, renewAt }) => [
+    name,
+    notAfter !== undefined && now > notAfter ? "expired" : state,
+    time(notAfter),
+    time(renewAt),
+  ]);
+  const width = process.stdout.isTTY ? process.stdout.columns : undefined;
+  const others = [
     ...certificates.flatMap(({ name, failure, fileFault, pendingRequest }) => [
       ...(pendingRequest === undefined ? [] : [`${name}: waits for request ${pendingRequest}`]),
       ...(failure === undefined ? [] : [`${name}: ${failure}`]),
@@ -105,5 +96,10 @@ function statusText({ nodeName, now, certificates, trustBundles, hookFaults, has
     ),
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),
+  ];
+  return [
+    `node ${nodeName}`,
+    textTable(["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], rows, { width }),
+    ...others.map(printable),
   ].join("\n");
 }

@@ -1,10 +1,10 @@
 import { dirname, join, resolve } from "node:path";
-import { parse } from "yaml";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
 import type { CertificateOutput } from "../agent/certificate-output.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields } from "../machinery/command-line/fields.ts";
+import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
@@ -33,10 +33,7 @@ export const readAgentConfiguration = (file: string): AgentConfiguration =>
 
 export function parseAgentConfiguration(text: string, folder: string): AgentConfiguration {
   const faults: string[] = [];
-  const root = new Fields(parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" }), {
-    path: "",
-    faults,
-  });
+  const root = new Fields(parseYamlSettings(text), { path: "", faults });
   const configuration = configurationOf(root, folder);
   if (faults.length === 0) return configuration;
   const more = faults.length - maximumFaults;

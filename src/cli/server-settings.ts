@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { parse } from "yaml";
 import { environmentFlags } from "../machinery/command-line/environment-flags.ts";
 import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
-import { readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
+import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseServerConfig, serveFlagGroups, serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 
@@ -59,14 +59,7 @@ export function givenSettings(
 }
 
 function readConfig(file: string): Record<string, unknown> {
-  const text = readFollowedFile("config", file);
-  let parsed: unknown;
-  try {
-    parsed = parse(text, { maxAliasCount: 0, logLevel: "error" });
-  } catch (cause) {
-    const reason = cause instanceof Error ? (cause.message.split("\n", 1)[0] ?? "") : String(cause);
-    throw new UsageError(`--config: ${file} is not YAML: ${reason}`, { cause });
-  }
+  const parsed = parseSettingsFile("config", file, parseYamlSettings, readFollowedFile);
   if (parsed === null || parsed === undefined) return {};
   if (typeof parsed !== "object" || Array.isArray(parsed)) {
     throw new UsageError(`--config: ${file} holds no settings; write lines such as secure-port: 6443`);

@@ -31,11 +31,18 @@ export async function openStore(
       refuseMovedStore(dataDirectory);
       return new LmdbStore({ directory: storeDirectory(dataDirectory), profile, onWritten });
     } catch (cause) {
-      throw new UsageError(`--data-dir: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new UsageError(`--data-dir: ${unusableStoreReason(dataDirectory, cause)}`, { cause });
     }
   }
   const store = etcdStore(storage, profile);
   return await orClose(store, async () => shifted(store, await store.open()));
+}
+
+/** LMDB's own messages name neither the file nor what to do. */
+function unusableStoreReason(dataDirectory: string, cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (!message.startsWith("MDB_")) return message;
+  return `the store in ${storeDirectory(dataDirectory)} cannot be read (${message}); restore a backup (signet restore)`;
 }
 
 /** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
@@ -81,7 +88,10 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
   } catch (error) {
     await store.close();
     // Report it as one line: the settings are the most likely cause.
-    if (error instanceof StoreUnavailable) throw new UsageError(`--etcd-servers: ${error.message}`, { cause: error });
+    if (error instanceof StoreUnavailable) {
+      const next = "start etcd, or correct the URLs and the certificates for it";
+      throw new UsageError(`--etcd-servers: ${error.message}; ${next}`, { cause: error });
+    }
     if (error instanceof UnusablePrefix) throw new UsageError(`--etcd-prefix: ${error.message}`, { cause: error });
     throw error;
   }

@@ -1,3 +1,4 @@
+import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
@@ -15,6 +16,8 @@ import type { ListenerSettings } from "./listener-settings.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
 import { checkGroups, tlsWarnings } from "./tls-protocol-checks.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import type { KeyPairFiles } from "../machinery/command-line/flag.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 
 /** The serving certificate of the listener. */
@@ -65,8 +68,7 @@ export async function openTlsCertificate(
       : undefined;
   const read = (): ServingCertificate => {
     if (files !== undefined) {
-      const cert = readSettingsFile(files.certificateFlag, files.certificateFile);
-      return { cert, key: readSettingsFile(files.keyFlag, files.keyFile) };
+      return readPair(files);
     }
     const { certificate, key } = openServingCertificate({
       dataDirectory,
@@ -135,6 +137,22 @@ export async function openTlsCertificate(
     },
     stop: () => renewals?.stop(),
   };
+}
+
+/** Reads a certificate with its key. Throws UsageError for files that are no such pair, as one of them may just be replaced. */
+function readPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPairFiles): ServingCertificate {
+  const cert = readSettingsFile(certificateFlag, certificateFile);
+  const key = readSettingsFile(keyFlag, keyFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(
+      `--${certificateFlag}, --${keyFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key in PEM: ${reason}`,
+      { cause },
+    );
+  }
+  return { cert, key };
 }
 
 const withNamed = (

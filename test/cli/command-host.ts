@@ -51,6 +51,8 @@ async function run({ words, environment, isOutputFull }: HostedCommand): Promise
   return outcome;
 }
 
+// Programs listen for the end of their process, and this one goes on.
+process.setMaxListeners(0);
 process.on("message", (command: HostedCommand) => {
   void run(command).then((outcome) => process.send?.(outcome));
 });

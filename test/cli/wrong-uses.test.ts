@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -15,7 +15,6 @@ import { newAuthority } from "../features/certificates/certificate-loop-scene.ts
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { HostedSignet } from "./hosted-signet.ts";
-import { runSignet } from "./run-signet.ts";
 import type { Outcome } from "./run-signet.ts";
 import { UnhelpfulServers } from "./unhelpful-servers.ts";
 
@@ -264,6 +263,13 @@ describe(
         ...more,
       ];
       const unwritable = write("no-folder", "");
+      const noPem = write("tls", "no PEM");
+      const noYaml = write("no.yaml", "a: [");
+      const damaged = file("damaged");
+      cpSync(server.dataDirectory, damaged, { recursive: true });
+      writeFileSync(join(damaged, "ca.key"), "no key");
+      mkdirSync(file("overwritten/store"), { recursive: true, mode: 0o700 });
+      writeFileSync(file("overwritten/store/store.mdb"), "something else");
       // prettier-ignore
       const uses: WrongUse[] = [
         ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
@@ -274,11 +280,18 @@ describe(
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],
         ["a data directory of another server", ["serve", "--data-dir", server.dataDirectory], "usage", /is in use by the process \d+/],
         ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read \S+: there is no such file; name another/],
+        ["a certificate for TLS that is none", serve("--tls-cert-file", noPem, "--tls-private-key-file", noPem), "usage", /--tls-cert-file, --tls-private-key-file: \S+ and \S+ are not a certificate and its private key/],
+        ["an audit policy that is no YAML", serve("--audit-log-path", file("log"), "--audit-policy-file", noYaml), "usage", /--audit-policy-file: \S+: it is not YAML: .* at line 1, column 5$/m],
+        ["signers that are no YAML", serve("--signer-config", noYaml), "usage", /--signer-config: \S+: it is not YAML: .* at line 1, column 5$/m],
+        ["rules that are no YAML", serve("--approval-policy", noYaml), "usage", /--approval-policy: \S+: it is not YAML: .* at line 1, column 5$/m],
+        ["an audit log in a missing folder", serve("--audit-log-path", file("none/audit.log")), "usage", /--audit-log-path: cannot write \S+: the folder does not exist/],
+        ["a CA whose key is damaged", ["serve", "--secure-port", "0", "--data-dir", damaged], "usage", /ca\.crt, \S+ca\.key: .*; restore both from a backup/],
+        ["a store that is damaged", ["serve", "--secure-port", "0", "--data-dir", file("overwritten")], "usage", /store\.mdb is damaged, or is not a Signet store; restore a backup/],
         ["controllers for nobody", ["controllers", "--kubeconfig", file("none")], "usage", /there is no such file; name another/],
         ["an agent without a server", ["agent", "--data-dir", file("agent")], "usage", /name a server: --server, or --kubeconfig/],
       ];
       try {
-        for (const use of uses) check(await runSignet(use[1]), use);
+        for (const use of uses) check(await signet.run(use[1]), use);
       } finally {
         taken.close();
       }

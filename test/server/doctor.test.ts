@@ -79,6 +79,65 @@ describe("a doctor of a running server", () => {
     );
   });
 
+  it("finds the server's and the administrator's own certificates when they were not renewed", async () => {
+    const ofOwn = async (now: number): Promise<string[]> =>
+      (await newTroubles({}, now)).filter((line) => /certificate: the (?:serving )?certificate /.test(line));
+    assert.deepEqual(await ofOwn(Date.now()), []);
+    const late = await ofOwn(Date.now() + 300 * day);
+    assert.deepEqual(
+      late.map((line) => line.replace(/\d{4}-\S+Z/, "TIME")),
+      ["the serving certificate", "the certificate in admin.kubeconfig"].map((what) =>
+        what.includes("admin") && late[1]?.includes("ended")
+          ? `bad certificate: ${what} ended at TIME`
+          : `warning certificate: ${what} ends at TIME, and should have been renewed`,
+      ),
+    );
+    const own = join(dataDirectory, "serving.pem");
+    const before = readFileSync(own, "utf8");
+    writeFileSync(own, "no PEM");
+    assert.deepEqual(await newTroubles(), [`bad certificate: ${own} holds no key with a certificate`]);
+    writeFileSync(own, before);
+  });
+
+  it("finds files of settings that the server would refuse, and says the file and the field", async () => {
+    const config = (kind: string, rest: string): string =>
+      `apiVersion: apiserver.config.k8s.io/v1\nkind: ${kind}\n${rest}`;
+    const faulty: Readonly<Record<string, readonly [text: string, found: RegExp]>> = {
+      "authorization-config": [
+        config("AuthorizationConfiguration", "authorizers: [{type: Oracle, name: o}]"),
+        /authorizers\[0\]\.type: /,
+      ],
+      "authentication-config": [
+        config("AuthenticationConfiguration", "jwt: [{issuer: {url: 'http://x'}}]"),
+        /jwt\[0\]\.issuer\.url: /,
+      ],
+      "audit-policy-file": ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]", /rules\[0\]\.level: /],
+      "encryption-provider-config": [
+        config("EncryptionConfiguration", "resources: [{resources: [secrets], providers: [{rot13: {}}]}]"),
+        /resources\[0\]\.providers\[0\]/,
+      ],
+      "approval-policy": ["rules: [{name: x, action: maybe}]", /rules\[0\]\.action: /],
+      "signer-config": [
+        "apiVersion: signet.platform.io/v1\nkind: SignerConfiguration\nsigners: [{}]",
+        /signers\[0\]\.name/,
+      ],
+      "authentication-token-webhook-config-file": ["clusters: 7", /./],
+      "service-account-key-file": ["no PEM", /./],
+    };
+    const given = Object.entries(faulty).map(([setting, [text]]) => {
+      writeFileSync(join(folder, setting), text, { mode: 0o600 });
+      return [setting, join(folder, setting)] as const;
+    });
+    const found = await newTroubles({ ...Object.fromEntries(given), "audit-log-path": join(folder, "audit.log") });
+    for (const [setting, [, field]] of Object.entries(faulty)) {
+      const lines = found.filter((line) => line.includes(join(folder, setting)));
+      assert.equal(lines.length, 1, `${setting}: ${found.join("\n")}`);
+      assert.match(lines[0] ?? "", /^bad configuration: --/);
+      assert.match(lines[0] ?? "", field);
+    }
+    assert.equal(found.length, given.length, found.join("\n"));
+  });
+
   it("finds a key that others can read", async () => {
     const key = join(dataDirectory, "ca.key");
     chmodSync(key, 0o644);

@@ -14,19 +14,48 @@ import { FollowedFiles } from "../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
 import { serverNamesIn } from "../../src/features/certificates/signers/server-names.ts";
 import { issueCertificate } from "../../src/server/issued-certificate.ts";
+import type { KeyPair } from "../../src/server/issued-certificate.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
+  it("are refused at the start unless they are a certificate and its key, with their names and flags", async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "tls");
+    writeFileSync(file, "no PEM");
+    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
+    const log = pino({ level: "silent" });
+    await assert.rejects(
+      openTlsCertificate(
+        parseServerConfig({ commandLine: { "tls-cert-file": file, "tls-private-key-file": file }, file: {} }).listener,
+        {
+          dataDirectory: folder,
+          authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange: () => {} },
+          clock: systemClock,
+          log,
+          followed: new FollowedFiles({ log }),
+        },
+      ),
+      /^UsageError: --tls-cert-file, --tls-private-key-file: \S+tls and \S+tls are not a certificate and its private key/,
+    );
+  });
+
   it("may be unreadable or not match for a while: that is logged, and the next look tries again", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
-    writeFileSync(cert, "certificate 1");
-    writeFileSync(key, "key 1");
+    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
+    const issue = (): KeyPair =>
+      issueCertificate(
+        { subject: { commonName: "signet" }, extendedKeyUsages: ["serverAuth"], subjectAltNames: noSubjectAltNames },
+        { authority: own, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
+      );
+    const [one, two] = [issue(), issue()];
+    writeFileSync(cert, one.certificate);
+    writeFileSync(key, one.key);
     const logged: string[] = [];
     const log = pino({ level: "error" }, { write: (line) => void logged.push(line) });
     const followed = new FollowedFiles({ log });
-    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
     const certificate = await openTlsCertificate(
       parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
       {
@@ -38,24 +67,21 @@ describe("the serving certificate's files", () => {
       },
     );
     const taken: ServingCertificate[] = [];
-    certificate.onRenewed((renewed) => {
-      if (renewed.key === "key of another") throw new Error("key values mismatch");
-      taken.push(renewed);
-    });
+    certificate.onRenewed((renewed) => taken.push(renewed));
     const look = (): void => followed.look({ isAskedFor: false });
 
     renameSync(key, `${key}.away`);
     look();
-    writeFileSync(key, "key of another");
+    writeFileSync(key, two.key);
     look();
     look();
     assert.deepEqual(taken, []);
-    assert.equal(certificate.current().key, "key 1");
+    assert.equal(certificate.current().key, one.key);
     assert.equal(logged.length, 2, "each state of the files is reported once");
-    writeFileSync(key, "key 2");
+    writeFileSync(cert, two.certificate);
     look();
-    assert.deepEqual(taken, [{ cert: "certificate 1", key: "key 2" }]);
-    assert.equal(certificate.current().key, "key 2");
+    assert.deepEqual(taken, [{ cert: two.certificate, key: two.key }]);
+    assert.equal(certificate.current().key, two.key);
     certificate.stop();
   });
 });

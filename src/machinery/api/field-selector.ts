@@ -27,6 +27,10 @@ export function parseFieldSelector(text: string): FieldSelector {
 export const printFieldSelector = (selector: FieldSelector): string =>
   selector.map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`).join(",");
 
+/** A selector for the objects whose fields have these values. */
+export const equalFields = (values: Readonly<Record<string, string>>): string =>
+  printFieldSelector(Object.entries(values).map(([field, value]) => ({ field, operator: "=", value })));
+
 /** `valueOf` returns the value of a field; "" for an absent one. */
 export const matchesFields = (selector: FieldSelector, valueOf: (field: string) => string): boolean =>
   selector.every(({ field, operator, value }) => (valueOf(field) === value) === (operator === "="));

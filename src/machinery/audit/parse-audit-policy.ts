@@ -1,7 +1,7 @@
-import { parse } from "yaml";
 import { dnsSubdomainFaults } from "../api/name-validation.ts";
 import type { Names } from "../api/names.ts";
 import { Fields } from "../command-line/fields.ts";
+import { parseYamlSettings } from "../command-line/parse-yaml-settings.ts";
 import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
 import type { AuditPolicy, AuditRule, GroupResources } from "./audit-policy.ts";
@@ -11,7 +11,7 @@ import type { AuditPolicy, AuditRule, GroupResources } from "./audit-policy.ts";
  * fields are faults: a misspelt field would record too little. Throws an Error with every fault and its path.
  */
 export function parseAuditPolicy(text: string, names: Names): AuditPolicy {
-  const document: unknown = parse(text, { maxAliasCount: 0, logLevel: "error" });
+  const document = parseYamlSettings(text);
   const faults: string[] = [];
   const root = new Fields(document ?? {}, { path: "", faults });
   const apiVersion = root.text("apiVersion");

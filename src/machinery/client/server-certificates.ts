@@ -3,13 +3,14 @@ import { connect } from "node:tls";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 import { trusting } from "./https-transport.ts";
 
-const handshakeMilliseconds = 10_000;
-
 /**
  * The certificates that a server presents, as DER: its own, then as much of its chain as is known. They are verified as
- * for any request. Rejects when no connection is established within ten seconds.
+ * for any request. Rejects with a TimeoutError when no connection is established in time.
  */
-export async function serverCertificates(options: HttpsTransportOptions): Promise<Buffer[]> {
+export async function serverCertificates(
+  options: HttpsTransportOptions,
+  timeoutMilliseconds: number,
+): Promise<Buffer[]> {
   const { hostname, port } = new URL(options.server);
   const { caCertificates } = options.tlsCredentials?.() ?? options;
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -20,8 +21,9 @@ export async function serverCertificates(options: HttpsTransportOptions): Promis
     ...trusting(caCertificates),
     rejectUnauthorized: options.skipsServerVerification !== true,
   });
+  const timeout = AbortSignal.timeout(timeoutMilliseconds);
   try {
-    await once(socket, "secureConnect", { signal: AbortSignal.timeout(handshakeMilliseconds) });
+    await once(socket, "secureConnect", { signal: timeout });
     const shown: Buffer[] = [];
     let next = socket.getPeerCertificate(true);
     // A root certificate is its own issuer.
@@ -30,6 +32,8 @@ export async function serverCertificates(options: HttpsTransportOptions): Promis
       next = next.issuerCertificate;
     }
     return shown;
+  } catch (error) {
+    throw timeout.aborted ? timeout.reason : error;
   } finally {
     socket.destroy();
   }

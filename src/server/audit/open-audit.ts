@@ -25,7 +25,7 @@ import { KubeconfigError, readKubeconfig } from "../../machinery/client/kubeconf
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { AuditCounts } from "../../machinery/http/metrics.ts";
 import type { RequestAudit } from "../../machinery/http/request-audit.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
@@ -116,8 +116,7 @@ function openLog(settings: AuditLogSettings, options: OpenAuditOptions): Backend
     });
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--audit-log-path: cannot write ${path}: ${reason}`, { cause });
+    throw new UsageError(`--audit-log-path: cannot write ${path}: ${fileFailureReason(cause)}`, { cause });
   }
   return openBackend({
     name: "log",

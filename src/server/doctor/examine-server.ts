@@ -15,6 +15,8 @@ import {
   examineNamedFiles,
   examinePermissions,
 } from "./examine-files.ts";
+import { examineConfiguration, isFaultOf } from "./examine-configuration.ts";
+import { examineOwnCertificates } from "./examine-own-certificates.ts";
 import { examineSettings } from "./examine-settings.ts";
 import { examineBindings, examineStorage } from "./examine-storage.ts";
 import { bad } from "./finding.ts";
@@ -26,21 +28,25 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const { dataDirectory } = config;
   if (!existsSync(dataDirectory)) {
     const advice = "give the --data-dir of the server; it is made when the server starts first";
-    return [bad("data directory", `${dataDirectory} does not exist`, advice), ...examineSettings(config)];
+    const missing = bad("data directory", `${dataDirectory} does not exist`, advice);
+    return [missing, ...(await examineConfiguration(config)), ...examineSettings(config)];
   }
   const location = locationOf(config);
   const files = namedFiles(config);
   const storage = await examineStorage(location);
-  const canBeRead = storage.some(({ state }) => state === "good");
+  const configuration = await examineConfiguration({ ...config, names: location.names });
+  const canBeRead = storage.some(({ state }) => state === "good") && !isFaultOf("encryption", configuration);
   return [
     ...examinePermissions(dataDirectory),
     ...examineNamedFiles(files),
     ...examineCertificates(dataDirectory, { now, files: files.certificates }),
+    ...examineOwnCertificates(config, now),
     examineClock(dataDirectory, now),
     ...(await examineEtcdClocks(location.storage, now)),
     ...examineDisk(dataDirectory),
     ...storage,
     ...(canBeRead ? await bindingsOf(location) : []),
+    ...configuration,
     ...(canBeRead ? await examineEncryption(location) : []),
     ...examineSettings(config),
   ];

@@ -10,6 +10,7 @@ import { createCertificateAuthority, loadCertificateAuthority } from "../../../p
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
 
 /** A CA and its certificate as PEM. */
@@ -36,8 +37,8 @@ export interface ClusterAuthorityOptions {
 }
 
 /**
- * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. Throws PkiError when the certificate and key
- * do not match.
+ * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. Throws UnusableFile when certificate and key cannot
+ * be used, or do not match.
  */
 export function openClusterAuthority({
   dataDirectory,
@@ -63,7 +64,12 @@ export function openClusterAuthority({
   const privateKey = readPrivateFile(keyFile);
   if (privateKey === undefined)
     throw new UnusableFile(`${keyFile} is missing; restore it, or remove ${certificateFile} too`);
-  return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
+  try {
+    return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
+  } catch (cause) {
+    if (!(cause instanceof PkiError)) throw cause;
+    throw new UnusableFile(`${certificateFile}, ${keyFile}: ${cause.message}; restore both from a backup`, { cause });
+  }
 }
 
 /**

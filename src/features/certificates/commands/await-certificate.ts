@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import { equalFields } from "../../../machinery/api/field-selector.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
@@ -43,7 +44,7 @@ async function nextChange(
   deadline: AbortSignal,
 ): Promise<CertificateSigningRequest> {
   try {
-    const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
+    const selection = { fieldSelector: equalFields({ "metadata.name": name }), resourceVersion };
     for await (const { type, object } of requests.watch(selection, deadline)) {
       if (type === "DELETED") throw refused(`certificate request ${name} was deleted; make it again`);
       if (isOver(object)) return object;

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
+import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -58,11 +59,12 @@ const list = (): Command =>
       .action((flags: ListFlags) =>
         withServer(flags, async ({ client, names }) => {
           const type = issuedCertificateResource(names);
-          const selectors = [
-            ...(flags.signer === undefined ? [] : [`spec.signerName=${flags.signer}`]),
-            ...(flags.user === undefined ? [] : [`spec.username=${flags.user}`]),
-          ];
-          const selection = selectors.length > 0 ? { fieldSelector: selectors.join(",") } : {};
+          const { signer, user } = flags;
+          const wanted = {
+            ...(signer !== undefined && { "spec.signerName": signer }),
+            ...(user !== undefined && { "spec.username": user }),
+          };
+          const selection = signer === undefined && user === undefined ? {} : { fieldSelector: equalFields(wanted) };
           const found = await listAll(client.resource(type), selection);
           const items = found.items
             .filter((one) => isCertificateFor(flags.subject, one) && endsWithin(flags.expiringWithin, one))

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { confirm } from "../../../machinery/command-line/confirm.ts";
@@ -62,7 +63,7 @@ const list = (): Command =>
       .action((flags: CommonFlags & { readonly signer?: string; readonly subject?: string }) =>
         withServer(flags, async (connection) => {
           const { signer, subject } = flags;
-          const selection = signer === undefined ? {} : { fieldSelector: `spec.signerName=${signer}` };
+          const selection = signer === undefined ? {} : { fieldSelector: equalFields({ "spec.signerName": signer }) };
           const found = await listAll(requestsOf(connection), selection);
           const items = found.items
             .filter((one) => isRequestFor(subject, one))

@@ -35,7 +35,7 @@ export const describeRequest = (): Command =>
 
 /** A report with what only the server knows: its own names, and those of the requesting node. */
 export async function reportFor(
-  { client, names, transport }: ServerConnection,
+  { client, names, transport, timeoutMilliseconds }: ServerConnection,
   request: CertificateSigningRequest,
 ): Promise<CertificateRequestReport> {
   const { username = "", signerName } = request.spec;
@@ -51,7 +51,7 @@ export async function reportFor(
     }
   };
   const [server, node] = await Promise.all([
-    identityOfServer(transport),
+    identityOfServer(transport, timeoutMilliseconds),
     nodeName === undefined ? undefined : namesOf(nodeName),
   ]);
   return certificateRequestReport(names, request, { server, node });

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -71,7 +72,8 @@ const list = (): Command =>
       .action((flags: CommonFlags & { readonly signer?: string }) =>
         withServer(flags, async ({ client, names }) => {
           const type = clusterTrustBundleResource(names);
-          const selection = flags.signer === undefined ? {} : { fieldSelector: `spec.signerName=${flags.signer}` };
+          const selection =
+            flags.signer === undefined ? {} : { fieldSelector: equalFields({ "spec.signerName": flags.signer }) };
           printList(await listAll(client.resource(type), selection), flags, { type, columns });
         }),
       ),

@@ -1,4 +1,4 @@
-import { parse } from "yaml";
+import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
 import {
   defaultKeys,
   defaultMaximumLifetimeSeconds,
@@ -24,7 +24,7 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
   if (text.length > maximumPolicyLength) return { isValid: false, faults: ["the policy is larger than 1 MiB"] };
   let document: unknown;
   try {
-    document = parse(text, { maxAliasCount: 0, prettyErrors: true });
+    document = parseYamlSettings(text);
   } catch (error) {
     return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
   }

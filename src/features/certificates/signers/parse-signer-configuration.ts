@@ -1,4 +1,4 @@
-import { parse } from "yaml";
+import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -57,7 +57,7 @@ const defaultAuthorityLifetime = "87600h";
 export function parseSignerConfiguration(text: string, file: string): ParsedSigners {
   let document: unknown;
   try {
-    document = parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" });
+    document = parseYamlSettings(text);
   } catch (error) {
     return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
   }

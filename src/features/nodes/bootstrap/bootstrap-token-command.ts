@@ -136,7 +136,9 @@ const list = (): Command =>
           const tokens = items.map(bootstrapTokenOf);
           const type = secretResource(connection.names);
           const names = items.map(({ metadata }) => objectName(type, metadata.name));
-          print(tokens, flags, { text: () => tableOf(tokens, columns, flags), names });
+          const isForPeople = flags.output === undefined || flags.output === "wide";
+          if (tokens.length === 0 && isForPeople) console.error("No bootstrap tokens found.");
+          else print(tokens, flags, { text: () => tableOf(tokens, columns, flags), names });
         }),
       ),
     ["All tokens, and when they end", "signet bootstrap-token list"],

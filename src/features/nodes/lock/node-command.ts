@@ -6,6 +6,7 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { printable } from "../../../machinery/command-line/printable.ts";
 import type { Column } from "../../../machinery/command-line/text-table.ts";
 import { nodeLockResource } from "../resources.ts";
 import type { NodeLock } from "./node-locks.ts";
@@ -36,7 +37,8 @@ const lock = (): Command =>
           for (const name of nodes) {
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
             const locking = resource.create({ apiVersion: "", kind: "", metadata: { name }, spec });
-            console.log((await isDone(locking, 409)) ? `node ${name} locked` : `node ${name} was locked already`);
+            const isNew = await isDone(locking, 409);
+            console.log(`node ${printable(name)} ${isNew ? "locked" : "was locked already"}`);
           }
         }),
       ),
@@ -52,7 +54,8 @@ const unlock = (): Command =>
         withServer(flags, async ({ client, names }) => {
           for (const name of nodes) {
             const unlocking = client.resource(nodeLockResource(names)).delete(name);
-            console.log((await isDone(unlocking, 404)) ? `node ${name} unlocked` : `node ${name} was not locked`);
+            const wasLocked = await isDone(unlocking, 404);
+            console.log(`node ${printable(name)} ${wasLocked ? "unlocked" : "was not locked"}`);
           }
         }),
       ),

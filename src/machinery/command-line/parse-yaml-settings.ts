@@ -1,0 +1,12 @@
+import { parse } from "yaml";
+
+/** Parses a file of settings in YAML or JSON. Aliases are refused. Throws an Error of one line, with the place of the fault. */
+export function parseYamlSettings(text: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" });
+  } catch (cause) {
+    // The lines after the first one show the text around the place.
+    const [reason = ""] = cause instanceof Error ? cause.message.split("\n", 1) : [];
+    throw new Error(`it is not YAML: ${reason.replace(/:$/, "")}`, { cause });
+  }
+}

@@ -1,0 +1,110 @@
+import pino from "pino";
+import { connectAuthorization } from "../../features/authorization/feature.ts";
+import { openConfiguredAuthorities } from "../../features/access/feature.ts";
+import { parseTokenFile } from "../../features/access/credentials/static-token-file.ts";
+import { followOperatorKeys } from "../../features/accounts/keys/operator-keys.ts";
+import { openApprovalPolicy } from "../../features/certificates/policy/approval-policy-file.ts";
+import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
+import { parseAuthenticationConfiguration } from "../../features/federation/oidc/parse-authentication-configuration.ts";
+import { systemClock } from "../../machinery/api/clock.ts";
+import { readChainKey } from "../../machinery/audit/chain/chain-key.ts";
+import { parseAuditPolicy } from "../../machinery/audit/parse-audit-policy.ts";
+import { readKubeconfig } from "../../machinery/client/kubeconfig.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
+import { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";
+import { readEncryptionKeys } from "../encryption/encryption-key-file.ts";
+import { authorizationObserver } from "../observation/observe-authorization.ts";
+import type { ServerConfig } from "../server-config.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "configuration";
+
+/** Reads and checks the file of a setting as the server's start does, and opens nothing. Undefined: there is no such file. */
+type Check = (() => unknown) | undefined;
+
+/** What is wrong with the files that settings name, with the file and the field, by the server's own parsers. */
+export async function examineConfiguration(config: ServerConfig): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const sound: string[] = [];
+  for (const [setting, check] of Object.entries(checksOf(config))) {
+    if (check === undefined) continue;
+    try {
+      await check();
+      sound.push(`--${setting}`);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const found = message.startsWith(`--${setting}`) ? message : `--${setting}: ${message}`;
+      findings.push(
+        bad(subject, found, "correct it; a server that runs goes on with what it has, and does not start again"),
+      );
+    }
+  }
+  return sound.length === 0 ? findings : [...findings, good(subject, `the files of ${sound.join(", ")} can be used`)];
+}
+
+/** Whether the file of a setting, or of one that begins so, was found to be wrong. */
+export const isFaultOf = (setting: string, findings: readonly Finding[]): boolean =>
+  findings.some(({ state, found }) => state === "bad" && found.startsWith(`--${setting}`));
+
+function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
+  const { access, accounts, audit, authorization, controllers, dataDirectory, encryption, federation, names } = config;
+  const { approvalPolicyFile, signerConfigurationFile } = controllers.certificates;
+  const { issuers, webhook } = federation;
+  const log = pino({ level: "silent" });
+  const followed = new FollowedFiles({ log });
+  const parse = (setting: string, file: string | undefined, parser: (text: string) => unknown): Check =>
+    file === undefined ? undefined : () => parseSettingsFile(setting, file, parser, readFollowedFile);
+  const kubeconfig = (file: string | undefined): Check =>
+    file === undefined ? undefined : () => readKubeconfig({ file });
+  const chainKey = audit?.log?.chain?.keyFile;
+  return {
+    [authorization.type === "file" ? "authorization-config" : "authorization-webhook-config-file"]:
+      authorization.type === "built in"
+        ? undefined
+        : async () => {
+            const { observer } = authorizationObserver(systemClock);
+            const opening = { settings: authorization, clock: systemClock, log, followed, maximumPending: 1, observer };
+            (await connectAuthorization(opening)).close();
+          },
+    "authentication-config": parse(
+      "authentication-config",
+      issuers?.type === "file" ? issuers.file : undefined,
+      (text) => parseAuthenticationConfiguration(text, { names, ownIssuers: accounts.issuers }),
+    ),
+    "authentication-token-webhook-config-file": kubeconfig(webhook?.file),
+    "client-ca-file":
+      access.clientAuthorityFile === undefined && access.frontProxy.authorityFile === undefined
+        ? undefined
+        : () => openConfiguredAuthorities(access, followed),
+    "token-auth-file": parse("token-auth-file", access.tokenFile, parseTokenFile),
+    "service-account-signing-key-file":
+      "file" in accounts.signingKey || accounts.verificationKeyFiles.length > 0
+        ? () =>
+            followOperatorKeys(
+              {
+                signingKeyFile: "file" in accounts.signingKey ? accounts.signingKey.file : undefined,
+                verificationKeyFiles: accounts.verificationKeyFiles,
+              },
+              { followed, log },
+            )
+        : undefined,
+    "audit-policy-file": parse("audit-policy-file", audit?.policyFile, (text) => parseAuditPolicy(text, names)),
+    "audit-webhook-config-file": kubeconfig(audit?.webhook?.file),
+    "audit-log-chain-key-file": chainKey === undefined ? undefined : () => readChainKey(chainKey),
+    "encryption-provider-config": parse(
+      "encryption-provider-config",
+      encryption.configuration?.file,
+      parseEncryptionConfiguration,
+    ),
+    "encryption-key-file":
+      encryption.keyFile === undefined ? undefined : () => readEncryptionKeys(encryption, dataDirectory),
+    "approval-policy":
+      approvalPolicyFile === undefined ? undefined : () => openApprovalPolicy(approvalPolicyFile, followed),
+    "signer-config": parse("signer-config", signerConfigurationFile, (text) => {
+      const parsed = parseSignerConfiguration(text, signerConfigurationFile ?? "");
+      if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
+    }),
+  };
+}

@@ -15,5 +15,15 @@ export function startProgress(stream: NodeJS.WriteStream = process.stderr): Prog
     stream.write(text.slice(0, Math.max(0, stream.columns - 1)));
     stream.clearLine(1);
   };
-  return { show: (text) => write(text), end: () => write("") };
+  let isShown = false;
+  return {
+    show(text) {
+      isShown = true;
+      write(text);
+    },
+    end() {
+      if (isShown) write("");
+      isShown = false;
+    },
+  };
 }

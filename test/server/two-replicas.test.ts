@@ -111,9 +111,9 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
 
   it("change their key by hand, without a request that fails", async (t) => {
     let written = 0;
-    let isRotating = true;
+    const rotation = new AbortController();
     const writing = (async () => {
-      while (isRotating) {
+      while (!rotation.signal.aborted) {
         const name = `during-${written++}`;
         const [writer, reader] = written % 2 === 0 ? [one, other] : [other, one];
         assert.equal((await create(writer, name)).metadata.name, name);
@@ -127,7 +127,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     writeKeys(newKey, oldKey);
     readByAll();
     await create(one, "with-the-new-key");
-    isRotating = false;
+    rotation.abort();
     await writing;
     assert.match(await encryption(t, { type: "rewrite" }), /rewrote \d+ objects/);
     const status = await encryption(t, { type: "status" });

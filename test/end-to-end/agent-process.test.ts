@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
@@ -56,6 +57,22 @@ describe("the process of an agent", () => {
       await agent.end("SIGTERM");
       assert.ok(!existsSync(finished));
     }
+  });
+
+  it("works and ends although a hook fills its output, which nobody reads", async (context) => {
+    const { folder, config, configure } = scene(context);
+    configure(`onChange: { command: "yes", timeout: 5m }`);
+    const words = [process.execPath, resolve(import.meta.dirname, "../../src/main.js"), "agent", "--config", config];
+    // As a hook of an earlier run may have left it: the pipe is full from the start.
+    const line = '{ yes | head -c 65536; exec "$@" 2>&1; } | sleep 1000';
+    const shell = spawn("/bin/sh", ["-c", line, "sh", ...words], { stdio: "ignore", detached: true });
+    context.after(() => process.kill(-(shell.pid ?? assert.fail()), "SIGKILL"));
+    const says = (pattern: RegExp): Promise<boolean> =>
+      assert.rejects(SignetProcess.run("agent", "status", "--config", config), pattern).then(() => true);
+    await eventually("its status", () => says(/node n1\n/));
+    const { pid } = JSON.parse(readFileSync(join(folder, "data/owner.json"), "utf8")) as { pid: number }; // the agent's
+    process.kill(pid, "SIGTERM");
+    await eventually("its end", () => says(/no agent runs/));
   });
 
   it("reads its settings again on SIGHUP and when the file has changed, and keeps the old ones when the new ones are wrong", async (context) => {

@@ -35,6 +35,8 @@ export async function listObjects<T extends ApiObject>(
   waiter?: Waiter,
 ): Promise<ObjectList<T>> {
   const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
+  const preparing = selector.lookup && registry.cache.prepareLookUp(selector.lookup);
+  if (preparing !== undefined) await preparing; // before the revision is chosen
   if (options.continueToken !== "") return nextPage(registry, options, waiter);
   const revision = parseResourceVersion(resourceVersion);
   // A limit together with a version means exactly that version. This rule is older than the match parameter.

@@ -56,7 +56,8 @@ export interface Store {
 
   /**
    * Reads again what was written at a revision. Undefined for a delete, and for what compaction has removed because something
-   * newer was written to the key. Absent: the backend would have to wait for it.
+   * newer was written to the key. Absent: the backend would have to wait for it. Use the bytes before the next call: they are
+   * overwritten then.
    */
   readonly valueAt?: ((revision: number) => Buffer | undefined) | undefined;
 

@@ -26,6 +26,7 @@ export interface ValueIndexOptions<T> {
  * applied at once.
  */
 export class ValueIndex<T> {
+  readonly #filling: Promise<void>;
   readonly #options: Pick<ValueIndexOptions<T>, "keyOf" | "valueOf">;
   readonly #keys = new Map<string | typeof unreadable, Keys>();
   /** While the index is filled: what it must not take from the objects at its beginning. */
@@ -34,7 +35,12 @@ export class ValueIndex<T> {
 
   constructor({ objects, keyOf, valueOf }: ValueIndexOptions<T>) {
     this.#options = { keyOf, valueOf };
-    void this.#fill(objects);
+    this.#filling = this.#fill(objects);
+  }
+
+  /** Resolves when `find` knows. Undefined: it does. */
+  get filled(): Promise<void> | undefined {
+    return this.#replaced === undefined ? undefined : this.#filling;
   }
 
   /** The keys that have a value, and of objects that cannot be read, in no order. Undefined: the index is not filled yet. */

@@ -25,12 +25,20 @@ export class ValueIndexes<T> {
   }
 
   /** The keys of the objects that have a value, in no order. Undefined: no index knows. */
-  find({ field, value, valueOf }: Lookup<T>): readonly string[] | undefined {
+  find({ field, value }: Lookup<T>): readonly string[] | undefined {
+    return this.#indexes.get(field)?.find(value);
+  }
+
+  /**
+   * Makes an index if the field was asked for before. Resolves when it is filled: looking at all objects would take as long.
+   * Undefined: there is nothing to wait for.
+   */
+  prepare({ field, valueOf }: Lookup<T>): Promise<void> | undefined {
     const index = this.#indexes.get(field) ?? this.#made(field, valueOf);
     if (index === undefined) return undefined;
     this.#indexes.delete(field);
     this.#indexes.set(field, index);
-    return index.find(value);
+    return index.filled;
   }
 
   replace(previous: T | undefined, object: T | undefined): void {

@@ -135,7 +135,7 @@ export class WatchCache<T> {
 
   /**
    * The objects in a range that may have a value, among them all that have it. Undefined: whoever asks has to look at all
-   * objects. The second question about a field makes an index, in the turns that follow.
+   * objects.
    */
   lookUp({ start, end }: KeyRange, lookup: Lookup<T>): T[] | undefined {
     const keys = this.#indexes.find(lookup);
@@ -146,6 +146,11 @@ export class WatchCache<T> {
       .filter((one) => one.ordered >= first && one.ordered < last)
       .sort((a, b) => (a.ordered < b.ordered ? -1 : 1))
       .flatMap(({ key }) => this.#objects.get(key) ?? []);
+  }
+
+  /** Call it before `lookUp`. The second call for a field makes an index, and resolves when it is filled. */
+  prepareLookUp(lookup: Lookup<T>): Promise<void> | undefined {
+    return this.#indexes.prepare(lookup);
   }
 
   /** The number of keys in a range at a revision. Undefined when that is no longer known. */

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
@@ -101,9 +100,8 @@ describe("a list with a selector", async () => {
 
   const selectors = ["labelSelector=shelf%3Ds7", "fieldSelector=color%3Dred"];
   for (const query of selectors) {
-    it(`looks only at objects that match, from the third time on: ${query}`, async (context) => {
+    it(`looks only at objects that match, once the field was asked for before: ${query}`, async (context) => {
       for (let turn = 0; turn < 2; turn += 1) assert.deepEqual((await list(query)).sort(), expected);
-      for (let turn = 0; turn < 2000; turn += 1) await nextTurn();
       const range = context.mock.method(registry.cache, "range");
       assert.deepEqual((await list(query)).sort(), expected);
       assert.deepEqual(await list(`${query}&limit=2`), expected.slice(0, 2));

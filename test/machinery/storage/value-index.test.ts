@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { ValueIndex } from "../../../src/machinery/storage/value-index.ts";
+import type { Lookup } from "../../../src/machinery/storage/value-index.ts";
 import { ValueIndexes } from "../../../src/machinery/storage/value-indexes.ts";
 
 interface Thing {
@@ -59,15 +60,18 @@ describe("the indexes of a cache", () => {
   it("are made when a field is asked for a second time, and no more than four are kept", async () => {
     let asked = 0;
     const indexes = made();
-    const find = (field: string): readonly string[] | undefined =>
-      indexes.find({
+    const find = (field: string): readonly string[] | undefined => {
+      const lookup: Lookup<Thing> = {
         field,
         value: "v3",
         valueOf(thing) {
           asked += 1;
           return valueOf(thing);
         },
-      });
+      };
+      void indexes.prepare(lookup);
+      return indexes.find(lookup);
+    };
     assert.equal(find("a"), undefined);
     await nextTurn();
     assert.equal(asked, 0);
@@ -82,6 +86,7 @@ describe("the indexes of a cache", () => {
   it("are not worth it for few objects", async () => {
     const indexes = made(things.slice(1));
     for (let turn = 0; turn < 5; turn += 1) {
+      assert.equal(indexes.prepare({ field: "a", value: "v3", valueOf }), undefined);
       assert.equal(indexes.find({ field: "a", value: "v3", valueOf }), undefined);
       await nextTurn();
     }

@@ -48,8 +48,8 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
   };
 }
 
-/** Only the record's value, which is a view of `encoded`. */
+/** Only the record's value, which is a view of `encoded`. Its length counts: lmdb's own buffer is longer than what it read. */
 export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
-  encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded)) : undefined;
+  encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
 
 const valueStartOf = (encoded: Buffer): number => HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);

@@ -104,11 +104,12 @@ export class LmdbStore implements Store {
 
   valueAt(revision: number): Buffer | undefined {
     if (this.#isClosed) throw closed();
-    let encoded = this.#logRecord(revision);
+    const key = encodeRevision(revision);
+    let encoded = this.#environment.log.getBinaryFast(key);
     if (encoded === undefined) {
       // It may be newer than this turn's snapshot.
       this.#refresh();
-      encoded = this.#logRecord(revision);
+      encoded = this.#environment.log.getBinaryFast(key);
     }
     return encoded && decodeLogValue(encoded);
   }

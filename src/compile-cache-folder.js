@@ -14,11 +14,11 @@ import { dirname, isAbsolute, join } from "node:path";
  */
 export function compileCacheFolder() {
   const { XDG_CACHE_HOME: cacheHome } = process.env;
-  const [base, ...names] =
-    cacheHome !== undefined && isAbsolute(cacheHome)
-      ? [cacheHome, "signet", "compile-cache"]
-      : [homedir(), ".cache", "signet", "compile-cache"];
   try {
+    const [base, ...names] =
+      cacheHome !== undefined && isAbsolute(cacheHome)
+        ? [cacheHome, "signet", "compile-cache"]
+        : [homedir(), ".cache", "signet", "compile-cache"]; // throws for a user without a name, as in a container
     let folder = realpathSync(base);
     if (!isOutOfOthersReach(folder)) return undefined;
     // One at a time: each is made in a folder that was looked at, so that nobody can lead it elsewhere by a link.

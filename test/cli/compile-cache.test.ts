@@ -56,6 +56,13 @@ describe("the cache of compiled code", () => {
     assert.deepEqual(readdirSync(temporary), []);
   });
 
+  it("is not used by a user who has neither a home nor a name, as in a container", () => {
+    const withoutHome =
+      'import os from "node:os"; import { syncBuiltinESMExports } from "node:module";' +
+      'os.homedir = () => { throw new Error("uv_os_homedir returned ENOENT"); }; syncBuiltinESMExports();';
+    start({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(withoutHome)}`, KUBECONFIG: "" });
+  });
+
   it("is not used when XDG_CACHE_HOME is a relative path", () => {
     start({ HOME: home, XDG_CACHE_HOME: "home" });
     assert.ok(existsSync(folder()), "the home's own is used");

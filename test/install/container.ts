@@ -1,11 +1,11 @@
 /**
- * Builds the Containerfile and runs its image: npm run test:container, as root, with buildah, crun and debootstrap. It skips
+ * Builds the Containerfile and runs its image: npm run test:container, as root, with buildah and debootstrap. It skips
  * nothing: what is missing is a failure. No image registry is needed, because debootstrap makes the system that stands for
  * the two base images; the build image gets this machine's Node.js and npm besides.
  */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,6 +19,19 @@ const images = {
   signet: "localhost/signet-test",
 };
 const user = 65532;
+
+/** `sh -c` with the root, the data and a command: a read-only root with /dev, /proc and the volume, and a loopback device. */
+const prepareRoot = `set -e
+root=$1 data=$2
+shift 2
+mount --bind "$root" "$root"
+mount --bind "$data" "$root/var/lib/signet"
+mount -t proc proc "$root/proc"
+mount -t tmpfs tmpfs "$root/dev"
+for one in null random urandom; do : > "$root/dev/$one"; mount --bind "/dev/$one" "$root/dev/$one"; done
+mount -o remount,bind,ro "$root"
+ip link set lo up
+exec chroot "$root" "$@"`;
 
 /** What the program printed; fails when it fails. */
 function run(program: string, ...args: readonly string[]): string {
@@ -102,42 +115,41 @@ describe("the Containerfile", () => {
     run("buildah", "commit", "--quiet", build, images.build);
   }
 
-  /** Starts the image's process, or another one, as `podman run --read-only --cap-drop all` would. */
+  /**
+   * Starts the image's process, or another one, as `podman run --read-only --cap-drop all` would. util-linux takes the place
+   * of a container engine: those need control groups, which a container or a small machine does not always hand out.
+   */
   function start(name: string, args: readonly string[]) {
-    const bundle = join(place, name);
-    const data = join(bundle, "data");
-    mkdirSync(data, { recursive: true, mode: 0o700 });
+    const data = join(place, name);
+    mkdirSync(data, { mode: 0o700 });
     chownSync(data, user, user);
-    run("crun", "spec", "--bundle", bundle);
-    const spec = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as {
-      root: object;
-      process: object;
-      mounts: object[];
-    };
-    spec.root = { path: root, readonly: true };
-    const [uid, gid] = config.OCIv1.config.User.split(":").map(Number);
-    spec.process = {
-      ...{
-        terminal: false,
-        user: { uid, gid },
-        args,
-        cwd: config.OCIv1.config.WorkingDir,
-        env: config.OCIv1.config.Env,
-      },
-      ...{ capabilities: {}, noNewPrivileges: true },
-    };
-    spec.mounts.push({ destination: "/var/lib/signet", type: "bind", source: data, options: ["rbind", "rw"] });
-    writeFileSync(join(bundle, "config.json"), JSON.stringify(spec));
-    const crun = ["--cgroup-manager", "disabled"];
-    const child = spawn("crun", [...crun, "run", "--bundle", bundle, name], { stdio: ["ignore", "pipe", "inherit"] });
+    const environment = config.OCIv1.config.Env;
+    const namespaces = ["--mount", "--pid", "--net", "--fork", "--kill-child"];
+    const child = spawn("unshare", [...namespaces, "sh", "-c", prepareRoot, "sh", root, data, ...asUser(args)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    /** The first process in the container, by its id outside. */
+    const processId = (): string =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0] ?? "";
+
+    function asUser(command: readonly string[]): string[] {
+      const [uid = "", gid = ""] = config.OCIv1.config.User.split(":");
+      const rights = ["--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
+      return ["/usr/bin/setpriv", "--reuid", uid, "--regid", gid, ...rights, "env", "-i", ...environment, ...command];
+    }
     return {
       /** Resolves with the exit code. */
       ended: new Promise<number | null>((resolve) => child.once("exit", resolve)),
       lines: createInterface({ input: child.stdout }),
       /** Runs a command in the container. */
       exec: (...command: readonly string[]) =>
-        spawnSync("crun", [...crun, "exec", name, ...command], { encoding: "utf8", timeout: 30_000 }),
-      signal: (signal: string) => run("crun", ...crun, "kill", name, signal),
+        spawnSync(
+          "nsenter",
+          ["--target", processId(), "--mount", "--pid", "--net", "chroot", root, ...asUser(command)],
+          { encoding: "utf8", timeout: 30_000 },
+        ),
+      terminate: () => process.kill(Number(processId()), "SIGTERM"),
+      remove: () => child.kill("SIGKILL"),
     };
   }
 
@@ -148,32 +160,33 @@ describe("the Containerfile", () => {
   });
 
   it("serves on a read-only root file system, without capabilities, and tells that it is healthy", async () => {
-    const name = `signet-test-${process.pid}-server`;
-    const server = start(name, [...config.OCIv1.config.Entrypoint, ...config.OCIv1.config.Cmd]);
+    const { Entrypoint: entry, Cmd: command } = config.OCIv1.config;
+    const server = start("server", [...entry, ...command]);
     try {
       for await (const line of server.lines) if (line.startsWith("ready in")) break;
-      assert.match(server.exec("/bin/cat", "/proc/1/status").stdout, /^Uid:\t65532[\s\S]*^CapEff:\t0{16}$/m);
-      assert.match(server.exec("/bin/touch", "/usr/lib/signet/file").stderr, /Read-only file system/);
+      assert.match(server.exec("cat", "/proc/1/status").stdout, /^Uid:\t65532[\s\S]*^CapEff:\t0{16}$/m);
+      assert.match(server.exec("touch", "/usr/lib/signet/file").stderr, /Read-only file system/);
       const health = server.exec(...healthCheck());
       assert.equal(health.status, 0, health.stderr);
-      const token = server.exec("/usr/bin/signet", ..."token create default --kubeconfig admin.kubeconfig".split(" "));
+      const token = server.exec(
+        "signet",
+        ..."token create default --kubeconfig /var/lib/signet/admin.kubeconfig".split(" "),
+      );
       assert.match(token.stdout, /^eyJ/, token.stderr);
-      server.signal("TERM");
+      server.terminate();
       assert.equal(await server.ended, 0);
     } finally {
-      spawnSync("crun", ["delete", "--force", name]);
+      server.remove();
     }
   });
 
-  it("tells that it is not healthy while no server answers", () => {
-    const name = `signet-test-${process.pid}-idle`;
-    const idle = start(name, ["/bin/sleep", "60"]);
+  it("tells that it is not healthy while no server answers", async () => {
+    const idle = start("idle", ["sh", "-c", "echo started; exec sleep 60"]);
     try {
-      const deadline = Date.now() + 30_000;
-      while (idle.exec("/bin/true").status !== 0) assert.ok(Date.now() < deadline, "the container runs");
+      for await (const line of idle.lines) if (line === "started") break;
       assert.equal(idle.exec(...healthCheck()).status, 1);
     } finally {
-      spawnSync("crun", ["delete", "--force", name]);
+      idle.remove();
     }
   });
 

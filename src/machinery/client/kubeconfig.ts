@@ -44,13 +44,22 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
 /** Those of `$KUBECONFIG` that exist. */
 function defaultFiles(): string[] {
   const listed = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((one) => one !== "");
-  const files = listed.length > 0 ? listed : [join(homedir(), ".kube", "config")];
+  const files = listed.length > 0 ? listed : ownFiles();
   const existing = files.filter((one) => statSync(one, { throwIfNoEntry: false }) !== undefined);
   if (existing.length > 0) return existing;
   throw new KubeconfigError(
-    `there is no kubeconfig: ${files.join(", ")} does not exist; name one with --kubeconfig or $KUBECONFIG (signet serve ` +
+    `there is no kubeconfig: ${files.length > 0 ? `${files.join(", ")} does not exist` : "this user has no home"}; name one with --kubeconfig or $KUBECONFIG (signet serve ` +
       "writes admin.kubeconfig in its data directory)",
   );
+}
+
+/** The file in the user's home; none where the user has no home, as in a container whose user has no name. */
+function ownFiles(): string[] {
+  try {
+    return [join(homedir(), ".kube", "config")];
+  } catch {
+    return [];
+  }
 }
 
 /** The largest file that is read. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { systemClock } from "../../src/machinery/api/clock.ts";
@@ -112,6 +112,15 @@ describe("the CAs of a data directory", () => {
     } finally {
       await server.stop();
     }
+  });
+
+  it("end the start with one line when somebody has broken the file of those that were replaced", async () => {
+    mkdirSync(dataDirectory);
+    writeFileSync(join(dataDirectory, "client-authorities.json"), '[{"certificate": "-----BEGIN');
+    await assert.rejects(
+      start(),
+      /^UsageError: .*client-authorities\.json cannot be read: .*; correct it, or move it away/,
+    );
   });
 
   it("sign a server's names for its node when a person approved, with a CA that the server's clients do not trust", async () => {

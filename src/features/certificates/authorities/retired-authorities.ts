@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -31,9 +32,10 @@ export class RetiredAuthorities {
   readonly #options: RetiredAuthoritiesOptions;
   #known: readonly KnownAuthority[];
 
+  /** Throws UsageError for a file that cannot be read: people remove CAs from it by hand. */
   constructor(options: RetiredAuthoritiesOptions) {
     this.#options = options;
-    this.#known = existsSync(options.file) ? parse(readFileSync(options.file, "utf8")) : [];
+    this.#known = read(options.file);
   }
 
   /** Sets the CAs that sign now. The previous ones are retired from this moment on. */
@@ -82,8 +84,21 @@ const format = (known: readonly KnownAuthority[]): string =>
     2,
   )}\n`;
 
+function read(file: string): KnownAuthority[] {
+  if (!existsSync(file)) return [];
+  try {
+    return parse(readFileSync(file, "utf8"));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(
+      `${file} cannot be read: ${reason}; correct it, or move it away: then CAs that were replaced are not believed any more`,
+      { cause },
+    );
+  }
+}
+
 function parse(text: string): KnownAuthority[] {
-  const stored = JSON.parse(text) as StoredAuthority[]; // the server's own file, written by `format`
+  const stored = JSON.parse(text) as StoredAuthority[]; // written by `format`; what people made of it throws here
   return stored.flatMap(({ certificate, acceptedUntil }) =>
     parseCertificatesPem(certificate).map((one) => ({
       certificate: one,

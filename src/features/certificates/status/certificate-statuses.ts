@@ -1,5 +1,8 @@
+import { LongWork } from "../../../machinery/api/long-work.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import type { StoredObject } from "../../../machinery/registry/stored-object.ts";
 import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
 import { prefixEnd } from "../../../machinery/storage/store.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -17,20 +20,20 @@ export class CertificateStatuses {
   readonly #revoked = new RevokedCertificates();
   /** The names of the records of a serial number. Nearly all have one. */
   readonly #bySerialNumber = new Map<string, string | readonly string[]>();
+  readonly #loadings: readonly Loading[];
 
   constructor(stores: {
     readonly records: ResourceRegistry<IssuedCertificate>;
     readonly revocations: ResourceRegistry<Revocation>;
   }) {
     this.#records = stores.records;
-    const everyOf = function* <T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>): Generator<T> {
-      const start = resourcePrefix(registry.definition);
-      for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) yield object;
-    };
+    const loadings: [Loading, Loading] = [new Loading(), new Loading()];
+    const [ofRecords, ofRevocations] = loadings;
+    this.#loadings = loadings;
     followRegistry(stores.records, {
       onLoaded: () => {
         this.#bySerialNumber.clear();
-        for (const record of everyOf(stores.records)) this.#add(record);
+        ofRecords.start(stores.records, (record) => this.#add(record));
       },
       onEvent: (event) => {
         // A record never changes.
@@ -41,7 +44,7 @@ export class CertificateStatuses {
     followRegistry(stores.revocations, {
       onLoaded: () => {
         this.#revoked.clear();
-        for (const revocation of everyOf(stores.revocations)) this.#revoked.add(revocation);
+        ofRevocations.start(stores.revocations, (revocation) => this.#revoked.add(revocation));
       },
       onEvent: (event) => {
         // Nor does what a revocation says.
@@ -49,6 +52,16 @@ export class CertificateStatuses {
         else if (event.previous === undefined) this.#revoked.add(event.object.object);
       },
     });
+  }
+
+  /** Resolves when `of` knows everything that there was at the start. */
+  async ready(): Promise<void> {
+    for (const loading of this.#loadings) {
+      let { done } = loading;
+      await done;
+      // Another reading may have taken its place.
+      while (done !== loading.done) await (done = loading.done);
+    }
   }
 
   /**
@@ -92,6 +105,39 @@ export class CertificateStatuses {
     const [only] = rest;
     if (only === undefined) this.#bySerialNumber.delete(spec.serialNumber);
     else this.#bySerialNumber.set(spec.serialNumber, rest.length === 1 ? only : rest);
+  }
+}
+
+/**
+ * Reads what a registry holds in turns, so that a server with very many starts at once. What is added meanwhile comes as an
+ * event, and what is deleted meanwhile is left out.
+ */
+class Loading {
+  done: Promise<void> = Promise.resolve();
+  #count = 0;
+
+  /** Takes the place of a reading that is not done yet. */
+  start<T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>, add: (object: T) => void): void {
+    const start = resourcePrefix(registry.definition);
+    const stored = registry.cache.range({ start, end: prefixEnd(start) });
+    this.done = this.#read(stored, (one) => {
+      const now = registry.cache.get(one.key);
+      // One of the same name may have taken its place.
+      if (now === one || now?.object.metadata.uid === one.object.metadata.uid) add(one.object);
+    });
+    // Whoever waits for it gets the failure; nobody may be waiting.
+    this.done.catch(() => {});
+  }
+
+  async #read<T extends ApiObject>(stored: readonly StoredObject<T>[], take: (one: StoredObject<T>) => void) {
+    const own = ++this.#count;
+    const work = new LongWork();
+    for (const one of stored) {
+      if (own !== this.#count) return;
+      take(one);
+      const turn = work.pause();
+      if (turn !== undefined) await turn;
+    }
   }
 }
 

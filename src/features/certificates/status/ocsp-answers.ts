@@ -83,6 +83,7 @@ export class OcspAnswers {
     // One signature cannot speak for several CAs.
     if (!certificateIds.every((id) => this.#isIssuer(issuer, id))) return failed("unauthorized");
 
+    await this.#options.statuses.ready();
     const statuses = certificateIds.map(({ serialNumber }) => this.#options.statuses.of(issuer, serialNumber));
     const isRepeated =
       nonce !== undefined && nonce.length >= repeatedNonceOctets.minimum && nonce.length <= repeatedNonceOctets.maximum;

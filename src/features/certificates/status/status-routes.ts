@@ -93,9 +93,10 @@ export function statusRoutes({ lists, ocsp, clock }: StatusRoutesOptions): Answe
   };
 }
 
-/** For people: which CA has which address. */
+/** For people: which CA has which address. In the same order on every worker and replica. */
 function overview(lists: PublishedLists): HttpResponse {
-  const lines = [...lists.all()].flatMap(([name, { issuer, number, signedAt, nextUpdate }]) => {
+  const sorted = [...lists.all()].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const lines = sorted.flatMap(([name, { issuer, number, signedAt, nextUpdate }]) => {
     if (parseStoredListName(name)?.shard !== undefined) return [];
     const id = authorityId(issuer);
     return [

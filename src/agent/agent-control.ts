@@ -89,10 +89,16 @@ function ask(
         });
       },
     );
-    sent.on("timeout", () => sent.destroy(new Error("the agent does not answer")));
+    sent.on("timeout", () =>
+      sent.destroy(new UnusableFile("the agent does not answer; look at its log, or restart it")),
+    );
     sent.on("error", (error) => {
       const isAway = "code" in error && (error.code === "ENOENT" || error.code === "ECONNREFUSED");
-      reject(isAway ? new UnusableFile(`no agent runs with the data directory ${dataDirectory}`) : error);
+      reject(
+        isAway
+          ? new UnusableFile(`no agent runs with the data directory ${dataDirectory}; start it, or name another`)
+          : error,
+      );
     });
     sent.end();
   });

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { processCpuSeconds } from "./process-cpu.ts";
 
 const run = promisify(execFile);
+const graceMilliseconds = 20_000;
 
 export interface Load {
   readonly name: string;
@@ -39,7 +40,8 @@ export async function h2load({ name, url, token, body, seconds, processId, scrat
     args.push("-d", file, "-H", "content-type: application/json");
   }
   const cpuBefore = processCpuSeconds(processId);
-  await run("h2load", [...args, url], { maxBuffer: 1 << 26 });
+  // It has been seen to go on for ever on a machine that is short of processors.
+  await run("h2load", [...args, url], { maxBuffer: 1 << 26, timeout: seconds * 1000 + graceMilliseconds });
   const cpuSeconds = processCpuSeconds(processId) - cpuBefore;
   const answers = readFileSync(log, "utf8")
     .trim()

@@ -54,7 +54,10 @@ export function exportTraces(settings: TraceExportSettings, log: TraceExportLog)
     waitMilliseconds,
     afterFailure: "drop",
     onFailure: failed,
-    onRecovered: (lostSpans) => log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
+    // A queue that is only too full loses and recovers many times a second.
+    onRecovered: rateLimitedReport((lostSpans: number) =>
+      log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
+    ),
   });
   const add = (spans: readonly Span[]): void => {
     for (const span of spans) queue.add(JSON.stringify(span));

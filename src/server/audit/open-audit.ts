@@ -211,7 +211,10 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
     now: () => performance.now(),
     afterFailure,
     onFailure: failed,
-    onRecovered: (lostEvents) => log.warn({ ...where, lostEvents }, "audit events are being written again"),
+    // A queue that is only too full loses and recovers many times a second.
+    onRecovered: rateLimitedReport((lostEvents: number) =>
+      log.warn({ ...where, lostEvents }, "audit events are being written again"),
+    ),
   });
   const flushAtExit = (): void => queue.deliverAtExit();
   process.once("exit", flushAtExit);

@@ -30,6 +30,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/grpc": [],
   "machinery/storage": ["machinery/api", "machinery/grpc", "machinery/schema/protobuf-wire"],
   "machinery/keys": ["machinery/files", "machinery/storage"],
+  "machinery/pkcs11": ["machinery/files", "pki"],
   "machinery/tracing": ["machinery/api"],
   "machinery/registry": ["machinery/api", "machinery/schema", "machinery/storage", "machinery/tracing"],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],

@@ -1,6 +1,6 @@
 /** `signet/signing`: what a signer needs that runs beside the server, with a CA that the server never sees. */
 export { loadSigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
-export type { SigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
+export type { SigningAuthorityInProcess as SigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
 export { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 export type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 export { issueCertificate, issuingViolations, lifetimeSeconds } from "../features/certificates/signers/issue.ts";

@@ -5,7 +5,9 @@ import { encodeBitString, encodeSequence } from "./der-writer.ts";
 import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
 import { keyIdentifier, parsePrivateKeyPem, publicKeyInfoOf } from "./keys.ts";
 import { PkiError } from "./pki-error.ts";
-import { signData, signatureSchemeOf } from "./sign.ts";
+import { signData, signatureSchemeFor, signatureSchemeOf } from "./sign.ts";
+import { sealX509, signingKeyOf } from "./signing-key.ts";
+import type { AuthorityKey } from "./signing-key.ts";
 import { noSubjectAltNames } from "./subject-alt-names.ts";
 import { parseCertificatesPem } from "./trust-anchors.ts";
 
@@ -18,15 +20,24 @@ export interface CertificateAuthority {
 
 /** Signs a template and returns the DER of the certificate. Synchronous: nearly all of its time is the signature. */
 export function signCertificate(template: CertificateTemplate, authority: CertificateAuthority): Buffer {
-  const { certificate, privateKey } = authority;
+  const { privateKey } = authority;
   const { algorithmIdentifier } = signatureSchemeOf(privateKey);
-  const tbsCertificate = encodeTbsCertificate(template, {
-    rawSubject: certificate.rawSubject,
-    authorityKeyId: certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey),
-    algorithmIdentifier,
-  });
+  const tbsCertificate = tbsOf(template, authority);
   return encodeSequence(tbsCertificate, algorithmIdentifier, encodeBitString(signData(tbsCertificate, privateKey)));
 }
+
+/** The same with a key that may be elsewhere. Rejects with KeyUnavailable. */
+export const signCertificateWith = (
+  template: CertificateTemplate,
+  authority: Pick<CertificateAuthority, "certificate"> & { readonly privateKey: AuthorityKey },
+): Promise<Buffer> => sealX509(tbsOf(template, authority), signingKeyOf(authority.privateKey));
+
+const tbsOf = (template: CertificateTemplate, { certificate }: Pick<CertificateAuthority, "certificate">): Buffer =>
+  encodeTbsCertificate(template, {
+    rawSubject: certificate.rawSubject,
+    authorityKeyId: certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey),
+    algorithmIdentifier: signatureSchemeFor(certificate.publicKey).algorithmIdentifier,
+  });
 
 export interface SelfSignedOptions {
   readonly subject: DistinguishedNameParts;
@@ -84,9 +95,14 @@ export function loadCertificateAuthority(pem: {
   if (!publicKeyInfoOf(privateKey).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the CA's private key does not belong to its certificate");
   }
-  if (certificate.publicKey.weakness !== undefined) throw new PkiError(certificate.publicKey.weakness);
-  if (!certificate.isCA || (certificate.keyUsages !== undefined && !certificate.keyUsages.includes("certSign"))) {
+  checkAuthorityCertificate(certificate);
+  return { certificate, privateKey };
+}
+
+/** Throws PkiError for a certificate that may not sign certificates. */
+export function checkAuthorityCertificate({ publicKey, isCA, keyUsages }: Certificate): void {
+  if (publicKey.weakness !== undefined) throw new PkiError(publicKey.weakness);
+  if (!isCA || (keyUsages !== undefined && !keyUsages.includes("certSign"))) {
     throw new PkiError("the certificate may not sign certificates: it is not a CA certificate");
   }
-  return { certificate, privateKey };
 }

@@ -3,7 +3,6 @@ import type { CertificateAuthority } from "./certificate-authority.ts";
 import { contextTag, DerReader, tags } from "./der.ts";
 import { readTime } from "./der-time.ts";
 import {
-  encodeBitString,
   encodeElement,
   encodeEnumerated,
   encodeSequence,
@@ -18,7 +17,9 @@ import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
 import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
-import { signData, signatureSchemeOf } from "./sign.ts";
+import { signatureSchemeFor } from "./sign.ts";
+import { sealX509, signingKeyOf } from "./signing-key.ts";
+import type { AuthorityKey } from "./signing-key.ts";
 
 /** One line of a list (RFC 5280 section 5.3). */
 export interface RevokedEntry {
@@ -56,12 +57,13 @@ export interface RevocationListTemplate {
   readonly distributionPoint?: string;
 }
 
-/** Signs a version 2 list (RFC 5280 section 5.1). Synchronous: its time is the hash of the entries. */
+/** Signs a version 2 list (RFC 5280 section 5.1). Rejects with KeyUnavailable. */
 export function signRevocationList(
   { entries, number, thisUpdate, nextUpdate, distributionPoint }: RevocationListTemplate,
-  { certificate, privateKey }: CertificateAuthority,
-): Buffer {
-  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
+  { certificate, privateKey }: Pick<CertificateAuthority, "certificate"> & { readonly privateKey: AuthorityKey },
+): Promise<Buffer> {
+  const key = signingKeyOf(privateKey);
+  const { algorithmIdentifier } = signatureSchemeFor(key.publicKey);
   const keyId = certificate.subjectKeyId ?? keyIdentifier(certificate.publicKey);
   const digits = Buffer.alloc(6);
   digits.writeUIntBE(number, 0, 6);
@@ -91,7 +93,7 @@ export function signRevocationList(
     entries.length === 0 ? none : encodeSequence(entries),
     encodeElement(contextTag(0, "constructed"), encodeSequence(...extensions.map(encodeExtension))),
   );
-  return encodeSequence(tbs, algorithmIdentifier, encodeBitString(signData(tbs, privateKey)));
+  return sealX509(tbs, key);
 }
 
 /** What a list says about itself. */

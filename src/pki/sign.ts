@@ -2,8 +2,10 @@ import { sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { encodeElement, encodeObjectIdentifier, encodeSequence } from "./der-writer.ts";
 import { tags } from "./der.ts";
+import type { CurveName } from "./elliptic-curve.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
 
 /** How a private key signs: the AlgorithmIdentifier to write, and the hash to pass to node:crypto. */
 export interface SignatureScheme {
@@ -19,10 +21,15 @@ const scheme = (oid: string, hash: SignatureScheme["hash"], parameters: Buffer =
 
 const ed25519 = scheme(oids.ed25519, null);
 const rsa = scheme(oids.sha256WithRsa, "sha256", encodeElement(tags.null));
-const ecdsaByCurve = new Map([
-  ["prime256v1", scheme(oids.ecdsaWithSha256, "sha256")],
-  ["secp384r1", scheme(oids.ecdsaWithSha384, "sha384")],
-  ["secp521r1", scheme(oids.ecdsaWithSha512, "sha512")],
+const ecdsaByCurve = new Map<CurveName | undefined, SignatureScheme>([
+  ["P-256", scheme(oids.ecdsaWithSha256, "sha256")],
+  ["P-384", scheme(oids.ecdsaWithSha384, "sha384")],
+  ["P-521", scheme(oids.ecdsaWithSha512, "sha512")],
+]);
+const curveNames = new Map<string | undefined, CurveName>([
+  ["prime256v1", "P-256"],
+  ["secp384r1", "P-384"],
+  ["secp521r1", "P-521"],
 ]);
 
 /**
@@ -33,16 +40,25 @@ export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
   const known = knownSchemes.get(privateKey);
   if (known !== undefined) return known;
   const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
+  const algorithms = { ed25519: "Ed25519", rsa: "RSA", ec: "ECDSA" } as const;
+  const algorithm = algorithms[asymmetricKeyType as keyof typeof algorithms] ?? "other"; // Node.js names more types
+  const curve = curveNames.get(asymmetricKeyDetails?.namedCurve);
+  const found = signatureSchemeFor({ algorithm, ...(curve !== undefined && { curve }) });
+  knownSchemes.set(privateKey, found);
+  return found;
+}
+
+/** The same for the private key of a public key. */
+export function signatureSchemeFor({ algorithm, curve }: Pick<PublicKeyInfo, "algorithm" | "curve">): SignatureScheme {
   const found =
-    asymmetricKeyType === "ed25519"
+    algorithm === "Ed25519"
       ? ed25519
-      : asymmetricKeyType === "rsa"
+      : algorithm === "RSA"
         ? rsa
-        : asymmetricKeyType === "ec"
-          ? ecdsaByCurve.get(asymmetricKeyDetails?.namedCurve ?? "")
+        : algorithm === "ECDSA"
+          ? ecdsaByCurve.get(curve)
           : undefined;
   if (found === undefined) throw new PkiError("x509: only RSA, ECDSA and Ed25519 keys supported");
-  knownSchemes.set(privateKey, found);
   return found;
 }
 

@@ -80,7 +80,7 @@ export async function checkReplicaIdentity(store: Store, identity: ReplicaIdenti
 /** The operator's key comes first. An external signer changes its keys whenever it wants. */
 function signingKeyIdOf({ settings: { signingKey }, tokenKeys }: ReplicaIdentity): string {
   if ("externalSigner" in signingKey) return ofExternalSigner;
-  return "file" in signingKey ? (tokenKeys.verification().all[0]?.kid ?? "") : inStore;
+  return "file" in signingKey || "inToken" in signingKey ? (tokenKeys.verification().all[0]?.kid ?? "") : inStore;
 }
 
 async function readRecorded(

@@ -1,4 +1,5 @@
 import { UsageError } from "../../machinery/command-line/flag.ts";
+import { isPkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
 export const accountFlags = {
@@ -10,7 +11,9 @@ export const accountFlags = {
   "service-account-signing-key-file": {
     type: "file",
     isFollowed: true,
-    help: "PEM private key that signs tokens (EC, RSA or Ed25519). Default: a generated key.",
+    help:
+      "PEM private key that signs tokens (EC, RSA or Ed25519), or the pkcs11: URI of a key in a token. Default: a " +
+      "generated key.",
   },
   "service-account-signing-endpoint": {
     type: "string",
@@ -59,9 +62,15 @@ export interface AccountSettings {
   readonly issuers: readonly string[];
   /** Empty: the issuers. */
   readonly apiAudiences: readonly string[];
-  /** What signs tokens: the key of a file, a program that listens on a socket, or a key that is made. */
+  /**
+   * What signs tokens: the key of a file, a key in a PKCS #11 token (its URI), a program that listens on a socket, or a key
+   * that is made.
+   */
   readonly signingKey:
-    { readonly file: string } | { readonly externalSigner: string } | { readonly algorithm: "ES256" | "RS256" };
+    | { readonly file: string }
+    | { readonly inToken: string }
+    | { readonly externalSigner: string }
+    | { readonly algorithm: "ES256" | "RS256" };
   readonly verificationKeyFiles: readonly string[];
   readonly maximumTokenExpirationSeconds: number | undefined;
   readonly isTokenExpirationExtended: boolean;
@@ -103,7 +112,7 @@ function signingKeyOf(values: FlagValues<typeof accountFlags>): AccountSettings[
     return { externalSigner: socketPath(endpoint) };
   }
   if (file === undefined) return { algorithm: algorithm ?? "ES256" };
-  if (algorithm === undefined) return { file };
+  if (algorithm === undefined) return isPkcs11Uri(file) ? { inToken: file } : { file };
   throw new UsageError(
     "--service-account-signing-algorithm is for a key that is made; the key of --service-account-signing-key-file says " +
       "itself what it signs with: leave out one of the two",

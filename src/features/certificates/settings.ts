@@ -12,6 +12,8 @@ export interface FileFlag {
 
 type SignerFlags = Readonly<Record<`cluster-signing-${SignerShortName}-${"cert" | "key"}-file`, FileFlag>>;
 
+const pathOrUri = "PEM private key of that CA, or the pkcs11: URI of a key in a token.";
+
 /** `signer-name` of `example.com/signer-name`. */
 const pathOf = (signerName: string): string => signerName.slice(signerName.indexOf("/") + 1);
 
@@ -20,10 +22,7 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
   const help = `The same, only for the signer ${name} (${upstreamName}).`;
   return [
     [`cluster-signing-${signer.shortName}-cert-file`, { type: "file", isFollowed: true, help }],
-    [
-      `cluster-signing-${signer.shortName}-key-file`,
-      { type: "file", isFollowed: true, help: "PEM private key of that CA." },
-    ],
+    [`cluster-signing-${signer.shortName}-key-file`, { type: "file", isFollowed: true, help: pathOrUri }],
   ];
 };
 
@@ -42,7 +41,7 @@ export const certificateFlags = {
     isFollowed: true,
     help: "PEM certificate of the CA that signs requests, then its chain. Default: each signer's own in the data directory.",
   },
-  "cluster-signing-key-file": { type: "file", isFollowed: true, help: "PEM private key of that CA." },
+  "cluster-signing-key-file": { type: "file", isFollowed: true, help: pathOrUri },
   ...signerFlags,
   "signer-config": {
     type: "file",

@@ -17,6 +17,7 @@ import {
 } from "./examine-files.ts";
 import { examineConfiguration, isFaultOf } from "./examine-configuration.ts";
 import { examineOwnCertificates } from "./examine-own-certificates.ts";
+import { examineOutsideKeys } from "./examine-outside-keys.ts";
 import { examineSettings } from "./examine-settings.ts";
 import { examineBindings, examineStorage } from "./examine-storage.ts";
 import { bad } from "./finding.ts";
@@ -48,6 +49,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...(canBeRead ? await bindingsOf(location) : []),
     ...configuration,
     ...(canBeRead ? await examineEncryption(location) : []),
+    ...(await examineOutsideKeys(config, files.keysInTokens)),
     ...examineSettings(config),
   ];
 }

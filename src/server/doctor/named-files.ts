@@ -1,5 +1,6 @@
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
+import { isPkcs11Uri, parsePkcs11Uri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { ServerConfig } from "../server-config.ts";
 
 /** The files that settings name. */
@@ -8,6 +9,8 @@ export interface NamedFiles {
   readonly certificates: readonly string[];
   /** Private keys, tokens, and kubeconfigs with one of them. */
   readonly secrets: readonly string[];
+  /** `pkcs11:` URIs in place of files. */
+  readonly keysInTokens: readonly string[];
 }
 
 export function namedFiles({ listener, access, accounts, federation, controllers, storage }: ServerConfig): NamedFiles {
@@ -20,6 +23,7 @@ export function namedFiles({ listener, access, accounts, federation, controllers
   ].filter((pair) => pair !== undefined);
   const { issuers, webhook } = federation;
   const { signingKey } = accounts;
+  const signing = "file" in signingKey ? signingKey.file : "inToken" in signingKey ? signingKey.inToken : undefined;
   return {
     certificates: given([
       ...pairs.map(({ certificateFile }) => certificateFile),
@@ -27,15 +31,29 @@ export function namedFiles({ listener, access, accounts, federation, controllers
       issuers?.type === "flags" ? issuers.authorityFile : undefined,
     ]),
     secrets: given([
-      ...pairs.map(({ keyFile }) => keyFile),
-      ...[access.tokenFile, webhook?.file, "file" in signingKey ? signingKey.file : undefined],
+      ...[...pairs.map(({ keyFile }) => keyFile), signing].map((key) =>
+        key !== undefined && isPkcs11Uri(key) ? pinFileOf(key) : key,
+      ),
+      ...[access.tokenFile, webhook?.file],
     ]),
+    keysInTokens: given(
+      [...pairs, { keyFile: signing, certificateFile: undefined }].map(({ keyFile }) => keyFile),
+    ).filter(isPkcs11Uri),
   };
 }
 
 const given = (files: readonly (string | undefined)[]): string[] => [
   ...new Set(files.filter((file) => file !== undefined)),
 ];
+
+/** Undefined for a URI that can't be used: the look at its key says why. */
+function pinFileOf(uri: string): string | undefined {
+  try {
+    return parsePkcs11Uri(uri).pinFile;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The CAs of `--signer-config`. None where the file cannot be used: the server's start says why. */
 function signerFiles(file: string | undefined): { readonly certificateFile: string; readonly keyFile: string }[] {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { configMapResource } from "../../../src/features/core/index.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
-import type { SigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
 import { authorityId, shardOf } from "../../../src/features/certificates/status/addresses.ts";
 import { revocationListPublisher } from "../../../src/features/certificates/status/revocation-list-publisher.ts";
@@ -191,7 +190,7 @@ describe("revocation-list-publisher", () => {
   });
 
   it("publishes the list of a CA that comes later at the next look, before certificates that name it are old", async () => {
-    const later: SigningAuthority[] = [];
+    const later: (typeof authority)[] = [];
     await start({ authorities: later });
     assert.equal(await stored(), undefined);
     later.push(authority);

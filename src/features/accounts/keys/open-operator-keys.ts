@@ -20,9 +20,20 @@ export async function openOperatorKeys(
     const { openExternalSigner } = await import("./external-signer/open-external-signer.ts");
     return openExternalSigner({ ...options, socket: signingKey.externalSigner });
   }
-  const signingKeyFile = "file" in signingKey ? signingKey.file : undefined;
+  if ("inToken" in signingKey) {
+    const { openTokenKeyInToken } = await import("./token-key-in-token.ts");
+    const { key, close } = await openTokenKeyInToken(signingKey.inToken, options.log);
+    try {
+      const keys = followOperatorKeys({ signingKey: key, verificationKeyFiles }, options);
+      return { keys, maximumTokenExpirationSeconds: undefined, close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+  const signing = "file" in signingKey ? signingKey.file : undefined;
   return {
-    keys: followOperatorKeys({ signingKeyFile, verificationKeyFiles }, options),
+    keys: followOperatorKeys({ signingKey: signing, verificationKeyFiles }, options),
     maximumTokenExpirationSeconds: undefined,
     close: () => {},
   };

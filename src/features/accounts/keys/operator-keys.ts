@@ -40,7 +40,8 @@ export interface OpenedOperatorKeys {
 }
 
 export interface OperatorKeyFiles {
-  readonly signingKeyFile: string | undefined;
+  /** A file, or a key that is open and stays the same. */
+  readonly signingKey: string | SigningKey | undefined;
   readonly verificationKeyFiles: readonly string[];
 }
 
@@ -54,16 +55,16 @@ export interface FollowOperatorKeysOptions {
  * UsageError for files that can't be used at first.
  */
 export function followOperatorKeys(
-  { signingKeyFile, verificationKeyFiles }: OperatorKeyFiles,
+  { signingKey, verificationKeyFiles }: OperatorKeyFiles,
   { followed, log }: FollowOperatorKeysOptions,
 ): FollowedOperatorKeys {
   const listeners = new Set<() => void>();
-  const files = [...(signingKeyFile === undefined ? [] : [signingKeyFile]), ...verificationKeyFiles];
+  const isFile = typeof signingKey === "string";
+  const files = [...(isFile ? [signingKey] : []), ...verificationKeyFiles];
   const load = (): OperatorKeys => {
-    const signing =
-      signingKeyFile === undefined
-        ? undefined
-        : parseSettingsFile("service-account-signing-key-file", signingKeyFile, parseSigningKey, readFollowedFile);
+    const signing = isFile
+      ? parseSettingsFile("service-account-signing-key-file", signingKey, parseSigningKey, readFollowedFile)
+      : signingKey;
     const others = verificationKeyFiles.flatMap((file) =>
       parseSettingsFile("service-account-key-file", file, parseVerificationKeys, readFollowedFile),
     );
@@ -74,7 +75,7 @@ export function followOperatorKeys(
   };
   let current = load();
   followed.follow({
-    setting: signingKeyFile === undefined ? "service-account-key-file" : "service-account-signing-key-file",
+    setting: isFile ? "service-account-signing-key-file" : "service-account-key-file",
     files: () => files,
     load,
     onChange(next) {

@@ -14,10 +14,10 @@ import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
 import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
-import type { SigningAuthority } from "./signing-authority.ts";
+import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-authority.ts";
 
 /** A CA of a data directory with those that are trusted beside it. */
-export interface DirectoryAuthority extends SigningAuthority {
+export interface DirectoryAuthority extends SigningAuthorityInProcess {
   /** PEM of every CA that is trusted: the one that signs, one that will, and those that did. */
   readonly trustedPem: string;
 }
@@ -110,7 +110,7 @@ export class FollowedAuthority {
   #opened({ generations }: RotatedAuthority): DirectoryAuthority {
     const signing = generations.find(({ state }) => state === "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
-    const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthority => {
+    const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthorityInProcess => {
       const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
       return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
     };

@@ -4,7 +4,11 @@ import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { validityFault } from "../../../pki/authority-path.ts";
-import { loadSigningAuthority } from "./signing-authority.ts";
+import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
+import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
+import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import type { SigningKey } from "../../../pki/signing-key.ts";
+import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
 
 /**
@@ -17,18 +21,28 @@ export function openSigningAuthority(
   { followed, clock }: { readonly followed: FollowedFiles; readonly clock: Clock },
 ): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
+  const isElsewhere = isPkcs11Uri(keyFile);
+  let inToken: SigningKey | undefined;
+  /** The same one while the CA has the same key: it has a session with the token. */
+  const keyElsewhere = (publicKey: PublicKeyInfo): SigningKey => {
+    if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = keyInToken(keyFile, publicKey);
+    return inToken;
+  };
   const faultOf = ({ path }: SigningAuthority): string | undefined => {
     const fault = validityFault(path, clock.now());
     return fault && `--${certificateFlag}: ${certificateFile}: ${fault}`;
   };
   return followed.follow({
     setting: certificateFlag,
-    files: () => [certificateFile, keyFile],
+    files: () => (isElsewhere ? [certificateFile] : [certificateFile, keyFile]),
     load: () =>
       parseSettingsFile(
         certificateFlag,
         certificateFile,
-        (certificate) => loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
+        (certificate): SigningAuthority =>
+          isElsewhere
+            ? loadSigningAuthorityElsewhere(certificate, keyElsewhere)
+            : loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
         readFollowedFile,
       ),
     onChange(next) {

@@ -1,14 +1,18 @@
 import { authorityPath, certificateName, isSelfIssued } from "../../../pki/authority-path.ts";
-import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
+import { checkAuthorityCertificate, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
+import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import type { AuthorityKey, SigningKey } from "../../../pki/signing-key.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
-export interface SigningAuthority extends CertificateAuthority {
+export interface SigningAuthority extends Pick<CertificateAuthority, "certificate"> {
+  /** In this process, or elsewhere. */
+  readonly privateKey: AuthorityKey;
   /** PEM of the CA certificates that follow an issued certificate: from its issuer upwards, without the root. */
   readonly chainPem: string;
   /** The CA's certificate and its known issuers, from the CA upwards. */
@@ -25,8 +29,11 @@ export const withThoseBeside = (authority: SigningAuthority): readonly SigningAu
   ...(authority.beside ?? []),
 ];
 
+/** A CA whose key is in this process. */
+export type SigningAuthorityInProcess = SigningAuthority & CertificateAuthority;
+
 /** A CA that is its own root. */
-export const rootSigningAuthority = (authority: CertificateAuthority): SigningAuthority => ({
+export const rootSigningAuthority = (authority: CertificateAuthority): SigningAuthorityInProcess => ({
   ...authority,
   chainPem: "",
   path: [authority.certificate],
@@ -41,10 +48,28 @@ export const rootSigningAuthority = (authority: CertificateAuthority): SigningAu
 export function loadSigningAuthority(pem: {
   readonly certificate: string;
   readonly privateKey: string;
-}): SigningAuthority {
+}): SigningAuthorityInProcess {
   const certificates = parseCertificatesPem(pem.certificate);
   refuseOtherOrder(certificates, pem.privateKey);
-  const authority = loadCertificateAuthority(pem);
+  return authorityOf(certificates, loadCertificateAuthority(pem));
+}
+
+/** The same for a CA whose key is elsewhere. `open` gets the public key of its certificate. */
+export function loadSigningAuthorityElsewhere(
+  certificatePem: string,
+  open: (publicKey: PublicKeyInfo) => SigningKey,
+): SigningAuthority {
+  const certificates = parseCertificatesPem(certificatePem);
+  const [certificate] = certificates;
+  if (certificate === undefined) throw new PkiError("the CA file holds no certificate");
+  checkAuthorityCertificate(certificate);
+  return authorityOf(certificates, { certificate, privateKey: open(certificate.publicKey) });
+}
+
+function authorityOf<Authority extends Pick<SigningAuthority, "certificate" | "privateKey">>(
+  certificates: readonly Certificate[],
+  authority: Authority,
+): Authority & SigningAuthority {
   const path = authorityPath(certificates);
   const top = path.at(-1) ?? authority.certificate;
   const others = certificates.filter((one) => one.isCA && !path.some(({ der }) => der.equals(one.der)));

@@ -10,7 +10,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { rememberIssued } from "../requests/issued-text.ts";
 import type { SignerLifetime } from "./configured-signer.ts";
-import { issueCertificate } from "./issue.ts";
+import { issueCertificateWith } from "./issue.ts";
 import type { IssueOptions } from "./issue.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { certificateRecord, signedRecordName } from "../inventory/certificate-record.ts";
@@ -54,7 +54,7 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const { expirationSeconds = lifetime.defaultSeconds, usages = [] } = stored.spec;
   const { maximumSeconds: maximumLifetimeSeconds } = lifetime;
   const now = clock.now();
-  const signed = issueCertificate({
+  const signed = await issueCertificateWith({
     request,
     usages,
     expirationSeconds,

@@ -1,4 +1,4 @@
-import { signCertificate, type CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import { signCertificate, signCertificateWith, type CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../../../pki/certificate.ts";
@@ -8,6 +8,7 @@ import { nameConstraintViolation } from "../../../pki/name-constraints.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
+import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
@@ -29,6 +30,10 @@ export interface IssueOptions {
   readonly revocationUrls?: CertificateTemplate["revocationUrls"];
   /** Milliseconds since the epoch. */
   readonly now: number;
+}
+
+export interface IssueWithOptions extends Omit<IssueOptions, "authority"> {
+  readonly authority: Omit<IssueOptions["authority"], "privateKey"> & { readonly privateKey: AuthorityKey };
 }
 
 export interface IssuedCertificate {
@@ -84,9 +89,22 @@ export const usageViolations = (usages: readonly string[], issuers: readonly Cer
  */
 export function issueCertificate(options: IssueOptions): IssuedCertificate {
   const template = certificateTemplate(options);
-  const der = signCertificate(template, options.authority);
+  return checkedCertificate(signCertificate(template, options.authority), template, options);
+}
+
+/** The same with a CA whose key may be elsewhere. Rejects with KeyUnavailable too. */
+export async function issueCertificateWith(options: IssueWithOptions): Promise<IssuedCertificate> {
+  const template = certificateTemplate(options);
+  return checkedCertificate(await signCertificateWith(template, options.authority), template, options);
+}
+
+function checkedCertificate(
+  der: Buffer,
+  template: CertificateTemplate,
+  { authority }: Pick<IssueWithOptions, "authority">,
+): IssuedCertificate {
   const certificate = parseCertificate(der);
-  checkIssued({ certificate, template, authority: options.authority });
+  checkIssued({ certificate, template, authority });
   return { certificate, pem: encodePem("CERTIFICATE", der) };
 }
 
@@ -95,7 +113,7 @@ export function lifetimeSeconds(requested: number | undefined, maximum: number):
   return requested === undefined ? maximum : Math.min(Math.max(requested, minimumLifetimeSeconds), maximum);
 }
 
-function certificateTemplate(options: IssueOptions): CertificateTemplate {
+function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
   const { request, now, authority } = options;
   const { path = [authority.certificate] } = authority;
   const violations = [...issuingViolations(request, path), ...usageViolations(options.usages, path)];
@@ -129,7 +147,7 @@ function checkIssued({
 }: {
   certificate: Certificate;
   template: CertificateTemplate;
-  authority: CertificateAuthority;
+  authority: Pick<CertificateAuthority, "certificate">;
 }): void {
   const matches =
     certificate.rawSubject.equals(encodeDistinguishedName(template.subject)) &&

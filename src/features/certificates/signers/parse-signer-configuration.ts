@@ -1,4 +1,5 @@
 import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
+import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -181,7 +182,7 @@ function parseAuthority(fields: PatternFields, folder: string): AuthoritySource 
   return {
     type: "files",
     certificateFile: resolve(folder, certificateFile ?? ""),
-    keyFile: resolve(folder, keyFile ?? ""),
+    keyFile: isPkcs11Uri(keyFile ?? "") ? (keyFile ?? "") : resolve(folder, keyFile ?? ""),
   };
 }
 

@@ -75,7 +75,7 @@ export class ListWriter {
     const thisUpdate = Math.floor((now - clockSkewMilliseconds) / 1000) * 1000;
     const nextUpdate = thisUpdate + clockSkewMilliseconds + settings.listLifetimeMilliseconds;
     const distributionPoint = `${settings.url}${statusPath}${listAddress(id, shard)}`;
-    const der = signRevocationList(
+    const der = await signRevocationList(
       { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
       authority,
     );

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { isSelfIssued } from "../../../pki/authority-path.ts";
-import { signCertificate } from "../../../pki/certificate-authority.ts";
+import { signCertificateWith } from "../../../pki/certificate-authority.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
@@ -79,7 +79,7 @@ export class OcspResponders {
       const suffix = " OCSP responder";
       const commonName = issuer.subject.commonName.slice(0, maximumCommonNameLength - suffix.length) + suffix;
       const notAfter = Math.min(now + lifetimeMilliseconds, issuer.notAfter);
-      const der = signCertificate(
+      const der = await signCertificateWith(
         {
           subject: { commonName },
           publicKey: publicKeyInfoOf(privateKey),

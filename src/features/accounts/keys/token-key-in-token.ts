@@ -1,0 +1,45 @@
+import { createPublicKey } from "node:crypto";
+import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
+import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";
+import { KeyUnavailable } from "../../../pki/signing-key.ts";
+import type { Logger } from "pino";
+import { verificationKeyOf } from "../tokens/token-key.ts";
+import type { SigningKey } from "../tokens/token-key.ts";
+
+/** Opens the signing key of tokens that is in a PKCS #11 token. Rejects with UsageError when it can't be used now. */
+export async function openTokenKeyInToken(
+  uri: string,
+  log: Pick<Logger, "error" | "info">,
+): Promise<{ readonly key: SigningKey; close(): void }> {
+  try {
+    const inToken = await Pkcs11Key.open(uri);
+    let failure: string | undefined;
+    const verification = verificationKeyOf(
+      createPublicKey({ key: inToken.publicKey.spki, format: "der", type: "spki" }),
+    );
+    const key: SigningKey = {
+      ...verification,
+      async sign(data) {
+        try {
+          const signature = await inToken.sign(data);
+          if (failure !== undefined) log.info({ key: verification.kid }, "the token key can be used again");
+          failure = undefined;
+          return signature;
+        } catch (error) {
+          if (!(error instanceof KeyUnavailable)) throw error;
+          if (failure !== error.message)
+            log.error({ key: verification.kid, reason: error.message }, "no token is signed");
+          failure = error.message;
+          throw serviceUnavailable(
+            "no token can be issued now: the signing key can't be used; the server's log says why",
+          );
+        }
+      },
+    };
+    return { key, close: () => inToken.close() };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--service-account-signing-key-file: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,173 @@
+import { createHash, createPublicKey, verify } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { PkiError } from "../../pki/pki-error.ts";
+import type { PublicKeyInfo } from "../../pki/public-key.ts";
+import { signatureSchemeFor } from "../../pki/sign.ts";
+import { KeyUnavailable } from "../../pki/signing-key.ts";
+import type { SigningKey } from "../../pki/signing-key.ts";
+import { ModuleTimeout } from "./module-messages.ts";
+import { parsePkcs11Uri } from "./pkcs11-uri.ts";
+import type { Pkcs11Uri } from "./pkcs11-uri.ts";
+import { readPin, TokenSession, WrongPin } from "./token-session.ts";
+import type { SessionOptions } from "./token-session.ts";
+
+export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
+  /** Milliseconds. Default: of this process. */
+  readonly now?: () => number;
+}
+
+const defaultTimeoutMilliseconds = 5_000;
+/** After a failure others fail at once for this long: a token that is away is not asked by every request. */
+const pauseMilliseconds = 1_000;
+/** A session that is not used for this long is closed. The next signature opens another. */
+const idleMilliseconds = 5 * 60_000;
+/** Signatures that wait for their turn. */
+const maximumWaiting = 1_000;
+/** RFC 8017 section 9.2: the DigestInfo of a SHA-256. */
+const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
+
+/**
+ * A key in a token. There is one session for each key and process, opened when it is first needed and again after it was
+ * lost. A signature is handed out only when the public key verifies it.
+ */
+export class Pkcs11Key implements SigningKey {
+  readonly publicKey: PublicKeyInfo;
+  readonly #uri: Pkcs11Uri;
+  readonly #options: SessionOptions;
+  readonly #now: () => number;
+  readonly #verifier: KeyObject;
+  #session: TokenSession | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #failed: { readonly at: number; readonly reason: string } | undefined;
+  /** A digest of the PIN that the token refused. */
+  #refusedPin: string | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  private constructor(uri: Pkcs11Uri, publicKey: PublicKeyInfo, { now = Date.now, ...options }: Pkcs11KeyOptions) {
+    signatureSchemeFor(publicKey);
+    if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
+    this.publicKey = publicKey;
+    this.#uri = uri;
+    this.#options = { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options };
+    this.#now = now;
+    this.#verifier = createPublicKey({ key: publicKey.spki, format: "der", type: "spki" });
+  }
+
+  /** A key whose public key is known, such as a CA's. The token is asked at the first signature. Throws an Error. */
+  static of(uri: string, publicKey: PublicKeyInfo, options: Pkcs11KeyOptions = {}): Pkcs11Key {
+    return new Pkcs11Key(parsePkcs11Uri(uri), publicKey, options);
+  }
+
+  /** Takes the public key from the token. Rejects with an Error with the reason when that can't be. */
+  static async open(text: string, options: Pkcs11KeyOptions = {}): Promise<Pkcs11Key> {
+    const uri = parsePkcs11Uri(text);
+    const pin = uri.pinFile === undefined ? undefined : readPin(uri.pinFile);
+    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    try {
+      const key = new Pkcs11Key(uri, await session.publicKey(uri), options);
+      key.#session = session;
+      return key;
+    } catch (error) {
+      session.close();
+      throw error;
+    }
+  }
+
+  /** Rejects with an Error with the reason unless the token makes a signature now. */
+  static async probe(text: string, options: Pkcs11KeyOptions = {}): Promise<void> {
+    const uri = parsePkcs11Uri(text);
+    const pin = uri.pinFile === undefined ? undefined : readPin(uri.pinFile);
+    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    await session.sign(createHash("sha256").update("signet probes the key").digest()).finally(() => session.close());
+  }
+
+  sign(data: Uint8Array): Promise<Buffer> {
+    // One at a time tries a token that failed.
+    if (this.#failed !== undefined && this.#waiting > 0) return Promise.reject(new KeyUnavailable(this.#failed.reason));
+    if (this.#waiting >= maximumWaiting)
+      return Promise.reject(new KeyUnavailable("too many signatures wait for the token"));
+    this.#waiting += 1;
+    const signed = this.#turn.then(() => this.#signNow(data)).finally(() => (this.#waiting -= 1));
+    this.#turn = signed.catch(() => {});
+    return signed;
+  }
+
+  /** Ends the session. Later signatures reject. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#idle);
+    this.#session?.close();
+  }
+
+  async #signNow(data: Uint8Array): Promise<Buffer> {
+    if (this.#isClosed) throw new KeyUnavailable("the token is not used any more");
+    const { hash } = signatureSchemeFor(this.publicKey);
+    const digest = createHash(hash ?? "sha256")
+      .update(data)
+      .digest();
+    const octets = this.publicKey.algorithm === "RSA" ? Buffer.concat([sha256DigestInfo, digest]) : digest;
+    const signature = await this.#inSession((session) => session.sign(octets));
+    this.#idle ??= setTimeout(() => this.#session?.close(), idleMilliseconds).unref();
+    this.#idle.refresh();
+    const key = { key: this.#verifier, dsaEncoding: "ieee-p1363" as const };
+    if (verify(hash, data, key, signature)) {
+      this.#failed = undefined;
+      return signature;
+    }
+    throw this.#unavailable("its signature is not one of the expected key: the token has another key of this name");
+  }
+
+  /** Once more with a new session where the old one was lost: the token may have been taken out and put in again. */
+  async #inSession(use: (session: TokenSession) => Promise<Buffer>): Promise<Buffer> {
+    if (this.#session?.isOpen === true) {
+      try {
+        return await use(this.#session);
+      } catch (error) {
+        this.#session.close();
+        // Another try would take as long.
+        if (error instanceof ModuleTimeout) throw this.#unavailable(error.message);
+      }
+    }
+    try {
+      return await use(await this.#open());
+    } catch (error) {
+      this.#session?.close();
+      this.#session = undefined;
+      throw error instanceof KeyUnavailable
+        ? error
+        : this.#unavailable(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async #open(): Promise<TokenSession> {
+    const failed = this.#failed;
+    if (failed !== undefined && Math.abs(this.#now() - failed.at) < pauseMilliseconds) {
+      throw new KeyUnavailable(failed.reason);
+    }
+    const { pinFile } = this.#uri;
+    const pin = pinFile === undefined ? undefined : readPin(pinFile);
+    const pinDigest = createHash("sha256")
+      .update(pin ?? "")
+      .digest("base64");
+    if (pinDigest === this.#refusedPin) {
+      throw new Error(
+        `the token refused the PIN of ${pinFile ?? "no file"}: it is not tried again until the file changes`,
+      );
+    }
+    try {
+      this.#session = await TokenSession.open(this.#uri, pin, this.#options);
+    } catch (error) {
+      if (error instanceof WrongPin) this.#refusedPin = pinDigest;
+      throw error;
+    }
+    this.#refusedPin = undefined;
+    return this.#session;
+  }
+
+  #unavailable(reason: string): KeyUnavailable {
+    this.#failed = { at: this.#now(), reason: `the key in the token can't be used: ${reason}` };
+    return new KeyUnavailable(this.#failed.reason);
+  }
+}

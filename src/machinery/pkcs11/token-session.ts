@@ -1,0 +1,262 @@
+import { readFileSync } from "node:fs";
+import { DerReader, tags } from "../../pki/der.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeUnsignedInteger,
+} from "../../pki/der-writer.ts";
+import { oids } from "../../pki/object-identifiers.ts";
+import { parsePublicKeyInfo } from "../../pki/public-key.ts";
+import type { PublicKeyInfo } from "../../pki/public-key.ts";
+import { unreadableFileReason } from "../files/unusable-file.ts";
+import { codes, functions, ModuleError, RequestWriter } from "./module-messages.ts";
+import type { AnswerReader, Attribute, MechanismForm, ModuleFunction } from "./module-messages.ts";
+import { ModuleProcess } from "./module-process.ts";
+import type { ModuleProcessOptions } from "./module-process.ts";
+import type { Pkcs11Uri } from "./pkcs11-uri.ts";
+
+const handshake = Buffer.from("PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1");
+/** PKCS #11's numbers. */
+const serialSession = 4;
+const normalUser = 1;
+const classAttribute = 0x0;
+const labelAttribute = 0x3;
+const idAttribute = 0x102;
+const keyTypeAttribute = 0x100;
+const modulusAttribute = 0x120;
+const publicExponentAttribute = 0x122;
+const curveAttribute = 0x180;
+const pointAttribute = 0x181;
+const publicKeyClass = 2;
+const privateKeyClass = 3;
+const rsaType = 0;
+const curveType = 3;
+const mechanisms = { rsa: 0x1, ecdsa: 0x1041 } as const;
+
+const maximumSlots = 256;
+const maximumAttributeBytes = 4096;
+const maximumSignatureBytes = 2048;
+
+/** The token refused the PIN. Another try may lock it. */
+export class WrongPin extends Error {}
+
+export type SessionOptions = Omit<ModuleProcessOptions, "modulePath">;
+
+/** A session with a token, logged in, and the private key that a URI names. Calls are made one after the other. */
+export class TokenSession {
+  readonly #module: ModuleProcess;
+  readonly #session: number;
+  readonly #key: number;
+  readonly #isRsa: boolean;
+  #form: MechanismForm = "with array";
+  #isFormKnown = false;
+
+  private constructor(module: ModuleProcess, found: { session: number; key: number; isRsa: boolean }) {
+    this.#module = module;
+    this.#session = found.session;
+    this.#key = found.key;
+    this.#isRsa = found.isRsa;
+  }
+
+  /** Rejects with WrongPin, or an Error with the reason, for a token or a key that is not there. */
+  static async open(uri: Pkcs11Uri, pin: string | undefined, options: SessionOptions): Promise<TokenSession> {
+    const module = new ModuleProcess({ ...options, modulePath: uri.modulePath });
+    try {
+      await module.call(
+        functions.initialize,
+        new RequestWriter(functions.initialize).bytes(handshake).byte(0).bytes(Buffer.alloc(0)),
+      );
+      const slot = await findSlot(module, uri);
+      const opened = await ask(module, functions.openSession, (request) => request.number(slot).number(serialSession));
+      const session = opened.number();
+      if (pin !== undefined) await logIn(module, session, pin);
+      const key = await findKey(module, { session, uri });
+      const found = await attributesOf(module, { session, object: key, types: [keyTypeAttribute] });
+      const type = found.get(keyTypeAttribute);
+      if (type !== rsaType && type !== curveType) throw new Error("the key is neither an RSA nor an EC key");
+      return new TokenSession(module, { session, key, isRsa: type === rsaType });
+    } catch (error) {
+      module.close();
+      throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#module.isOpen;
+  }
+
+  close(): void {
+    this.#module.close();
+  }
+
+  /** Signs octets as they are: PKCS #1 v1.5 padding for RSA; for EC r and s of the same length. */
+  async sign(octets: Uint8Array): Promise<Buffer> {
+    await this.#begin();
+    const signed = await ask(this.#module, functions.sign, (request) =>
+      request.number(this.#session).bytes(octets).room(maximumSignatureBytes),
+    );
+    return signed.byteArray();
+  }
+
+  /** The public key, from the private key's attributes (RSA) or the public key beside it. */
+  async publicKey(uri: Pkcs11Uri): Promise<PublicKeyInfo> {
+    const module = this.#module;
+    const session = this.#session;
+    if (this.#isRsa) {
+      const types = [modulusAttribute, publicExponentAttribute];
+      return rsaPublicKey(await attributesOf(module, { session, object: this.#key, types }));
+    }
+    const [object, ...others] = await findObjects(module, { session, uri, wanted: publicKeyClass });
+    if (object === undefined || others.length > 0) {
+      throw new Error("the token must hold the public key too, once, with the same label and id as the private key");
+    }
+    const types = [curveAttribute, pointAttribute];
+    return curvePublicKey(await attributesOf(module, { session, object, types }));
+  }
+
+  async #begin(): Promise<void> {
+    const mechanism = this.#isRsa ? mechanisms.rsa : mechanisms.ecdsa;
+    const begin = (): Promise<AnswerReader> =>
+      ask(this.#module, functions.signInit, (request) =>
+        request.number(this.#session).mechanism(mechanism, this.#form).number(this.#key),
+      );
+    try {
+      await begin();
+    } catch (error) {
+      // Since 0.25.6, p11-kit takes the array for the number of a key, which is not there. Before, the bare form ends it.
+      if (!(error instanceof ModuleError) || this.#isFormKnown) throw error;
+      this.#form = "bare";
+      await begin();
+    }
+    this.#isFormKnown = true;
+  }
+}
+
+/** Reads the PIN. Throws an Error with the reason; it never holds what is in the file. */
+export function readPin(file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Error(`the PIN can't be read from ${file}: ${unreadableFileReason(cause)}`, { cause });
+  }
+  const pin = text.replace(/\r?\n$/, "");
+  if (pin === "" || pin.length > 256) throw new Error(`${file} is not a file with a PIN alone`);
+  return pin;
+}
+
+const ask = (
+  module: ModuleProcess,
+  called: ModuleFunction,
+  fill: (request: RequestWriter) => RequestWriter,
+): Promise<AnswerReader> => module.call(called, fill(new RequestWriter(called)));
+
+async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<number> {
+  const slots = (await ask(module, functions.slotList, (request) => request.byte(1).room(maximumSlots))).numbers();
+  const matching: number[] = [];
+  const labels: string[] = [];
+  for (const slot of slots) {
+    const answer = await ask(module, functions.tokenInfo, (request) => request.number(slot));
+    const [label, manufacturer, model, serial] = [
+      answer.paddedText(),
+      answer.paddedText(),
+      answer.paddedText(),
+      answer.paddedText(),
+    ] as const;
+    labels.push(JSON.stringify(label));
+    const pairs = [
+      [uri.token, label],
+      [uri.manufacturer, manufacturer],
+      [uri.model, model],
+      [uri.serial, serial],
+      [uri.slotId, slot],
+    ];
+    if (pairs.every(([wanted, is]) => wanted === undefined || wanted === is)) matching.push(slot);
+  }
+  const [slot] = matching;
+  if (slot !== undefined && matching.length === 1) return slot;
+  const there = labels.length === 0 ? "it has no token" : `its tokens are ${labels.slice(0, 20).join(", ")}`;
+  throw new Error(`${matching.length} tokens of ${uri.modulePath} are the one that the URI names; ${there}`);
+}
+
+async function logIn(module: ModuleProcess, session: number, pin: string): Promise<void> {
+  try {
+    await ask(module, functions.login, (request) => request.number(session).number(normalUser).bytes(Buffer.from(pin)));
+  } catch (error) {
+    if (!(error instanceof ModuleError) || error.code === codes.alreadyLoggedIn) {
+      if (error instanceof ModuleError) return;
+      throw error;
+    }
+    if (error.code !== codes.pinIncorrect && error.code !== codes.pinLocked) throw error;
+    const text = error.code === codes.pinLocked ? "the token is locked" : "the token refuses the PIN";
+    throw new WrongPin(`${text} (${error.message})`, { cause: error });
+  }
+}
+
+async function findKey(
+  module: ModuleProcess,
+  { session, uri }: { readonly session: number; readonly uri: Pkcs11Uri },
+): Promise<number> {
+  const [key, ...others] = await findObjects(module, { session, uri, wanted: privateKeyClass });
+  if (key === undefined) {
+    const hint = uri.pinFile === undefined ? ": private keys are seen only with the PIN (pin-source)" : "";
+    throw new Error(`the token has no private key with the label or id of the URI${hint}`);
+  }
+  if (others.length > 0) throw new Error("the token has several private keys with this label: name the id of one too");
+  return key;
+}
+
+/** Two of them at most. */
+async function findObjects(
+  module: ModuleProcess,
+  { session, uri, wanted }: { readonly session: number; readonly uri: Pkcs11Uri; readonly wanted: number },
+): Promise<readonly number[]> {
+  const template: Attribute[] = [
+    { type: classAttribute, value: wanted },
+    ...(uri.object === undefined ? [] : [{ type: labelAttribute, value: Buffer.from(uri.object) }]),
+    ...(uri.id === undefined ? [] : [{ type: idAttribute, value: uri.id }]),
+  ];
+  await ask(module, functions.findInit, (request) => request.number(session).attributes(template));
+  const found = (await ask(module, functions.find, (request) => request.number(session).room(2))).numbers();
+  await ask(module, functions.findFinal, (request) => request.number(session));
+  return found;
+}
+
+async function attributesOf(
+  module: ModuleProcess,
+  { session, object, types }: { readonly session: number; readonly object: number; readonly types: readonly number[] },
+): Promise<ReadonlyMap<number, Buffer | number>> {
+  const answer = await ask(module, functions.attributes, (request) =>
+    request.number(session).number(object).attributeRoom(types, maximumAttributeBytes),
+  );
+  return answer.attributes(new Set([keyTypeAttribute]));
+}
+
+const octets = (found: ReadonlyMap<number, Buffer | number>, type: number): Buffer => {
+  const value = found.get(type);
+  if (Buffer.isBuffer(value)) return value;
+  throw new Error("the token does not tell the public key");
+};
+
+const rsaPublicKey = (found: ReadonlyMap<number, Buffer | number>): PublicKeyInfo =>
+  parsePublicKeyInfo(
+    encodeSequence(
+      encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null)),
+      encodeBitString(
+        encodeSequence(
+          encodeUnsignedInteger(octets(found, modulusAttribute)),
+          encodeUnsignedInteger(octets(found, publicExponentAttribute)),
+        ),
+      ),
+    ),
+  );
+
+const curvePublicKey = (found: ReadonlyMap<number, Buffer | number>): PublicKeyInfo =>
+  parsePublicKeyInfo(
+    encodeSequence(
+      encodeSequence(encodeObjectIdentifier(oids.ecPublicKey), octets(found, curveAttribute)),
+      encodeBitString(new DerReader(octets(found, pointAttribute)).read(tags.octetString, "the point")),
+    ),
+  );

@@ -1,0 +1,42 @@
+import type { ServerConfig } from "../server-config.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** Whether the keys that are outside can be used now: those in tokens sign a line, and an external signer is asked for its keys. */
+export async function examineOutsideKeys(
+  { accounts: { signingKey } }: Pick<ServerConfig, "accounts">,
+  keysInTokens: readonly string[],
+): Promise<Finding[]> {
+  const inTokens = keysInTokens.map((uri) => examineKeyInToken(uri));
+  const external = "externalSigner" in signingKey ? [examineExternalSigner(signingKey.externalSigner)] : [];
+  return Promise.all([...inTokens, ...external]);
+}
+
+const subject = "outside keys";
+
+async function examineKeyInToken(uri: string): Promise<Finding> {
+  const [name = ""] = uri.split("?");
+  try {
+    const { Pkcs11Key } = await import("../../machinery/pkcs11/pkcs11-key.ts");
+    await Pkcs11Key.probe(uri);
+    return good(subject, `${name} signs`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return bad(subject, `${name} can't be used: ${reason}`, "put the token in, or change the setting");
+  }
+}
+
+async function examineExternalSigner(socket: string): Promise<Finding> {
+  const { externalSignerClient } =
+    await import("../../features/accounts/keys/external-signer/external-signer-client.ts");
+  const client = externalSignerClient(socket);
+  try {
+    const { keys } = await client.fetchKeys();
+    return good(subject, `the external signer at ${socket} publishes ${keys.length} keys`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return bad(subject, `the external signer at ${socket} does not answer: ${reason}`, "start it, or look at its log");
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { createPublicKey, verify } from "node:crypto";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { Pkcs11Key } from "../../../src/machinery/pkcs11/pkcs11-key.ts";
+import { KeyUnavailable } from "../../../src/pki/signing-key.ts";
+import { fakeKeyPem } from "./fake-key.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-fake-token-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const program = join(folder, "p11-kit");
+const fake = join(import.meta.dirname, "fake-p11-kit.ts");
+writeFileSync(program, `#!/bin/sh\nFAKE_TOKEN_FOLDER=${folder} exec "${process.execPath}" "${fake}" "$@"\n`);
+chmodSync(program, 0o755);
+const pin = join(folder, "pin");
+writeFileSync(pin, "1234\n");
+
+const uriOf = (behaviour: string): string =>
+  `pkcs11:token=fake;object=key?module-path=/${behaviour}&pin-source=file:${pin}`;
+const time = { now: 0 };
+const open = (behaviour: string, timeoutMilliseconds = 20_000): Promise<Pkcs11Key> =>
+  Pkcs11Key.open(uriOf(behaviour), { program, timeoutMilliseconds, now: () => time.now });
+const unavailable = (message: RegExp) => (error: unknown) =>
+  error instanceof KeyUnavailable && message.test(error.message);
+const text = Buffer.from("text");
+
+describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", () => {
+  it("signs, and signs again after the vendor's library has crashed", async () => {
+    const key = await open("crashes-once");
+    const verifier = { key: createPublicKey(fakeKeyPem), dsaEncoding: "ieee-p1363" as const };
+    assert.ok(verify("sha256", text, verifier, await key.sign(text)));
+    assert.equal(readFileSync(join(folder, "crashed"), "utf8"), "x");
+    key.close();
+    await assert.rejects(key.sign(text), KeyUnavailable);
+  });
+
+  it("that signs with another key than it says is not used", async () => {
+    const key = await open("forges");
+    await assert.rejects(key.sign(text), unavailable(/not one of the expected key/));
+    key.close();
+  });
+
+  it("that does not answer is given up after a time, and others fail at once", async () => {
+    const key = await open("silent");
+    key.close();
+    const silent = Pkcs11Key.of(uriOf("silent"), key.publicKey, {
+      program,
+      timeoutMilliseconds: 2_000,
+      now: () => time.now,
+    });
+    const [first, second] = [silent.sign(text), silent.sign(text)];
+    await assert.rejects(first, unavailable(/did not answer C_Sign within 2 s/));
+    await assert.rejects(second, unavailable(/did not answer C_Sign within 2 s/));
+    silent.close();
+  });
+
+  it("that refuses the PIN is not tried again until the file of the PIN changes", async () => {
+    const { publicKey } = await open("works").then((key) => (key.close(), key));
+    writeFileSync(pin, "4321");
+    const key = Pkcs11Key.of(uriOf("works"), publicKey, { program, now: () => time.now });
+    const logins = (): number => readFileSync(join(folder, "logins"), "utf8").length;
+    await assert.rejects(
+      key.sign(text),
+      unavailable(/the token refuses the PIN \(C_Login failed with CKR_PIN_INCORRECT\)/),
+    );
+    const before = logins();
+    time.now += 60_000;
+    await assert.rejects(key.sign(text), unavailable(/not tried again until the file changes/));
+    assert.equal(logins(), before);
+    writeFileSync(pin, "1234");
+    time.now += 60_000;
+    await key.sign(text);
+    key.close();
+  });
+
+  it("without p11-kit, says how to install it", async () => {
+    await assert.rejects(
+      Pkcs11Key.open(uriOf("works"), { program: join(folder, "missing") }),
+      /apt-get install p11-kit/,
+    );
+  });
+});

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createLocalJWKSet, jwtVerify } from "jose";
+import type { JSONWebKeySet } from "jose";
+import { Pkcs11Key } from "../../../src/machinery/pkcs11/pkcs11-key.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import { parseServerConfig } from "../../../src/server/server-config.ts";
+import { examineServer } from "../../../src/server/doctor/examine-server.ts";
+import { CertificateScene } from "../../features/certificates/certificate-loop-scene.ts";
+import { testSigningKey } from "../../pki/signing-key-contract.ts";
+import { InProcess } from "../../server/in-process.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+import { SoftToken, softTokenMissing } from "./soft-token.ts";
+
+describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
+  if (softTokenMissing !== false) return;
+  const token = new SoftToken();
+  after(() => token.remove());
+
+  for (const type of ["ECDSA P-256", "ECDSA P-384", "RSA 2048"] as const) {
+    const uri = token.import(type.replace(" ", "-"), generatePrivateKey(type));
+    let key: Pkcs11Key | undefined;
+    testSigningKey(`of type ${type}`, async () => (key ??= await Pkcs11Key.open(uri)));
+    after(() => key?.close());
+  }
+
+  describe("the keys of a server", () => {
+    const tokenKey = token.import("token-key", generatePrivateKey("ECDSA P-256"));
+    const authorityKey = generatePrivateKey("RSA 2048");
+    const authorityUri = token.import("ca", authorityKey);
+    const now = Date.now();
+    const authority = createCertificateAuthority({
+      subject: { commonName: "CA in a token" },
+      privateKey: authorityKey,
+      notBefore: now - 60_000,
+      notAfter: now + 365 * 86_400_000,
+    });
+    const authorityFile = join(token.folder, "ca.crt");
+    writeFileSync(authorityFile, encodePem("CERTIFICATE", authority.certificate.der));
+    const settings = {
+      "service-account-signing-key-file": tokenKey,
+      "cluster-signing-cert-file": authorityFile,
+      "cluster-signing-key-file": authorityUri,
+    };
+    let server: TestServer;
+    let api: InProcess;
+    before(async () => {
+      server = await startTestServer({ settings: { ...settings, "revocation-url": "http://pki.example.com" } });
+      api = new InProcess(server);
+      await api.json("/api/v1/namespaces/default/serviceaccounts", {
+        method: "POST",
+        body: { metadata: { name: "robot" } },
+      });
+    });
+    after(() => server.stop());
+
+    const request = () =>
+      api.send("/api/v1/namespaces/default/serviceaccounts/robot/token", {
+        method: "POST",
+        body: { spec: { audiences: ["vault"] } },
+      });
+    const tokenOf = (body: unknown): string => (JSON.parse(String(body)) as { status: { token: string } }).status.token;
+
+    it("sign tokens that relying parties verify", async () => {
+      const keySet = await api.json<JSONWebKeySet>("/openid/v1/jwks");
+      await jwtVerify(tokenOf((await request()).body), createLocalJWKSet(keySet), { audience: "vault" });
+    });
+
+    it("sign certificates", async () => {
+      const scene = new CertificateScene(server.client);
+      const signerName = `${names.domain}/apiserver-client`;
+      const [leaf] = await scene.obtain({ name: "laptop", signerName, commonName: "laptop" });
+      assert.ok(leaf);
+      const issuer = new X509Certificate(authority.certificate.der);
+      assert.ok(new X509Certificate(leaf.der).verify(issuer.publicKey));
+    });
+
+    it("that are taken out make no tokens, what they signed stays good, and they sign again when they are back", async () => {
+      const made = tokenOf((await request()).body);
+      token.takeOut();
+      const { status, body } = await request();
+      assert.equal(status, 503);
+      assert.match(String(body), /the signing key can't be used/);
+      const review = await api.json<{ status: { authenticated?: boolean } }>(
+        "/apis/authentication.platform.io/v1/tokenreviews",
+        { method: "POST", body: { spec: { token: made, audiences: ["vault"] } } },
+      );
+      assert.equal(review.status.authenticated, true);
+      const doctor = async () => {
+        const dataDirectory = join(token.folder, "doctor");
+        mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+        const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: settings });
+        const findings = await examineServer(config, now);
+        return findings
+          .filter(({ subject }) => subject === "outside keys")
+          .map(({ state, found }) => `${state} ${found}`);
+      };
+      assert.match((await doctor()).join(), /bad pkcs11:token=test;object=ca can't be used: 0 tokens/);
+      token.putIn();
+      assert.deepEqual((await doctor()).toSorted(), [
+        "good pkcs11:token=test;object=ca signs",
+        "good pkcs11:token=test;object=token-key signs",
+      ]);
+      let last = await request();
+      while (last.status === 503) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        last = await request();
+      }
+      assert.equal(last.status, 201);
+    });
+  });
+
+  it("a key that is not there, and a PIN that is wrong, keep a server from starting with the reason", async () => {
+    const uri = token.import("other", generatePrivateKey("ECDSA P-256"));
+    const start = (given: string): Promise<TestServer> =>
+      startTestServer({ settings: { "service-account-signing-key-file": given } });
+    await assert.rejects(start(uri.replace("other", "nobody")), /no private key with the label or id/);
+    await assert.rejects(start(uri.replace("token=test", "token=none")), /its tokens are "test"/);
+    const wrong = join(token.folder, "wrong-pin");
+    writeFileSync(wrong, "0000");
+    await assert.rejects(
+      start(uri.replace(token.pinFile, wrong)),
+      (error) => error instanceof Error && /refuses the PIN/.test(error.message) && !error.message.includes("0000"),
+    );
+  });
+});

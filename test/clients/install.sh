@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings the clients of other languages into .clients and Go's own cache, from their package registries:
-#   npm run clients:install -- [go] [python] [java]
+#   npm run clients:install -- [go] [python] [java] [tokens]
 # Default: those whose language is on this machine. Compiling Go's takes minutes the first time.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -18,6 +18,8 @@ for one; do
       "$clients/python/bin/pip" install --quiet --requirement python/requirements.txt --requirement ../../examples/testing/python/requirements.txt
       ;;
     java | mvn) mvn --quiet --batch-mode --file java/pom.xml dependency:copy-dependencies "-DoutputDirectory=$PWD/$clients/java" ;;
-    *) echo "install.sh: $one is not go, python or java" >&2 && exit 2 ;;
+    # A PKCS #11 token in software: packages of Debian, which only root installs.
+    tokens) (command -v softhsm2-util && command -v p11-kit) > /dev/null || apt-get install --yes --no-install-recommends softhsm2 p11-kit > /dev/null ;;
+    *) echo "install.sh: $one is not go, python, java or tokens" >&2 && exit 2 ;;
   esac
 done

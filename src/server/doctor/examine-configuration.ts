@@ -84,7 +84,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
         ? () =>
             followOperatorKeys(
               {
-                signingKeyFile: "file" in accounts.signingKey ? accounts.signingKey.file : undefined,
+                signingKey: "file" in accounts.signingKey ? accounts.signingKey.file : undefined,
                 verificationKeyFiles: accounts.verificationKeyFiles,
               },
               { followed, log },

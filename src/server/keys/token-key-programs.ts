@@ -234,6 +234,7 @@ const operatorAdvice = (record: OperatorKeyRecord): string =>
     : ofOperator;
 const ofOperator =
   "tokens are signed with the key of --service-account-signing-key-file, which is yours: add the new key to a file of " +
-  "--service-account-key-file, wait until relying parties know it, then put it into the first file and the old one into the second";
+  "--service-account-key-file, wait until relying parties know it, then put it into the first file (or name it with a new pkcs11: " +
+  "URI, and restart) and the old one into the second";
 
 const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });

@@ -17,7 +17,6 @@ describe("a pkcs11: URI", () => {
     ["without a key", "pkcs11:token=t?module-path=/x.so", /name the key/],
     ["without a library", "pkcs11:object=o", /module-path/],
     ["with a library that is searched for", "pkcs11:object=o?module-path=x.so", /module-path/],
-    ["with a PIN", "pkcs11:object=o?module-path=/x.so&pin-value=secret", /use pin-source/],
     ["with a program for the PIN", "pkcs11:object=o?module-path=/x.so&pin-source=|/bin/pin", /pin-source/],
     ["of a certificate", "pkcs11:object=o;type=cert?module-path=/x.so", /private key/],
     ["with an attribute twice", "pkcs11:object=o;object=p?module-path=/x.so", /twice/],
@@ -26,13 +25,17 @@ describe("a pkcs11: URI", () => {
     ["with a slot that is no number", "pkcs11:object=o;slot-id=x?module-path=/x.so", /slot-id/],
     ["with two questions", "pkcs11:object=o?module-path=/x.so?x", /not a pkcs11: URI/],
   ] as const) {
-    it(`${what} is refused, and its PIN is not quoted`, () => {
-      assert.throws(
-        () => parsePkcs11Uri(uri),
-        (error) => error instanceof Error && message.test(error.message) && !error.message.includes("secret"),
-      );
+    it(`${what} is refused`, () => {
+      assert.throws(() => parsePkcs11Uri(uri), message);
     });
   }
+
+  it("with a PIN is refused, and its PIN is not quoted", () => {
+    assert.throws(
+      () => parsePkcs11Uri("pkcs11:object=o?module-path=/x.so&pin-value=secret"),
+      (error) => error instanceof Error && /use pin-source/.test(error.message) && !error.message.includes("secret"),
+    );
+  });
 
   it("reads the label as it was written, whatever is in it", () => {
     fc.assert(

@@ -22,30 +22,41 @@ export interface ReloadOptions {
  * time. Settings that cannot be used change nothing; the files are read again all the same.
  */
 export function reloadSettings({ log, before, read, apply }: ReloadOptions): SettingValues {
-  const after = settingsAfter({ log, before, read });
+  const { after, report } = settingsAfter({ log, before, read });
+  // A level that leaves the line out must not apply to it, whether it is the old one or the new one.
+  const isEnabledBefore = log.isLevelEnabled("info");
+  if (isEnabledBefore) report();
   apply(String(after[logLevel]));
+  if (!isEnabledBefore) report();
   return after;
 }
 
 /** The only setting whose value is applied while the server runs (`isReloadable`). */
 const logLevel = "log-level" satisfies keyof typeof logFlags;
 
-function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): SettingValues {
+interface Reread {
+  readonly after: SettingValues;
+  /** Logs what was applied, and what needs a restart. */
+  readonly report: () => void;
+}
+
+function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): Reread {
   let now: SettingValues;
   try {
     now = read();
   } catch (error) {
     log.error({ reason: error instanceof Error ? error.message : String(error) }, "settings not reloaded");
-    return before;
+    return { after: before, report: () => undefined };
   }
   const changed = Object.keys(now).filter((name) => !isDeepStrictEqual(now[name], before[name]));
   const [applied, needRestart] = [
     changed.filter((name) => name === logLevel),
     changed.filter((name) => name !== logLevel),
   ];
-  // Before the level changes, so that the line is not left out.
-  log.info({ applied, needRestart }, "settings read again");
-  return { ...before, [logLevel]: now[logLevel] };
+  return {
+    after: { ...before, [logLevel]: now[logLevel] },
+    report: () => log.info({ applied, needRestart }, "settings read again"),
+  };
 }
 
 /** SIGHUP reads the settings again. On a terminal, it means that the terminal is gone, and ends the process as usual. */

@@ -34,6 +34,24 @@ it("a reload applies what can change, names what needs a restart, and refuses wh
   );
 });
 
+for (const [before, after] of [
+  ["warn", "info"],
+  ["info", "warn"],
+] as const) {
+  it(`a reload from ${before} to ${after} is logged once, though one of the levels leaves such lines out`, () => {
+    const lines: string[] = [];
+    const log = pino({ base: null, level: before }, { write: (line: string) => void lines.push(line) });
+    reloadSettings({
+      log,
+      before: { "log-level": before },
+      read: () => ({ "log-level": after }),
+      apply: (level) => (log.level = level),
+    });
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? "", /settings read again/);
+  });
+}
+
 it("a reload applies the settings that say so", () => {
   const reloadable = Object.entries(serveFlags).filter(([, flag]) => "isReloadable" in flag);
   assert.deepEqual(

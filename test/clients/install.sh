@@ -19,7 +19,7 @@ for one; do
       ;;
     java | mvn) mvn --quiet --batch-mode --file java/pom.xml dependency:copy-dependencies "-DoutputDirectory=$PWD/$clients/java" ;;
     # A PKCS #11 token in software: packages of Debian, which only root installs.
-    tokens) (command -v softhsm2-util && command -v p11-kit) > /dev/null || apt-get install --yes --no-install-recommends softhsm2 p11-kit > /dev/null ;;
+    tokens) (command -v softhsm2-util && command -v p11-kit && command -v pkcs11-tool) > /dev/null || apt-get install --yes --no-install-recommends softhsm2 p11-kit opensc > /dev/null ;;
     *) echo "install.sh: $one is not go, python, java or tokens" >&2 && exit 2 ;;
   esac
 done

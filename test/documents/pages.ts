@@ -61,6 +61,13 @@ export const pages: readonly Page[] = [
     ports: ["8080"],
   },
   { file: "docs/keys.md", server: "on LMDB" },
+  {
+    file: "docs/external-keys.md",
+    server: "started by the page",
+    ports: ["6443"],
+    folder: "/etc/signet",
+    missing: missingForExternalKeys(),
+  },
   { file: "docs/encryption.md", server: "on LMDB", ports: ["6443"] },
   {
     file: "docs/audit.md",
@@ -85,10 +92,19 @@ function missingForFederation(): string | undefined {
   return status === 0 ? undefined : "PyJWT is not installed (npm run clients:install -- python)";
 }
 
+/** What `docs/external-keys.md` needs and is not on this machine. */
+function missingForExternalKeys(): string | undefined {
+  const missing = missingProgram(["softhsm2-util", "p11-kit", "pkcs11-tool"]);
+  return missing && `${missing} is not installed (npm run clients:install -- tokens)`;
+}
+
 /** What `docs/services.md` needs and is not on this machine. */
 function missingForServices(): string | undefined {
   if (process.getuid?.() !== 0) return "it gives files to PostgreSQL's user, and you are not root";
-  const programs = ["nginx", "psql", "java"];
-  const missing = programs.find((program) => spawnSync("which", [program]).status !== 0);
+  const missing = missingProgram(["nginx", "psql", "java"]);
   return missing && `${missing} is not installed`;
+}
+
+function missingProgram(programs: readonly string[]): string | undefined {
+  return programs.find((program) => spawnSync("which", [program]).status !== 0);
 }

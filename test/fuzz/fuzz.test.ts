@@ -19,11 +19,11 @@ const expectNothingFound = ({ finds, statuses }: FuzzReport): void => {
 describe("changed requests of every kind", () => {
   for (const profile of ["platform", "kubernetes"] as const) {
     it(`are answered without a fault by the chain of profile ${profile}`, async () => {
-      expectNothingFound(await runFuzz({ profile, seed, inputs: 700, startTarget: startInProcessTarget }));
+      expectNothingFound(await runFuzz({ profile, seed, inputs: 400, startTarget: startInProcessTarget }));
     });
   }
 
   it("are handled without a fault over HTTP/1.1 and HTTP/2 by a server in a separate process", async () => {
-    expectNothingFound(await runFuzz({ profile: "platform", seed, inputs: 500, startTarget: startProcessTarget }));
+    expectNothingFound(await runFuzz({ profile: "platform", seed, inputs: 300, startTarget: startProcessTarget }));
   });
 });

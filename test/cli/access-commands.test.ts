@@ -107,6 +107,22 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     }
   });
 
+  it("wait for a certificate without the permission to watch it", async () => {
+    await succeed("clusterrole create requesters --verb create,get --resource csr");
+    await succeed("clusterrolebinding create requesters --clusterrole requesters --user ben");
+    const waiting = new HostedSignet();
+    try {
+      const create = `csr create unwatched --wait --key-file ${join(folder, "unwatched.key")} --as ben`;
+      const created = waiting.run([...create.split(" "), "--kubeconfig", server.kubeconfigFile]);
+      while ((await signet("csr describe unwatched")).code !== 0);
+      await succeed("csr approve unwatched --yes");
+      const { code, stderr } = await created;
+      assert.deepEqual([code, stderr], [0, ""]);
+    } finally {
+      waiting.stop();
+    }
+  });
+
   it("write private keys in kubeconfigs as SEC 1", async () => {
     const config = parse(await succeed("kubeconfig --user anna --duration 1d")) as {
       users: { user: Record<string, string> }[];

@@ -26,6 +26,8 @@ export class Http2Caller {
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("end", () => resolve({ status, text: Buffer.concat(chunks).toString() }));
       stream.on("error", reject);
+      // A connection that ends takes its streams with it, without an error of theirs.
+      stream.on("close", () => reject(new Error(`${method} ${path}: the stream ended without an answer`)));
     });
   }
 

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import type { Clock } from "../machinery/api/clock.ts";
 import { periodically } from "../machinery/api/periodically.ts";
 import type { Store } from "../machinery/storage/store.ts";
 
@@ -8,7 +7,6 @@ const keptMilliseconds = 5 * 60_000;
 
 export interface CompactionOptions {
   readonly store: Store;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 

@@ -34,11 +34,9 @@ import { lockDataDirectory, storeDirectory } from "./lock-data-directory.ts";
 import { storeBytes } from "../machinery/storage/backends/lmdb-environment.ts";
 import { storeChecks } from "./store-checks.ts";
 import { openApiSource } from "../machinery/http/open-api-source.ts";
-import { startServerControllers } from "./server-controllers.ts";
-import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import { configuredSignerGrants, grantOnChange, wellKnownSignerGrants } from "./signer-grants.ts";
-import { startCompaction } from "./compaction.ts";
+import { startServerLoops } from "./server-loops.ts";
+import { configuredSignerGrants, wellKnownSignerGrants } from "./signer-grants.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { revokedIn } from "./own-certificates.ts";
 import { openTlsCertificate } from "./tls-certificate.ts";
@@ -382,39 +380,14 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const startLoops = (): void => {
     if (hasLoops || health.isStopping) return;
     hasLoops = true;
-    running.adopt(startCompaction({ store, clock, log }), (loop) => loop.stop());
-    const published = delegated.follow((error) =>
-      log.error({ err: error }, "could not publish the client CAs, will retry"),
-    );
-    running.adopt(published, (loop) => loop.stop());
-    running.adopt(administrator.keep(), (loop) => loop.stop());
-    if (config.controllers.enabled.size === 0) return;
-    const controllers = startServerControllers({
-      settings: config.controllers,
-      names,
-      clock,
-      log,
-      definitions: stores.definitions,
-      stores,
-      handler,
-      bearerToken: loopback.issue(controllersUser(names)),
-      caCertificates,
-      issueSecretToken: accounts.tokens.issueSecretToken,
-      queueCounts: observation.queueCounts,
-      signers: runningSigners({
-        names,
-        authorityFor: signing.authorityFor,
-        configured: grantOnChange(configuredSigners, { grantTo, log }),
-        maximumLifetimeSeconds: Math.floor(certificateSettings.maximumLifetimeMilliseconds / 1000),
-        revocation: certificateSettings.revocation && { ...certificateSettings.revocation, hasOcsp: true },
+    running.use(
+      startServerLoops({
+        ...{ config, clock, log, store, stores, handler, authorities, certificate, status, policy, grantTo },
+        ...{ administrator, delegated, issueSecretToken: tokens.issueSecretToken },
+        controllersToken: () => loopback.issue(controllersUser(names)),
+        queueCounts: observation.queueCounts,
       }),
-      policy,
-      listPublisher: status?.listPublisher,
-      server: () => certificate.identity(),
-      serverAnchors: config.listener.certificate === undefined ? () => own.server.current().anchors : undefined,
-      isRetired: (anchor) => authorities.isRetired(anchor),
-    });
-    running.adopt(controllers, (loop) => loop.stop());
+    );
   };
   if (loops === "at once") startLoops();
   return {

@@ -1,0 +1,96 @@
+import type { Logger } from "pino";
+import type { Clock } from "../machinery/api/clock.ts";
+import type { Handler } from "../machinery/api/http-message.ts";
+import { ApiClient } from "../machinery/client/api-client.ts";
+import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
+import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
+import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import type { Stores } from "../machinery/registry/stores.ts";
+import type { Store } from "../machinery/storage/store.ts";
+import type { ConnectedAccess } from "../features/access/feature.ts";
+import type { TokenServices } from "../features/accounts/token-services.ts";
+import type { ApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
+import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import { leaseResource } from "../features/core/index.ts";
+import type { Administrator } from "./administrator.ts";
+import type { CertificateAuthorities } from "./certificate-authorities.ts";
+import type { CertificateStatus } from "./certificate-status.ts";
+import { startCompaction } from "./compaction.ts";
+import { controllerList } from "./controller-list.ts";
+import { RegistryInformer } from "./registry-informer.ts";
+import type { ServerConfig } from "./server-config.ts";
+import { grantOnChange } from "./signer-grants.ts";
+import type { GrantOptions } from "./signer-grants.ts";
+import type { TlsCertificate } from "./tls-certificate.ts";
+
+export interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
+  readonly config: Pick<ServerConfig, "names" | "controllers" | "listener">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly store: Store;
+  readonly stores: Stores;
+  readonly handler: Handler;
+  /** The controllers' own identity. Called only when there are controllers to run. */
+  readonly controllersToken: () => string;
+  readonly queueCounts: QueueCounts;
+  readonly authorities: CertificateAuthorities;
+  readonly certificate: TlsCertificate;
+  readonly status: CertificateStatus | undefined;
+  readonly policy: (() => ApprovalPolicy) | undefined;
+  readonly issueSecretToken: TokenServices["issueSecretToken"];
+  readonly administrator: Administrator;
+  readonly delegated: ReturnType<ConnectedAccess["delegatedAuthentication"]>;
+}
+
+/** Starts what a server does without being asked: compaction, what it publishes about itself, and the enabled controllers. */
+export function startServerLoops(server: ServerLoopsOptions): AsyncDisposableStack {
+  const { config, store, log, administrator, delegated } = server;
+  const loops = new AsyncDisposableStack();
+  const add = (loop: { stop(): void | Promise<void> }): unknown => loops.adopt(loop, (one) => one.stop());
+  add(startCompaction({ store, log }));
+  add(delegated.follow((error) => log.error({ err: error }, "could not publish the client CAs, will retry")));
+  add(administrator.keep());
+  if (config.controllers.enabled.size > 0) add(startControllers(server));
+  return loops;
+}
+
+/**
+ * Runs the controllers in this process, while it holds their Lease. They read the server's own copy of the objects, and write
+ * through the same request chain as other clients.
+ */
+function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> } {
+  const { clock, log, handler, stores, queueCounts, authorities, certificate, status, policy, issueSecretToken } =
+    server;
+  const { names, controllers: settings, listener } = server.config;
+  const { maximumLifetimeMilliseconds, revocation } = settings.certificates;
+  const { own, signing, configuredSigners } = authorities;
+  const bearerToken = server.controllersToken();
+  const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
+  const controllers = controllerList({
+    ...{ settings, names, policy, issueSecretToken, definitions: stores.definitions },
+    signers: runningSigners({
+      names,
+      authorityFor: signing.authorityFor,
+      configured: grantOnChange(configuredSigners, { grantTo: server.grantTo, log }),
+      maximumLifetimeSeconds: Math.floor(maximumLifetimeMilliseconds / 1000),
+      revocation: revocation && { ...revocation, hasOcsp: true },
+    }),
+    listPublisher: status?.listPublisher,
+    server: () => certificate.identity(),
+    caCertificates: () => certificate.caCertificates(),
+    serverAnchors: listener.certificate === undefined ? () => own.server.current().anchors : undefined,
+    isRetired: (anchor) => authorities.isRetired(anchor),
+  });
+  const running = startElectedControllers({
+    ...{ names, client, clock, log, controllers, queueCounts },
+    leases: client.resource(leaseResource(names), names.namespaces.system),
+    openInformer: (type, onError) => new RegistryInformer(stores.serving(type), { onError }),
+    isElected: settings.isElected,
+  });
+  return {
+    async stop() {
+      await running.stop();
+      client.close();
+    },
+  };
+}

@@ -138,10 +138,9 @@ async function statusOf({ url }: EtcdMember, tls: EtcdCluster["tls"]): Promise<{
     const reader = new ProtobufReader(await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), 1_000));
     let id = 0;
     let leaderId = 0;
-    for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-      if (field === 1) id = memberIdOf(reader.message());
-      else if (field === 4) leaderId = reader.int64();
-      else reader.skip();
+    while (reader.nextField()) {
+      if (reader.field === 1) id = memberIdOf(reader.message());
+      else if (reader.field === 4) leaderId = reader.int64();
     }
     return { id, leaderId };
   } finally {
@@ -151,9 +150,8 @@ async function statusOf({ url }: EtcdMember, tls: EtcdCluster["tls"]): Promise<{
 
 function memberIdOf(header: ProtobufReader): number {
   let id = 0;
-  for (let field = header.nextField(); field !== 0; field = header.nextField()) {
-    if (field === 2) id = header.int64();
-    else header.skip();
+  while (header.nextField()) {
+    if (header.field === 2) id = header.int64();
   }
   return id;
 }

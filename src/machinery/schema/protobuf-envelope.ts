@@ -1,5 +1,5 @@
 import type { ProtobufCodec } from "./protobuf.ts";
-import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
+import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 
 /** The media type of objects in protobuf. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
@@ -25,21 +25,14 @@ export function encodeEnvelope<T extends { readonly apiVersion: string; readonly
   object: T,
 ): Buffer {
   const writer = new ProtobufWriter();
-  writeString(writer, 4, ""); // contentType
-  writeString(writer, 3, ""); // contentEncoding
-  writer.bytes(codec.encode(object));
-  writer.tag(2, bytesType);
-  writer.message(() => {
-    writeString(writer, 2, object.kind);
-    writeString(writer, 1, object.apiVersion);
+  writer.stringField(4, ""); // contentType
+  writer.stringField(3, ""); // contentEncoding
+  writer.bytesField(2, codec.encode(object));
+  writer.messageField(1, () => {
+    writer.stringField(2, object.kind);
+    writer.stringField(1, object.apiVersion);
   });
-  writer.tag(1, bytesType);
   return Buffer.concat([magic, writer.finish()]);
-}
-
-function writeString(writer: ProtobufWriter, field: number, value: string): void {
-  writer.string(value);
-  writer.tag(field, bytesType);
 }
 
 /** Decodes an envelope. `raw` is a view of the given bytes. Throws a ProtobufError. */
@@ -55,22 +48,20 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
   let raw: Buffer = Buffer.alloc(0);
   let contentEncoding = "";
   let contentType = "";
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) typeMeta = readTypeMeta(reader.message());
-    else if (field === 2) raw = reader.bytes();
-    else if (field === 3) contentEncoding = reader.string();
-    else if (field === 4) contentType = reader.string();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) typeMeta = readTypeMeta(reader.message());
+    else if (reader.field === 2) raw = reader.bytes();
+    else if (reader.field === 3) contentEncoding = reader.string();
+    else if (reader.field === 4) contentType = reader.string();
   }
   return { ...typeMeta, raw, contentEncoding, contentType };
 }
 
 function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: string } {
   const typeMeta = { apiVersion: "", kind: "" };
-  for (let field = message.nextField(); field !== 0; field = message.nextField()) {
-    if (field === 1) typeMeta.apiVersion = message.string();
-    else if (field === 2) typeMeta.kind = message.string();
-    else message.skip();
+  while (message.nextField()) {
+    if (message.field === 1) typeMeta.apiVersion = message.string();
+    else if (message.field === 2) typeMeta.kind = message.string();
   }
   return typeMeta;
 }
@@ -81,12 +72,8 @@ export const watchFrameLengthBytes = 4;
 /** Encodes one watch frame: four bytes of length, then a `WatchEvent` whose object is an envelope. */
 export function encodeWatchFrame(type: string, envelope: Uint8Array): Buffer {
   const writer = new ProtobufWriter();
-  writer.message(() => {
-    writer.bytes(envelope);
-    writer.tag(1, bytesType);
-  });
-  writer.tag(2, bytesType);
-  writeString(writer, 1, type);
+  writer.messageField(2, () => writer.bytesField(1, envelope));
+  writer.stringField(1, type);
   const event = writer.finish();
   const length = Buffer.alloc(watchFrameLengthBytes);
   length.writeUInt32BE(event.length);

@@ -27,19 +27,16 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
     writer.message(() => {
       const time = typeof value === "string" && value !== "" ? parse(value) : undefined;
       if (time === undefined || isZeroTime(time)) return;
-      writer.varint(time.nanoseconds);
-      writer.tag(2, varintType);
-      writer.varint(time.seconds);
-      writer.tag(1, varintType);
+      writer.varintField(2, time.nanoseconds);
+      writer.varintField(1, time.seconds);
     }),
   read: (reader) => {
     const message = reader.message();
     let seconds: number | undefined;
     let nanoseconds = 0;
-    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
-      if (field === 1) seconds = message.int64();
-      else if (field === 2) nanoseconds = message.int32();
-      else message.skip();
+    while (message.nextField()) {
+      if (message.field === 1) seconds = message.int64();
+      else if (message.field === 2) nanoseconds = message.int32();
     }
     if (seconds === undefined) return null;
     if (isZeroTime({ seconds, nanoseconds })) return null;
@@ -56,23 +53,19 @@ const intOrString: ScalarCodec = {
   wireType: bytesType,
   write: (writer, value) =>
     writer.message(() => {
-      writer.string(typeof value === "string" ? value : "");
-      writer.tag(3, bytesType);
-      writer.varint(typeof value === "number" ? value : 0);
-      writer.tag(2, varintType);
-      writer.varint(typeof value === "string" ? 1 : 0);
-      writer.tag(1, varintType);
+      writer.stringField(3, typeof value === "string" ? value : "");
+      writer.varintField(2, typeof value === "number" ? value : 0);
+      writer.varintField(1, typeof value === "string" ? 1 : 0);
     }),
   read: (reader) => {
     const message = reader.message();
     let isString = false;
     let number = 0;
     let text = "";
-    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
-      if (field === 1) isString = message.boolean();
-      else if (field === 2) number = message.int32();
-      else if (field === 3) text = message.string();
-      else message.skip();
+    while (message.nextField()) {
+      if (message.field === 1) isString = message.boolean();
+      else if (message.field === 2) number = message.int32();
+      else if (message.field === 3) text = message.string();
     }
     return isString ? text : number;
   },
@@ -83,15 +76,13 @@ const quantity: ScalarCodec = {
   wireType: bytesType,
   write: (writer, value) =>
     writer.message(() => {
-      writer.string(String(value));
-      writer.tag(1, bytesType);
+      writer.stringField(1, String(value));
     }),
   read: (reader) => {
     const message = reader.message();
     let text = "0";
-    for (let field = message.nextField(); field !== 0; field = message.nextField()) {
-      if (field === 1) text = message.string();
-      else message.skip();
+    while (message.nextField()) {
+      if (message.field === 1) text = message.string();
     }
     return text;
   },

@@ -71,6 +71,27 @@ export class ProtobufWriter {
     this.varint(size);
   }
 
+  /** Like the other methods for fields: writes a value and its number, also when it is the default value. */
+  stringField(field: number, value: string): void {
+    this.string(value);
+    this.tag(field, bytesType);
+  }
+
+  bytesField(field: number, value: Uint8Array): void {
+    this.bytes(value);
+    this.tag(field, bytesType);
+  }
+
+  varintField(field: number, value: number): void {
+    this.varint(value);
+    this.tag(field, varintType);
+  }
+
+  messageField(field: number, write: () => void): void {
+    this.message(write);
+    this.tag(field, bytesType);
+  }
+
   /** Writes a nested message, with its length before it. */
   message(write: () => void): void {
     const lengthBefore = this.length;
@@ -113,7 +134,10 @@ export class ProtobufReader {
   readonly #depth: number;
   readonly #budget: FieldBudget;
   #position = 0;
+  #field = 0;
   #type: WireType = varintType;
+  /** Whether the value of the field is still to be read. */
+  #isUnread = false;
 
   /** For a message from a caller: limits the number of fields. */
   static bounded(bytes: Uint8Array): ProtobufReader {
@@ -128,9 +152,15 @@ export class ProtobufReader {
     this.#budget = budget;
   }
 
-  /** Moves to the next field and returns its number, or 0 at the end. Then read or skip its value. */
-  nextField(): number {
-    if (this.#position >= this.#bytes.length) return 0;
+  /** The number of the field whose value comes next. */
+  get field(): number {
+    return this.#field;
+  }
+
+  /** Moves to the next field; false at the end. Then read its value: one that is not read is skipped. */
+  nextField(): boolean {
+    if (this.#isUnread) this.#skip();
+    if (this.#position >= this.#bytes.length) return false;
     this.#budget.remainingFields -= 1;
     if (this.#budget.remainingFields < 0) throw tooManyValues();
     const tag = this.#uint64();
@@ -140,14 +170,17 @@ export class ProtobufReader {
     if (type !== varintType && type !== fixed64Type && type !== bytesType && type !== fixed32Type) {
       throw new ProtobufError(`proto: illegal wireType ${type}`);
     }
+    this.#field = field;
     this.#type = type;
-    return field;
+    this.#isUnread = true;
+    return true;
   }
 
-  skip(): void {
-    if (this.#type === varintType) this.#uint64();
-    else if (this.#type === bytesType) this.bytes();
-    else this.#advance(this.#type === fixed64Type ? 8 : 4);
+  /** Reads the rest of the message, and returns the integer of one field. 0 when the field is absent. */
+  int64At(field: number): number {
+    let value = 0;
+    while (this.nextField()) if (this.#field === field) value = this.int64();
+    return value;
   }
 
   boolean(): boolean {
@@ -191,6 +224,14 @@ export class ProtobufReader {
 
   #expect(type: WireType): void {
     if (this.#type !== type) throw new ProtobufError(`proto: wrong wireType = ${this.#type}`);
+    this.#isUnread = false;
+  }
+
+  #skip(): void {
+    if (this.#type === varintType) this.#varint();
+    else if (this.#type === bytesType) this.bytes();
+    else this.#advance(this.#type === fixed64Type ? 8 : 4);
+    this.#isUnread = false;
   }
 
   #advance(length: number): number {

@@ -1,6 +1,6 @@
 import { JsonSyntaxError, parseJson } from "./parse-json.ts";
 import { scalarCodecs } from "./protobuf-scalar.ts";
-import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
+import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
 
 export { ProtobufError } from "./protobuf-wire.ts";
@@ -92,10 +92,8 @@ function readMessage(reader: ProtobufReader, message: Message): Members {
 
 function readFields(reader: ProtobufReader, { byNumber }: Message, object: Members): void {
   const maps: MapEntries = new Map();
-  for (let number = reader.nextField(); number !== 0; number = reader.nextField()) {
-    const field = byNumber.get(number);
-    if (field === undefined) reader.skip();
-    else field.read(reader, object, maps);
+  while (reader.nextField()) {
+    byNumber.get(reader.field)?.read(reader, object, maps);
   }
   // fromEntries can create own members with names like __proto__.
   for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
@@ -107,8 +105,7 @@ function readFields(reader: ProtobufReader, { byNumber }: Message, object: Membe
 const embeddedMessage = (number: number, message: Message): MessageField => ({
   number,
   write(writer, object) {
-    writer.message(() => writeMessage(writer, message, object));
-    writer.tag(number, bytesType);
+    writer.messageField(number, () => writeMessage(writer, message, object));
   },
   read: (reader, object) => readFields(reader.message(), message, object),
 });
@@ -151,12 +148,10 @@ const mapField = (name: string, number: number, values: ValueCodec): MessageFiel
   write(writer, object) {
     const map = (object[name] ?? {}) as Readonly<Members>; // the same schema decoded it
     for (const key of Object.keys(map).sort().reverse()) {
-      writer.message(() => {
+      writer.messageField(number, () => {
         values.write(writer, 2, map[key]);
-        writer.string(key);
-        writer.tag(1, bytesType);
+        writer.stringField(1, key);
       });
-      writer.tag(number, bytesType);
     }
   },
   read(reader, _object, maps) {
@@ -169,10 +164,9 @@ const mapField = (name: string, number: number, values: ValueCodec): MessageFiel
 function readMapEntry(entry: ProtobufReader, values: ValueCodec): [string, unknown] {
   let key = "";
   let value: unknown = null;
-  for (let number = entry.nextField(); number !== 0; number = entry.nextField()) {
-    if (number === 1) key = entry.string();
-    else if (number === 2) value = values.read(entry);
-    else entry.skip();
+  while (entry.nextField()) {
+    if (entry.field === 1) key = entry.string();
+    else if (entry.field === 2) value = values.read(entry);
   }
   return [key, value];
 }
@@ -213,17 +207,15 @@ const messageCodec = (
   read: (message: ProtobufReader) => unknown,
 ): ValueCodec => ({
   write(writer, number, value) {
-    writer.message(() => write(writer, value));
-    writer.tag(number, bytesType);
+    writer.messageField(number, () => write(writer, value));
   },
   read: (reader) => read(reader.message()),
 });
 
 function readNamedList(message: ProtobufReader, items: ValueCodec): unknown[] {
   const list: unknown[] = [];
-  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
-    if (number === 1) list.push(items.read(message));
-    else message.skip();
+  while (message.nextField()) {
+    if (message.field === 1) list.push(items.read(message));
   }
   return list;
 }
@@ -231,15 +223,13 @@ function readNamedList(message: ProtobufReader, items: ValueCodec): unknown[] {
 /** FieldsV1 and RawExtension are messages that contain JSON text. */
 function writeRawJson(writer: ProtobufWriter, value: unknown): void {
   if (value === undefined || value === null) return;
-  writer.string(JSON.stringify(value));
-  writer.tag(1, bytesType);
+  writer.stringField(1, JSON.stringify(value));
 }
 
 function readRawJson(message: ProtobufReader): unknown {
   let text = "null";
-  for (let number = message.nextField(); number !== 0; number = message.nextField()) {
-    if (number === 1) text = message.string();
-    else message.skip();
+  while (message.nextField()) {
+    if (message.field === 1) text = message.string();
   }
   try {
     return parseJson(text).value;

@@ -144,13 +144,11 @@ test("operation ids are unique and named as upstream's", () => {
 test("the protobuf document holds the same paths and definitions", () => {
   const document = new ProtobufReader(encodeOpenApiV2(everything));
   const names = { 8: [] as string[], 9: [] as string[] };
-  for (let field = document.nextField(); field !== 0; field = document.nextField()) {
-    if (field !== 8 && field !== 9) {
-      document.skip();
-      continue;
-    }
+  while (document.nextField()) {
+    const { field } = document;
+    if (field !== 8 && field !== 9) continue;
     const list = document.message();
-    while (list.nextField() !== 0) {
+    while (list.nextField()) {
       const entry = list.message();
       entry.nextField();
       names[field].push(entry.string());

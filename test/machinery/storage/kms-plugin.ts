@@ -105,8 +105,7 @@ export class KmsPlugin {
 function fieldsOf(message: Buffer): Fields {
   const reader = new ProtobufReader(message);
   const fields = new Map<number, Buffer>();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField())
-    fields.set(field, Buffer.from(reader.bytes()));
+  while (reader.nextField()) fields.set(reader.field, Buffer.from(reader.bytes()));
   return fields;
 }
 

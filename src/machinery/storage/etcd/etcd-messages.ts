@@ -1,4 +1,4 @@
-import { bytesType, ProtobufReader, ProtobufWriter, varintType } from "../../schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
 
 /**
  * The messages of etcd's API that the store uses. Field numbers are those of etcd's `rpc.proto` and `kv.proto`. Fields
@@ -47,12 +47,11 @@ function readRange(reader: ProtobufReader): RangeAnswer {
   let hasMore = false;
   let count = 0;
   const keyValues: KeyValue[] = [];
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) revision = readHeader(reader.message());
-    else if (field === 2) keyValues.push(readKeyValue(reader.message()));
-    else if (field === 3) hasMore = reader.boolean();
-    else if (field === 4) count = reader.int64();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 2) keyValues.push(readKeyValue(reader.message()));
+    else if (reader.field === 3) hasMore = reader.boolean();
+    else if (reader.field === 4) count = reader.int64();
   }
   return { revision, keyValues, hasMore, count };
 }
@@ -84,10 +83,10 @@ export interface SwapAnswer {
 export function encodeSwap(swap: SwapMessage): Buffer {
   const writer = new ProtobufWriter();
   if (swap.expectedRevision !== 0) {
-    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, swap.key)));
+    writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
   }
-  messageField(writer, 2, () => writeOperation(writer, swap));
-  messageField(writer, 1, () => writeComparison(writer, swap));
+  writer.messageField(2, () => writeOperation(writer, swap));
+  writer.messageField(1, () => writeComparison(writer, swap));
   return writer.finish();
 }
 
@@ -99,24 +98,22 @@ export function encodeTransaction(swaps: readonly SwapMessage[]): Buffer {
   const writer = new ProtobufWriter();
   const lastFirst = swaps.toReversed();
   for (const { key } of lastFirst)
-    messageField(writer, 3, () => messageField(writer, 1, () => textField(writer, 1, key)));
-  for (const swap of lastFirst) messageField(writer, 2, () => writeOperation(writer, swap));
-  for (const swap of lastFirst) messageField(writer, 1, () => writeComparison(writer, swap));
+    writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, key)));
+  for (const swap of lastFirst) writer.messageField(2, () => writeOperation(writer, swap));
+  for (const swap of lastFirst) writer.messageField(1, () => writeComparison(writer, swap));
   return writer.finish();
 }
 
 function writeOperation(writer: ProtobufWriter, { key, value }: SwapMessage): void {
-  if (value === undefined) return messageField(writer, 3, () => textField(writer, 1, key));
-  messageField(writer, 2, () => {
-    writer.bytes(value);
-    writer.tag(2, bytesType);
+  if (value === undefined) return writer.messageField(3, () => textField(writer, 1, key));
+  writer.messageField(2, () => {
+    writer.bytesField(2, value);
     textField(writer, 1, key);
   });
 }
 
 function writeComparison(writer: ProtobufWriter, { key, expectedRevision }: SwapMessage): void {
-  writer.varint(expectedRevision); // part of a union: written even when it is 0
-  writer.tag(6, varintType);
+  writer.varintField(6, expectedRevision); // part of a union: written even when it is 0
   textField(writer, 3, key);
   numberField(writer, 2, 2); // compares the key's modRevision
 }
@@ -133,11 +130,10 @@ export function decodeTransaction(message: Uint8Array): TransactionAnswer {
   let revision = 0;
   let isWritten = false;
   const current: (KeyValue | undefined)[] = [];
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) revision = readHeader(reader.message());
-    else if (field === 2) isWritten = reader.boolean();
-    else if (field === 3) current.push(readResponse(reader.message()).current);
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 2) isWritten = reader.boolean();
+    else if (reader.field === 3) current.push(readResponse(reader.message()).current);
   }
   return { isWritten, revision, current };
 }
@@ -148,11 +144,10 @@ export function decodeSwap(message: Uint8Array): SwapAnswer {
   let isWritten = false;
   let current: KeyValue | undefined;
   let deletedCount = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) revision = readHeader(reader.message());
-    else if (field === 2) isWritten = reader.boolean();
-    else if (field === 3) ({ current, deletedCount } = readResponse(reader.message()));
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 2) isWritten = reader.boolean();
+    else if (reader.field === 3) ({ current, deletedCount } = readResponse(reader.message()));
   }
   return { isWritten, revision, current, deletedCount };
 }
@@ -161,27 +156,16 @@ export function decodeSwap(message: Uint8Array): SwapAnswer {
 function readResponse(reader: ProtobufReader): Pick<SwapAnswer, "current" | "deletedCount"> {
   let current: KeyValue | undefined;
   let deletedCount = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) current = readRange(reader.message()).keyValues[0];
-    else if (field === 3) deletedCount = readDeletedCount(reader.message());
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) current = readRange(reader.message()).keyValues[0];
+    else if (reader.field === 3) deletedCount = reader.message().int64At(2);
   }
   return { current, deletedCount };
 }
 
-function readDeletedCount(reader: ProtobufReader): number {
-  let count = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) count = reader.int64();
-    else reader.skip();
-  }
-  return count;
-}
-
 export function encodePut(key: string, value: Buffer): Buffer {
   const writer = new ProtobufWriter();
-  writer.bytes(value);
-  writer.tag(2, bytesType);
+  writer.bytesField(2, value);
   textField(writer, 1, key);
   return writer.finish();
 }
@@ -201,7 +185,7 @@ export interface WatchMessage {
 /** Creates a watch with previous values, progress reports when idle, and long responses in fragments. */
 export function encodeWatchCreate({ key, rangeEnd, startRevision }: WatchMessage): Buffer {
   const writer = new ProtobufWriter();
-  messageField(writer, 1, () => {
+  writer.messageField(1, () => {
     numberField(writer, 8, 1); // fragment
     numberField(writer, 6, 1); // prev_kv
     numberField(writer, 4, 1); // progress_notify
@@ -214,7 +198,7 @@ export function encodeWatchCreate({ key, rangeEnd, startRevision }: WatchMessage
 
 export function encodeProgressRequest(): Buffer {
   const writer = new ProtobufWriter();
-  messageField(writer, 3, () => {});
+  writer.messageField(3, () => {});
   return writer.finish();
 }
 
@@ -246,15 +230,14 @@ export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
   let compactRevision = 0;
   let isFragment = false;
   const events: WatchEvent[] = [];
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) revision = readHeader(reader.message());
-    else if (field === 3) isCreated = reader.boolean();
-    else if (field === 4) isCanceled = reader.boolean();
-    else if (field === 5) compactRevision = reader.int64();
-    else if (field === 6) cancelReason = reader.string();
-    else if (field === 7) isFragment = reader.boolean();
-    else if (field === 11) events.push(readEvent(reader.message()));
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 3) isCreated = reader.boolean();
+    else if (reader.field === 4) isCanceled = reader.boolean();
+    else if (reader.field === 5) compactRevision = reader.int64();
+    else if (reader.field === 6) cancelReason = reader.string();
+    else if (reader.field === 7) isFragment = reader.boolean();
+    else if (reader.field === 11) events.push(readEvent(reader.message()));
   }
   return { revision, isCreated, isCanceled, cancelReason, compactRevision, isFragment, events };
 }
@@ -263,22 +246,12 @@ function readEvent(reader: ProtobufReader): WatchEvent {
   let isDelete = false;
   let keyValue = nothing;
   let previousCreateRevision = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) isDelete = reader.int32() === 1;
-    else if (field === 2) keyValue = readKeyValue(reader.message());
-    else if (field === 3) previousCreateRevision = readCreateRevision(reader.message());
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) isDelete = reader.int32() === 1;
+    else if (reader.field === 2) keyValue = readKeyValue(reader.message());
+    else if (reader.field === 3) previousCreateRevision = reader.message().int64At(2);
   }
   return { isDelete, keyValue, previousCreateRevision };
-}
-
-function readCreateRevision(reader: ProtobufReader): number {
-  let revision = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) revision = reader.int64();
-    else reader.skip();
-  }
-  return revision;
 }
 
 /** What a member says of itself. */
@@ -293,51 +266,36 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
   const reader = new ProtobufReader(message);
   let version = "";
   let databaseBytes = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) version = reader.string();
-    else if (field === 3) databaseBytes = reader.int64();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 2) version = reader.string();
+    else if (reader.field === 3) databaseBytes = reader.int64();
   }
   return { version, databaseBytes };
 }
 
-const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
+/** Of a `ResponseHeader`. */
+const revisionIn = (header: ProtobufReader): number => header.int64At(3);
 
-function readHeader(reader: ProtobufReader): number {
-  let revision = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 3) revision = reader.int64();
-    else reader.skip();
-  }
-  return revision;
-}
+const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };
 
 function readKeyValue(reader: ProtobufReader): KeyValue {
   let { key, value, createRevision, modRevision } = nothing;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) key = reader.string();
-    else if (field === 2) createRevision = reader.int64();
-    else if (field === 3) modRevision = reader.int64();
+  while (reader.nextField()) {
+    if (reader.field === 1) key = reader.string();
+    else if (reader.field === 2) createRevision = reader.int64();
+    else if (reader.field === 3) modRevision = reader.int64();
     // Copy: a view would keep the whole response in memory as long as one of its values.
-    else if (field === 5) value = Buffer.from(reader.bytes());
-    else reader.skip();
+    else if (reader.field === 5) value = Buffer.from(reader.bytes());
   }
   return { key, value, createRevision, modRevision };
 }
 
 function numberField(writer: ProtobufWriter, field: number, value: number): void {
   if (value === 0) return;
-  writer.varint(value);
-  writer.tag(field, varintType);
+  writer.varintField(field, value);
 }
 
 function textField(writer: ProtobufWriter, field: number, text: string): void {
   if (text === "") return; // an empty end of a range is no end for etcd
-  writer.string(text);
-  writer.tag(field, bytesType);
-}
-
-function messageField(writer: ProtobufWriter, field: number, write: () => void): void {
-  writer.message(write);
-  writer.tag(field, bytesType);
+  writer.stringField(field, text);
 }

@@ -84,7 +84,7 @@ export class JwtSigner {
   #sign(request: Buffer): Buffer {
     const reader = new ProtobufReader(request);
     let claims = "";
-    while (reader.nextField() !== 0) claims = reader.string();
+    while (reader.nextField()) claims = reader.string();
     const [key] = this.keys;
     if (key === undefined) throw new Error("no key");
     const header = Buffer.from(JSON.stringify({ alg: "ES256", kid: key.kid, typ: "JWT" })).toString("base64url");

@@ -1,4 +1,4 @@
-import { bytesType, ProtobufReader, ProtobufWriter } from "../../../../machinery/schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../../machinery/schema/protobuf-wire.ts";
 
 /** The messages of upstream's external signer (`k8s.io/externaljwt/apis/v1/api.proto`). Decoding throws ProtobufError. */
 export interface SignAnswer {
@@ -24,18 +24,16 @@ export interface FetchedKey {
 
 export function encodeSignRequest(claims: string): Buffer {
   const writer = new ProtobufWriter();
-  writer.string(claims);
-  writer.tag(1, bytesType);
+  writer.stringField(1, claims);
   return writer.finish();
 }
 
 export function decodeSignAnswer(message: Uint8Array): SignAnswer {
   const reader = new ProtobufReader(message);
   let [header, signature] = ["", ""];
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) header = reader.string();
-    else if (field === 2) signature = reader.string();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) header = reader.string();
+    else if (reader.field === 2) signature = reader.string();
   }
   return { header, signature };
 }
@@ -45,43 +43,26 @@ export function decodeFetchKeysAnswer(message: Uint8Array): FetchKeysAnswer {
   const keys: FetchedKey[] = [];
   let dataTimestampSeconds: number | undefined;
   let refreshHintSeconds = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) keys.push(decodeKey(reader.message()));
-    else if (field === 2) dataTimestampSeconds = decodeTimestamp(reader.message());
-    else if (field === 3) refreshHintSeconds = reader.int64();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) keys.push(decodeKey(reader.message()));
+    else if (reader.field === 2) dataTimestampSeconds = reader.message().int64At(1);
+    else if (reader.field === 3) refreshHintSeconds = reader.int64();
   }
   return { keys, dataTimestampSeconds, refreshHintSeconds };
 }
 
-export function decodeMetadataAnswer(message: Uint8Array): { readonly maximumTokenExpirationSeconds: number } {
-  const reader = new ProtobufReader(message);
-  let maximumTokenExpirationSeconds = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) maximumTokenExpirationSeconds = reader.int64();
-    else reader.skip();
-  }
-  return { maximumTokenExpirationSeconds };
-}
+export const decodeMetadataAnswer = (message: Uint8Array): { readonly maximumTokenExpirationSeconds: number } => ({
+  maximumTokenExpirationSeconds: new ProtobufReader(message).int64At(1),
+});
 
 function decodeKey(reader: ProtobufReader): FetchedKey {
   let keyId = "";
   let spki: Buffer = Buffer.alloc(0);
   let isExcludedFromDiscovery = false;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) keyId = reader.string();
-    else if (field === 2) spki = Buffer.from(reader.bytes());
-    else if (field === 3) isExcludedFromDiscovery = reader.boolean();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) keyId = reader.string();
+    else if (reader.field === 2) spki = Buffer.from(reader.bytes());
+    else if (reader.field === 3) isExcludedFromDiscovery = reader.boolean();
   }
   return { keyId, spki, isExcludedFromDiscovery };
-}
-
-function decodeTimestamp(reader: ProtobufReader): number {
-  let seconds = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) seconds = reader.int64();
-    else reader.skip();
-  }
-  return seconds;
 }

@@ -1,4 +1,4 @@
-import { bytesType, ProtobufReader, ProtobufWriter, varintType } from "../../../schema/protobuf-wire.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf-wire.ts";
 
 /**
  * The messages of KMS v2 (`k8s.io/kms/apis/v2/api.proto`), and the object in which upstream stores what a KMS protects
@@ -32,19 +32,18 @@ export interface EncryptedObject {
 export function decodeStatus(message: Uint8Array): StatusAnswer {
   const reader = new ProtobufReader(message);
   let [version, health, keyId] = ["", "", ""];
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) version = reader.string();
-    else if (field === 2) health = reader.string();
-    else if (field === 3) keyId = reader.string();
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) version = reader.string();
+    else if (reader.field === 2) health = reader.string();
+    else if (reader.field === 3) keyId = reader.string();
   }
   return { version, health, keyId };
 }
 
 export function encodeEncryptRequest({ plain, uid }: { readonly plain: Buffer; readonly uid: string }): Buffer {
   const writer = new ProtobufWriter();
-  textField(writer, 2, uid);
-  bytesField(writer, 1, plain);
+  writer.stringField(2, uid);
+  writer.bytesField(1, plain);
   return writer.finish();
 }
 
@@ -53,11 +52,10 @@ export function decodeEncryptAnswer(message: Uint8Array): WrappedKey {
   let ciphertext = nothing;
   let keyId = "";
   const annotations = new Map<string, Buffer>();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) ciphertext = Buffer.from(reader.bytes());
-    else if (field === 2) keyId = reader.string();
-    else if (field === 3) readAnnotation(reader.message(), annotations);
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) ciphertext = Buffer.from(reader.bytes());
+    else if (reader.field === 2) keyId = reader.string();
+    else if (reader.field === 3) readAnnotation(reader.message(), annotations);
   }
   return { ciphertext, keyId, annotations };
 }
@@ -71,18 +69,17 @@ export function encodeDecryptRequest({
 }): Buffer {
   const writer = new ProtobufWriter();
   annotationFields(writer, 4, annotations);
-  textField(writer, 3, keyId);
-  textField(writer, 2, uid);
-  bytesField(writer, 1, ciphertext);
+  writer.stringField(3, keyId);
+  writer.stringField(2, uid);
+  writer.bytesField(1, ciphertext);
   return writer.finish();
 }
 
 export function decodeDecryptAnswer(message: Uint8Array): Buffer {
   const reader = new ProtobufReader(message);
   let plain = nothing;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) plain = Buffer.from(reader.bytes());
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) plain = Buffer.from(reader.bytes());
   }
   return plain;
 }
@@ -90,13 +87,12 @@ export function decodeDecryptAnswer(message: Uint8Array): Buffer {
 export function encodeEncryptedObject({ encryptedData, wrappedKey, keySource: source }: EncryptedObject): Buffer {
   const writer = new ProtobufWriter();
   if (source !== 0) {
-    writer.varint(source);
-    writer.tag(5, varintType);
+    writer.varintField(5, source);
   }
   annotationFields(writer, 4, wrappedKey.annotations);
-  bytesField(writer, 3, wrappedKey.ciphertext);
-  textField(writer, 2, wrappedKey.keyId);
-  bytesField(writer, 1, encryptedData);
+  writer.bytesField(3, wrappedKey.ciphertext);
+  writer.stringField(2, wrappedKey.keyId);
+  writer.bytesField(1, encryptedData);
   return writer.finish();
 }
 
@@ -108,14 +104,13 @@ export function decodeEncryptedObject(message: Uint8Array): EncryptedObject {
   let keyId = "";
   let source = 0;
   const annotations = new Map<string, Buffer>();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) encryptedData = reader.bytes();
-    else if (field === 2) keyId = reader.string();
+  while (reader.nextField()) {
+    if (reader.field === 1) encryptedData = reader.bytes();
+    else if (reader.field === 2) keyId = reader.string();
     // Copied: it may be kept for longer than the value.
-    else if (field === 3) ciphertext = Buffer.from(reader.bytes());
-    else if (field === 4) readAnnotation(reader.message(), annotations);
-    else if (field === 5) source = reader.int32();
-    else reader.skip();
+    else if (reader.field === 3) ciphertext = Buffer.from(reader.bytes());
+    else if (reader.field === 4) readAnnotation(reader.message(), annotations);
+    else if (reader.field === 5) source = reader.int32();
   }
   return { encryptedData, wrappedKey: { ciphertext, keyId, annotations }, keySource: source };
 }
@@ -125,10 +120,9 @@ const nothing = Buffer.alloc(0);
 function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>): void {
   let key = "";
   let value = nothing;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) key = reader.string();
-    else if (field === 2) value = Buffer.from(reader.bytes());
-    else reader.skip();
+  while (reader.nextField()) {
+    if (reader.field === 1) key = reader.string();
+    else if (reader.field === 2) value = Buffer.from(reader.bytes());
   }
   annotations.set(key, value);
 }
@@ -136,20 +130,9 @@ function readAnnotation(reader: ProtobufReader, annotations: Map<string, Buffer>
 /** A map is a list of messages with key and value. */
 function annotationFields(writer: ProtobufWriter, field: number, annotations: Annotations): void {
   for (const [key, value] of [...annotations].toReversed()) {
-    writer.message(() => {
-      bytesField(writer, 2, value);
-      textField(writer, 1, key);
+    writer.messageField(field, () => {
+      writer.bytesField(2, value);
+      writer.stringField(1, key);
     });
-    writer.tag(field, bytesType);
   }
-}
-
-function textField(writer: ProtobufWriter, field: number, text: string): void {
-  writer.string(text);
-  writer.tag(field, bytesType);
-}
-
-function bytesField(writer: ProtobufWriter, field: number, bytes: Uint8Array): void {
-  writer.bytes(bytes);
-  writer.tag(field, bytesType);
 }

@@ -5,7 +5,7 @@ const authorityPrograms = () => import("./server/keys/authority-programs.ts");
 const storagePrograms = () => import("./server/backup/storage-programs.ts");
 const doctorPrograms = () => import("./server/doctor/doctor-programs.ts");
 
-/** What the commands of `signet` run. Each loads only what it needs. */
+/** The programs behind the commands of `signet`. Each loads only what it needs. */
 export const programs: Programs = {
   serve: async (config, settings) =>
     (await import("./server/serve-until-stopped.ts")).serveUntilStopped(config, settings),

@@ -49,7 +49,7 @@ export class RequestRefused extends Error {
   }
 }
 
-/** By then, a server that decides by itself has decided. */
+/** A server that decides by itself has done so after these pauses. */
 const firstLooksMilliseconds = [200, 800, 2000];
 /** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
@@ -112,7 +112,7 @@ const createdAt = ({ metadata }: CertificateSigningRequest): number =>
 
 const decode = (base64 = ""): string => Buffer.from(base64, "base64").toString("utf8");
 
-/** The key of the request that waits. Undefined when there is none, or it is of another type. */
+/** The key of the pending request. Undefined when there is none, or the key has another type. */
 function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
   const kept = store.pendingKey();
   return kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
@@ -149,9 +149,9 @@ async function createOrGet(
 }
 
 /**
- * A request as it is now, and each later state of it; undefined after its deletion. Ends only with an error, or when `signal`
- * aborts. Most requests are decided at once: a few looks cost less than a watch, whose end closes the connection. A watch waits
- * for the others, and a look every minute makes up for one that got stuck.
+ * The state of a request now, and each later state; undefined after its deletion. Ends only with an error, or when `signal`
+ * aborts. Most requests are decided at once: reading them a few times costs less than a watch, whose end closes the connection.
+ * For the others there is a watch, and a read every minute in case it got stuck.
  */
 async function* statesOf(
   first: CertificateSigningRequest,

@@ -167,7 +167,7 @@ function refuseRepeated<T>(
   }
 }
 
-/** Each file is written by one thing, which nothing else reads as something else: two writers would replace it for ever. */
+/** No two settings may write the same file, or one write what another reads: two writers would replace it again and again. */
 function refuseSharedFiles(root: Fields, { flags, trustBundles, certificates }: AgentConfiguration): void {
   const { caFile, kubeconfig, bootstrapTokenFile, clientCertificate, clientKey } = flags;
   const users = new Map<string, string>();

@@ -181,7 +181,7 @@ function idOf(name: string, database: "passwd" | "group"): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-/** Asks getent(1), which knows the users of a directory service too. Small images do not have it: then the file itself says. */
+/** Asks getent(1), which knows users of directory services too. Small images lack it: then /etc/passwd or /etc/group is read. */
 function entryOf(name: string, database: "passwd" | "group"): string | undefined {
   const { stdout, error } = spawnSync("getent", [database, name], { encoding: "utf8", timeout: 10_000 });
   if (error === undefined) return stdout === "" ? undefined : stdout;

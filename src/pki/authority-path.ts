@@ -7,9 +7,9 @@ import { PkiError } from "./pki-error.ts";
 export const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
 /**
- * The way from the first of `certificates`, a CA that signs, to the highest of its issuers among the others, which may be in any
- * order. Throws PkiError when the clients of this CA would refuse that way: an issuer did not sign the certificate below it, or
- * may not, or allows fewer CAs below it. Times are not looked at.
+ * The path from the first of `certificates`, a CA that signs, up to the highest of its issuers among the others, which may be in
+ * any order. Throws PkiError when clients would refuse this path: an issuer did not sign the certificate below it, may not sign
+ * it, or allows fewer CAs below it. Does not check validity times.
  */
 export function authorityPath(certificates: readonly Certificate[]): readonly Certificate[] {
   const [first, ...others] = certificates;
@@ -42,7 +42,7 @@ export function authorityPath(certificates: readonly Certificate[]): readonly Ce
   return path;
 }
 
-/** Why nobody believes what a CA signs at a time, in milliseconds since the epoch: it, or one above it, is not valid then. */
+/** Why clients refuse what a CA signs at a time, in milliseconds since the epoch: it, or a CA above it, is not valid then. */
 export function validityFault(path: readonly Certificate[], now: number): string | undefined {
   for (const one of path) {
     const time = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");

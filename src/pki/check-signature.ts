@@ -28,8 +28,8 @@ export function checkSignature(data: SignedData): void {
 }
 
 /**
- * As `checkSignature`, but the thread pool does the arithmetic: the event loop goes on meanwhile. Rejects where that throws.
- * The octets must not change until it is done.
+ * Like `checkSignature`, but in the thread pool, so that the event loop is free meanwhile. Rejects where that throws. The octets
+ * must not change until it has ended.
  */
 export async function checkSignatureInThreadPool(data: SignedData): Promise<void> {
   const { algorithm, key } = verifiable(data);

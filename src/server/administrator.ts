@@ -30,7 +30,7 @@ export interface Administrator {
 /** How often to check the certificate. */
 const intervalMilliseconds = 60_000;
 
-/** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked as every other. */
+/** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked like any other. */
 export async function openAdministrator(options: AdministratorOptions): Promise<Administrator> {
   const { names, client, revocation, revocationSettings, log } = options;
   const isRevoked = revokedIn(revocation);

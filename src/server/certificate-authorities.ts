@@ -14,9 +14,9 @@ import type { Certificate } from "../pki/certificate.ts";
 import { checkReplicaFiles } from "./replica-identity.ts";
 import type { ServerConfig } from "./server-config.ts";
 
-/** The CAs that a server signs with, and those that it believes. They change when files do, or `signet ca` rotates: ask each time. */
+/** The CAs that a server signs with, and those that it trusts. They change with their files and with `signet ca`: ask each time. */
 export interface CertificateAuthorities {
-  /** Those of the data directory. */
+  /** The CAs of the data directory. */
   readonly own: ClusterAuthorities;
   readonly signing: SigningAuthorities;
   /** The CAs of clients and front proxies in files. */
@@ -40,7 +40,7 @@ export async function openCertificateAuthorities(
   const { sealingKey, clock, log, followed } = options;
   const isReplica = storage.type === "etcd";
   const own = openClusterAuthorities({ ...options, dataDirectory });
-  // Before anything remembers CAs that are not those of the other replicas.
+  // First of all: nothing may be recorded of CAs that differ from those of the other replicas.
   if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
   const signing = openSigningAuthorities({ settings, dataDirectory, names, clock, own: own.ofSigner, log, followed });
   const believed = openConfiguredAuthorities(access, followed);

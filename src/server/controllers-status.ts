@@ -8,11 +8,11 @@ import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./plain-address.ts";
 import { startPlainListener } from "./plain-listener.ts";
 
-/** Whether the server has answered the last request. */
+/** Whether the server answered the last request. */
 class LastAnswer {
   #failure: string | undefined;
 
-  /** Why there was no answer. */
+  /** The reason for the missing answer. Undefined: there was one. */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -26,7 +26,7 @@ class LastAnswer {
           this.#failure = undefined;
           return response;
         } catch (error) {
-          // Who gives up asking has not learned anything of the server.
+          // A request that the caller gave up says nothing about the server.
           if (request.signal?.aborted !== true) this.#failure = error instanceof Error ? error.message : String(error);
           throw error;
         }

@@ -89,7 +89,7 @@ function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: T
 const namesIn = ({ subject, subjectAltNames }: Certificate): string[] =>
   [subject.commonName, ...subjectAltNames.dnsNames].flatMap((name) => serverNamePattern(name) ?? []);
 
-/** Names of the setting come before those of certificates, then earlier pairs before later ones (upstream). */
+/** Names of the flag win over names of certificates, then earlier pairs over later ones (as upstream). */
 function contextsByName(
   pairs: readonly NamedKeyPair[],
   loaded: readonly LoadedPair[],

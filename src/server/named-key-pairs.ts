@@ -22,7 +22,7 @@ export interface NamedKeyPair {
   readonly names: readonly string[];
 }
 
-/** Throws UsageError for what has not the form of the flag. */
+/** Throws UsageError for a text that does not have the form of the flag. */
 export const namedKeyPairs = (values: FlagValues<typeof namedKeyPairsFlags>): NamedKeyPair[] =>
   values[namedKeyPairsFlag].map(parseNamedKeyPair);
 

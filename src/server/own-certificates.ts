@@ -21,7 +21,7 @@ export interface OwnCertificate {
   readonly username: string;
 }
 
-/** Puts such a certificate into the inventory, where it can be found and revoked as every other. */
+/** Puts such a certificate into the inventory, where it can be found and revoked like any other. */
 export async function recordOwnCertificate(
   { client, names }: { readonly client: ApiClient; readonly names: Names },
   { certificate, ...spec }: OwnCertificate,

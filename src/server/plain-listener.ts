@@ -30,7 +30,7 @@ export interface PlainListener {
 
 const limits = { connections: 2000, connectionsPerAddress: 100 };
 
-/** Serves what is public over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
+/** Serves public answers over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
 export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
   const { host, port, isPortShared, answer, log } = options;
   // Only here: it costs 8 MiB.

@@ -22,16 +22,16 @@ export interface RegistryInformerOptions {
 }
 
 /**
- * What an Informer is, for loops in the server's own process: they read the server's copy of the objects instead of keeping a
- * second one, and an object is parsed only for whoever wants it. Handlers are called in later turns of the event loop, and
- * many of them in several turns: requests go on in between.
+ * The counterpart of Informer for loops in the server's own process. They read the server's copy of the objects instead of
+ * keeping a second one, and an object is parsed only when a handler needs it. Handlers run in later turns of the event loop,
+ * and long work takes several turns, so that requests are answered in between.
  */
 export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T> {
   readonly #registry: ResourceRegistry<T>;
   readonly #onError: (error: unknown) => void;
   readonly #range: KeyRange;
   readonly #handlers: InformerHandler<T>[] = [];
-  /** What came since the handlers began with what came before. */
+  /** Changes that the handlers have not heard of yet. */
   #changes: Change<T>[] = [];
   #wake = (): void => {};
   #synced: Promise<void> | undefined;
@@ -130,7 +130,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
 
   #add(change: Change<T>): void {
     this.#changes.push(change);
-    // Answers to those who wrote go first.
+    // Writers get their answers first.
     if (this.#changes.length === 1) setImmediate(() => this.#wake());
   }
 

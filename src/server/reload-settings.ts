@@ -23,7 +23,7 @@ export interface ReloadOptions {
  */
 export function reloadSettings({ log, before, read, apply }: ReloadOptions): SettingValues {
   const { after, report } = settingsAfter({ log, before, read });
-  // A level that leaves the line out must not apply to it, whether it is the old one or the new one.
+  // The line is logged under the old level or the new one, whichever shows it.
   const isEnabledBefore = log.isLevelEnabled("info");
   if (isEnabledBefore) report();
   apply(String(after[logLevel]));

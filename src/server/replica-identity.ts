@@ -26,7 +26,7 @@ export interface ReplicaIdentity {
 /** In place of the id of a key, or of a CA. All replicas have those of the store. */
 const inStore = "in the store";
 
-/** In place of the id of a key that an external signer has. */
+/** In place of the id of a key, when an external signer has the keys. */
 const ofExternalSigner = "of the external signer";
 
 /** Separate from the objects, which are below /registry/. Contains only fingerprints, no secrets. */

@@ -63,7 +63,7 @@ export interface ConnectedAccounts {
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
-  /** Asks whoever has the keys no more. */
+  /** Closes the connection to the external signer or the token, if there is one. */
   close(): void;
 }
 

@@ -28,7 +28,7 @@ export interface ConnectedAuthorization {
   close(): void;
 }
 
-/** One of the authorizers, ready. Those that are in the server are known to it by their type. */
+/** An authorizer that is ready to be asked. The server knows the built-in ones by their type. */
 export type OpenedAuthorizer =
   NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
 

@@ -52,11 +52,11 @@ export interface WebhookAuthorizerSettings {
   readonly unauthorizedMilliseconds: number;
   /** What a webhook that does not answer means. */
   readonly onFailure: "noOpinion" | "deny";
-  /** Says which requests are sent. Undefined: all. */
+  /** Which requests are sent to the webhook. Undefined: all of them. */
   readonly condition: MatchCondition | undefined;
 }
 
-/** An authorizer that is in the server, which knows it by its type. */
+/** A built-in authorizer. The server knows it by its type. */
 export interface NamedBuiltIn {
   readonly type: BuiltInAuthorizer;
   readonly name: string;

@@ -33,9 +33,9 @@ export interface EventQueueOptions {
 
 interface Waiting {
   readonly line: string;
-  /** Tells who waits how it ended. It may be called again. Undefined: nobody waits. */
+  /** Called when the line is delivered or lost, perhaps more than once. Undefined: nobody waits for it. */
   readonly ended: ((error?: unknown) => void) | undefined;
-  /** Whether the line must not be delivered later, when who waits for it has been told that it is lost. */
+  /** Whether the line must not be delivered after the caller was told that it is lost. */
   readonly isStrict: boolean;
 }
 
@@ -77,8 +77,8 @@ export class EventQueue {
   }
 
   /**
-   * The same. The promise resolves when the line is delivered, or lost. Where failed batches are tried again, nobody waits for
-   * that, nor for a delivery that hangs. Undefined: there is nothing to wait for.
+   * Takes a line. The promise resolves when the line is delivered or lost. It does not wait for a delivery that hangs, nor for
+   * a batch that is tried again after a failure. Undefined: there is nothing to wait for.
    */
   attempt(line: string): Promise<void> | undefined {
     if (this.#isTriedAgain && (this.#isFailing || this.#isHanging)) {
@@ -165,7 +165,7 @@ export class EventQueue {
     // What others add in this turn goes with it.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#isDropping && (await this.#deliverNext()));
-    // Nothing may happen since the last look: what is added from now on begins anew.
+    // In the same turn as the last check of #waiting: a line that is added from now on starts a new run.
     this.#running = undefined;
   }
 
@@ -215,7 +215,7 @@ export class EventQueue {
     }
   }
 
-  /** Nobody waits any longer for what will be delivered later. */
+  /** Ends the wait of all callers whose lines will be delivered later. */
   #letGo(): void {
     for (const { ended, isStrict } of this.#waiting) if (!isStrict) ended?.();
   }

@@ -159,7 +159,7 @@ interface ApiClientOptions {
 interface RequestOptions {
   readonly query?: string;
   readonly body?: unknown;
-  /** What the answer may be. Another one is an UnreadableAnswer. Default: anything. */
+  /** The kinds that the answer may have; any other is an UnreadableAnswer. Default: any. */
   readonly kinds?: readonly string[];
   readonly contentType?: string;
   readonly signal?: AbortSignal;
@@ -310,7 +310,7 @@ function parseAnswer(text: string): object {
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** Something that is no API server may answer a request with JSON too: it must not be taken for what was asked. */
+/** A server of another kind may answer with JSON too. Its answer must not be taken for the object that was asked for. */
 function checkKind(answer: object, kinds: readonly string[]): void {
   const { kind, metadata } = answer as { kind?: unknown; metadata?: unknown }; // parsing border: both are checked
   if (typeof kind === "string" && kinds.includes(kind) && isObject(metadata)) return;

@@ -4,13 +4,13 @@ import { currentActivity } from "../tracing/activity.ts";
 import type { Activity } from "../tracing/activity.ts";
 
 /**
- * One request of this process to a server, as subscribers of `signet:client` get it: before it is sent (`start`), and the same
- * object once its answer begins or there was none (`asyncEnd`). It holds no header, no query and no body.
+ * A request of this process to a server, for subscribers of `signet:client`: before it is sent (`start`), and again when its
+ * answer begins or it has failed (`asyncEnd`). It has no header, query or body.
  */
 export interface TracedClientRequest {
   readonly method: string;
   readonly path: string;
-  /** What it is sent for. Undefined: nothing that is traced. */
+  /** The work that it is a part of. Undefined: none that is traced. */
   readonly activity: Activity | undefined;
   /** Of `performance.now()`. */
   readonly startedAt: number;

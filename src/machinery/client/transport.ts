@@ -27,8 +27,8 @@ export interface Transport {
   /** Rejects only when there was no answer. An answer with any status resolves. */
   send(request: ClientRequest): Promise<ClientResponse>;
   /**
-   * Ways for so many requests whose writes are one transaction. Absent: on this way each is written alone. Call `end` when
-   * the request of a way has ended.
+   * A transport for each request of a transaction, whose writes take effect together or not at all. Call `end` when the
+   * request of a transport has ended. Absent: this transport has no transactions.
    */
   together?(count: number): readonly TransactionTransport[];
   /** Ends open connections. */

@@ -9,7 +9,7 @@ export interface FollowedSetting<T> {
   readonly load: () => T;
   /** Called with each value after the first one. When it throws, the last value stays in use. */
   readonly onChange?: (value: T) => void;
-  /** What is wrong with a value that is used all the same: the log says it, at the start too. Undefined: nothing. */
+  /** Returns what to warn about in a value that is used anyway. It is logged, at the start too. Undefined: nothing. */
   readonly concern?: (value: T) => string | undefined;
   /** What the log says of a new value. */
   readonly describe?: (value: T) => Readonly<Record<string, unknown>>;

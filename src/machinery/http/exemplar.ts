@@ -1,4 +1,4 @@
-/** A request that stands for those of its bucket: it can be looked up in a store of traces. */
+/** One request of a histogram's bucket, with the trace under which it can be looked up. */
 export interface Exemplar {
   readonly traceId: string;
   readonly seconds: number;

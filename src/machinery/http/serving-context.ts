@@ -40,8 +40,8 @@ export const servingContextOptions = (
 /** The context of a certificate for server names. Throws when certificate and key do not match. */
 export function createNamedContext(certificate: ServingCertificate, protocol: TlsProtocol): SecureContext {
   const secureContext = createSecureContext(servingContextOptions(certificate, protocol));
-  // The first server socket of a context lets it choose among these protocols. Without it, a handshake that asks the
-  // client for another key share (RFC 8446 4.1.4) would end without HTTP/2: by then this context is the connection's.
+  // The first server socket of a context sets the protocols to choose from. Without it, a handshake that asks the client
+  // for another key share (RFC 8446 4.1.4) would end without HTTP/2, because it goes on with this context.
   new TLSSocket(new PassThrough(), { isServer: true, secureContext, ALPNProtocols: alpnProtocols }).destroy();
   return secureContext;
 }

@@ -29,7 +29,7 @@ export interface ElectedControllersOptions {
 
 const controllersLeaseName = "signet-controllers";
 
-/** Another process runs the loops; this one reads what is there before they run; they run here. */
+/** standby: another process runs the loops. starting: this one reads all objects first. running: they run here. */
 export type ElectedState = "standby" | "starting" | "running";
 
 export interface ElectedControllers {

@@ -3,8 +3,8 @@ import type { ApiObject } from "../api/object-meta.ts";
 /** Handles the changes of a resource. Each function is called synchronously, in the order of the changes. */
 export interface InformerHandler<T extends ApiObject> {
   /**
-   * Names of fields. `onAdd` and `onUpdate` are called only for objects that have one of them somewhere, or had it before
-   * the change; they may be called for others too. Absent: for every object. Spares the parsing of all others.
+   * Names of fields that the handler reads. Objects without any of them, before and after a change, need not be parsed, and
+   * `onAdd` and `onUpdate` need not be called for them. Absent: every object counts.
    */
   readonly fields?: readonly string[];
   onAdd?(object: T): void;
@@ -13,8 +13,8 @@ export interface InformerHandler<T extends ApiObject> {
 }
 
 /**
- * The objects of a resource as the server has them, or had them a moment ago. All readers share the objects and must not
- * change them. The objects have no managedFields: no controller reads them, and an update without them leaves them
+ * A copy of the objects of a resource that is at most a moment old. All readers share the objects and must not change
+ * them. The objects have no managedFields: no controller reads them, and an update without them leaves them
  * unchanged.
  */
 export interface FollowedObjects<T extends ApiObject> {

@@ -4,7 +4,7 @@ import type { ApiClient } from "../client/api-client.ts";
 import type { FollowedObjects } from "./followed-objects.ts";
 import { Informer } from "./informer.ts";
 
-/** Makes the informer of a resource. `onError` is told what fails; the informer goes on. */
+/** Makes the informer of a resource. It calls `onError` for each failure, and continues. */
 export type OpenInformer = (type: ResourceType, onError: (error: unknown) => void) => FollowedObjects<ApiObject>;
 
 export interface InformerSetOptions {

@@ -21,7 +21,7 @@ const protocolVersion = 0;
 
 /**
  * A vendor's PKCS #11 library in a process of its own (`p11-kit remote`), which takes one call after the other on its
- * standard input. What the library does, and where it blocks or crashes, is not done to this process.
+ * standard input. A library that blocks or crashes does not harm this process.
  */
 export class ModuleProcess {
   readonly #timeoutMilliseconds: number;
@@ -31,7 +31,7 @@ export class ModuleProcess {
   #serial = 0;
   #waiting: { resolve(answer: Buffer): void; reject(error: Error): void } | undefined;
   #errorText = "";
-  /** Why it takes no more calls. */
+  /** The reason why it is closed. */
   #failure: Error | undefined;
 
   constructor({ modulePath, timeoutMilliseconds, program = "p11-kit" }: ModuleProcessOptions) {

@@ -17,7 +17,7 @@ export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
 }
 
 const defaultTimeoutMilliseconds = 5_000;
-/** After a failure others fail at once for this long: a token that is away is not asked by every request. */
+/** After a failure, signatures fail at once for this long, so that not every request asks a token that is away. */
 const pauseMilliseconds = 1_000;
 /** A session that is not used for this long is closed. The next signature opens another. */
 const idleMilliseconds = 5 * 60_000;

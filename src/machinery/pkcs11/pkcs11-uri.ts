@@ -21,7 +21,7 @@ const maximumUriCharacters = 4096;
 /** Whether a setting names a key in a token, instead of a file. */
 export const isPkcs11Uri = (text: string): boolean => text.startsWith(scheme);
 
-/** Throws an Error with the reason for a URI that names no one key. The message quotes no PIN. */
+/** Throws an Error with the reason for a URI that does not name exactly one key. The message never quotes a PIN. */
 export function parsePkcs11Uri(text: string): Pkcs11Uri {
   if (text.length > maximumUriCharacters)
     throw new Error(`a pkcs11: URI has at most ${maximumUriCharacters} characters`);

@@ -125,7 +125,7 @@ export class TokenSession {
     try {
       await begin();
     } catch (error) {
-      // Since 0.25.6, p11-kit takes the array for the number of a key, which is not there. Before, the bare form ends it.
+      // Since 0.25.6, p11-kit reads the array as the number of a key that does not exist. Older versions close on the bare form.
       if (!(error instanceof ModuleError) || this.#isFormKnown) throw error;
       this.#form = "bare";
       await begin();
@@ -134,7 +134,7 @@ export class TokenSession {
   }
 }
 
-/** Reads the PIN. Throws an Error with the reason; it never holds what is in the file. */
+/** Reads the PIN. Throws an Error with the reason, which never quotes the file. */
 export function readPin(file: string): string {
   let text: string;
   try {

@@ -106,7 +106,7 @@ async function listCached<T extends ApiObject>(
   return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
 }
 
-/** The objects do not change, so what is written meanwhile does not count. */
+/** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
 async function selected<T extends ApiObject>(
   all: readonly StoredObject<T>[],
   selector: ObjectSelector<T>,

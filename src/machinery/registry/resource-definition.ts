@@ -36,8 +36,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** Returns every fault of a new object. The registry has already validated the metadata. */
   validate?(object: T, context: HookContext): FieldError[];
   /**
-   * In the place of `validate`, where a check would hold up the event loop: waits for the thread pool, and fulfils with the
-   * validation that knows the outcome.
+   * In place of `validate`, for a check that would hold up the event loop: does it in the thread pool, and resolves with a
+   * validation that knows its result.
    */
   startValidation?(object: T, context: HookContext): Promise<() => FieldError[]>;
   warningsOnCreate?(object: T): string[];

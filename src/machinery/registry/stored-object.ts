@@ -35,8 +35,8 @@ export interface StoredVersion {
 }
 
 /**
- * One version of an object: its stored text, or where to read it again. The served forms are spliced from this text without decoding: a
- * string takes a third of the memory of a separate buffer, and writing it costs the same. Immutable, and so is
+ * One version of an object: its stored text, or where to read it again. The served forms are spliced from this text without
+ * decoding: a string takes a third of the memory of a separate buffer, and writing it costs the same. Immutable, and so is
  * everything that its getters return.
  */
 export class StoredObject<T extends ApiObject = ApiObject> {
@@ -66,12 +66,12 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     texts?.keep(this);
   }
 
-  /** Lets go of the text if the store has it. */
+  /** Frees the text if it can be read from the store again. */
   forgetText(): void {
     if (this.#texts !== undefined) this.#content = undefined;
   }
 
-  /** Keeps the text from now on: something newer was written, and then the store forgets it. */
+  /** Keeps the text from now on, because the store forgets it after a newer write. */
   keepText(): void {
     this.#content ??= this.#foundText();
     if (this.#content !== undefined) this.#texts = undefined;
@@ -127,8 +127,8 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   /**
-   * Whether a field with one of these names may be in it, at any depth. Looks at the text, without parsing it: in it a quote
-   * inside a string has a backslash before it, so only a name comes between quotes with a colon.
+   * Whether a field with one of these names may be in it, at any depth. Searches the text without parsing it: a quote inside a
+   * JSON string is escaped, so `"name":` can only be a field.
    */
   hasAnyField(names: readonly string[]): boolean {
     return this.contains(names.map((name) => `"${name}":`));

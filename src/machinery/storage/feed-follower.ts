@@ -25,7 +25,7 @@ export interface FeedLoad {
   finish(revision: number): void;
 }
 
-/** Few enough that the store's other readers and requests go on in between, and that they need little memory. */
+/** Small enough to use little memory, and to let other readers and requests run in between. */
 const ENTRIES_AT_ONCE = 2000;
 
 interface Waiter {

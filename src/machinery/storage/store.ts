@@ -55,9 +55,8 @@ export interface Store {
   compactedRevision(): number | Promise<number>;
 
   /**
-   * Reads again what was written at a revision. Undefined for a delete, and for what compaction has removed because something
-   * newer was written to the key. Absent: the backend would have to wait for it. Use the bytes before the next call: they are
-   * overwritten then.
+   * Reads the value that was written at a revision. Undefined for a delete, and for an old value that compaction has removed.
+   * Use the bytes before the next call, which overwrites them. Absent: the backend cannot read without waiting.
    */
   readonly valueAt?: ((revision: number) => Buffer | undefined) | undefined;
 

@@ -22,14 +22,14 @@ export interface ValueIndexOptions<T> {
 }
 
 /**
- * The keys of objects by the value of one of their fields. It is filled in many short turns; changes that come meanwhile are
- * applied at once.
+ * The keys of objects by the value of one of their fields. It is filled in many short turns of the event loop; changes in
+ * between are applied at once.
  */
 export class ValueIndex<T> {
   readonly #filling: Promise<void>;
   readonly #options: Pick<ValueIndexOptions<T>, "keyOf" | "valueOf">;
   readonly #keys = new Map<string | typeof unreadable, Keys>();
-  /** While the index is filled: what it must not take from the objects at its beginning. */
+  /** While the index is being filled: objects of the initial list that were replaced since, and must not be added. */
   #replaced: Set<T> | undefined = new Set();
   #isDropped = false;
 
@@ -49,7 +49,7 @@ export class ValueIndex<T> {
     return [...listed(this.#keys.get(value)), ...listed(this.#keys.get(unreadable))];
   }
 
-  /** Ends the filling. The index must not be used any more. */
+  /** Stops the filling. Do not use the index afterwards. */
   drop(): void {
     this.#isDropped = true;
   }

@@ -134,8 +134,8 @@ export class WatchCache<T> {
   }
 
   /**
-   * The objects in a range that may have a value, among them all that have it. Undefined: whoever asks has to look at all
-   * objects.
+   * The objects in a range that may have a value: all that have it, and perhaps others. Undefined: there is no index, so look
+   * at all objects.
    */
   lookUp({ start, end }: KeyRange, lookup: Lookup<T>): T[] | undefined {
     const keys = this.#indexes.find(lookup);

@@ -4,7 +4,7 @@ import type { TracedReconcile } from "../tracing/loop-trace.ts";
 import type { TracedRequest } from "../tracing/request-trace.ts";
 import type { Sampler } from "./trace-export-settings.ts";
 
-/** Where a span is, as the header `traceparent` says it. */
+/** The identity of a span, as the header `traceparent` carries it. */
 export interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;

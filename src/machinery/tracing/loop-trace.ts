@@ -9,7 +9,7 @@ export interface TracedReconcile {
   /** What the loop did, or why it did nothing. */
   readonly outcome: string;
   readonly microseconds: number;
-  /** The run. The requests that it has sent name it too. */
+  /** This run. The client requests that it sent refer to it too. */
   readonly activity: Activity;
 }
 

@@ -47,7 +47,7 @@ export interface TracedRequest {
   readonly traceparent?: string | undefined;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
-  /** The trace. The requests that were sent meanwhile name it too. */
+  /** This trace. Client requests that were sent while it ran refer to it too. */
   readonly activity: Activity;
   /** A subscriber that exports the request sets it: the id of its trace, for exemplars. */
   exportedAs?: string;

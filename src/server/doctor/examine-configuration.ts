@@ -24,7 +24,7 @@ const subject = "configuration";
 /** Reads and checks the file of a setting as the server's start does, and opens nothing. Undefined: there is no such file. */
 type Check = (() => unknown) | undefined;
 
-/** What is wrong with the files that settings name, with the file and the field, by the server's own parsers. */
+/** Reads the files that settings name with the server's own parsers. Each finding names the file and the field. */
 export async function examineConfiguration(config: ServerConfig): Promise<Finding[]> {
   const findings: Finding[] = [];
   const sound: string[] = [];

@@ -20,7 +20,7 @@ export function dataDirectoryPaths(directory: string): string[] {
     folders
       .filter((folder) => existsSync(join(directory, folder)))
       .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
-      // A server that runs replaces files, and removes what it made for that.
+      // A running server replaces files, and removes its temporary ones.
       .filter((path) => lstatSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
       .toSorted()
   );

@@ -2,7 +2,7 @@ import type { ServerConfig } from "../server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Whether the keys that are outside can be used now: those in tokens sign a line, and an external signer is asked for its keys. */
+/** Whether keys outside this process can be used now: a key in a token signs a line, an external signer is asked for its keys. */
 export async function examineOutsideKeys(
   { accounts: { signingKey } }: Pick<ServerConfig, "accounts">,
   keysInTokens: readonly string[],

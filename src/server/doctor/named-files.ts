@@ -46,7 +46,7 @@ const given = (files: readonly (string | undefined)[]): string[] => [
   ...new Set(files.filter((file) => file !== undefined)),
 ];
 
-/** Undefined for a URI that can't be used: the look at its key says why. */
+/** Undefined for an invalid URI: `examineOutsideKeys` reports it. */
 function pinFileOf(uri: string): string | undefined {
   try {
     return parsePkcs11Uri(uri).pinFile;

@@ -37,8 +37,8 @@ export function compileEncryption(
 }
 
 /**
- * The rules without a configuration file: Secrets are encrypted with the first key, and plain ones can be read. `readingKeys` read
- * what they have written before.
+ * The rules without a configuration file: Secrets are encrypted with the first key, and plain ones can be read. `readingKeys`
+ * only decrypt.
  */
 export const secretsRules = (keys: readonly NamedKey[], readingKeys: readonly NamedKey[]): EncryptionRules =>
   new EncryptionRules({

@@ -9,8 +9,8 @@ import type { KeyStore } from "./open-key-store.ts";
 const pageLength = 500;
 
 /**
- * How many certificates on record have not ended, by the distinguished name of their CA. Without those that servers show:
- * they are replaced as soon as another CA signs.
+ * How many certificates on record have not expired, by the distinguished name of their CA. Serving certificates of the API
+ * server do not count: they are replaced as soon as another CA signs.
  */
 export async function countValidCertificates(
   { store, names }: Pick<KeyStore, "store" | "names">,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Asks, and waits a bounded time for the answer. Undefined: there was none, or none in time. A question that is still open is
- * not asked again: whoever asks next waits for the same answer.
+ * Asks, and waits a bounded time for the answer. Undefined: there was no answer, or none in time. While a question is open, it
+ * is not asked again: the next caller waits for the same answer.
  */
 export function boundedQuestion<T>(ask: () => T | Promise<T>, milliseconds: number): () => Promise<T | undefined> {
   let open: Promise<T | undefined> | undefined;

@@ -96,7 +96,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
   });
 }
 
-/** An etcd that is away takes seconds to say so, and whoever scrapes wants all other metrics just then. */
+/** Calls to an etcd that is away take seconds to fail, and the other metrics are needed most at that time. */
 const storeAnswerMilliseconds = 500;
 
 function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions): void {

@@ -43,7 +43,7 @@ export function delegatedAuthenticationData(
 ): Record<string, string> {
   const bundle = (key: string, own: readonly Certificate[]): Record<string, string> => {
     const all = [...keptCertificates(key, before), ...own];
-    // All replicas leave out the same: otherwise each would undo what another has written.
+    // All replicas must leave out the same certificates: otherwise each would undo the others' writes.
     const text = distinctPem(before === undefined ? all : all.filter(({ notAfter }) => notAfter > before.now));
     return text === "" ? {} : { [key]: text };
   };

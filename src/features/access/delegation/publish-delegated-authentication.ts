@@ -37,8 +37,8 @@ export interface DelegatedAuthenticationPublisher {
 
 const lookMilliseconds = 10_000;
 /**
- * A change is repaired at once so often until the next look. Another program, or a replica with other settings, that
- * writes again each time would else make both write for ever, without a pause.
+ * Changes by others are undone at once, but only this many times until the next look. Otherwise this server and another
+ * writer, such as a replica with other settings, would overwrite each other without a pause.
  */
 const maximumWritesBetweenLooks = 5;
 

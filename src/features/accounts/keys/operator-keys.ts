@@ -19,7 +19,7 @@ export interface OperatorKeys {
 
 export interface OperatorSigner {
   readonly signer: TokenSigner;
-  /** What the store's record and the commands say of it. */
+  /** How the store's record and the commands describe it. */
   readonly record: OperatorKeyRecord;
 }
 
@@ -34,7 +34,7 @@ export interface FollowedOperatorKeys {
 
 export interface OpenedOperatorKeys {
   readonly keys: FollowedOperatorKeys;
-  /** No token may live longer, because whoever signs allows no more. Undefined: there is no such limit. */
+  /** The longest lifetime that the signer accepts. Undefined: it has no limit. */
   readonly maximumTokenExpirationSeconds: number | undefined;
   close(): void;
 }

@@ -23,8 +23,8 @@ export interface TokenKeys {
    */
   signingFor(lifetimeSeconds: number): MaybePromise<TokenSigner>;
   /**
-   * Asks whoever has the keys whether there is one with this id now. Undefined: all keys are known. Never rejects; who
-   * calls looks at `verification()` again.
+   * Asks the external signer for a key that is not known yet. Never rejects: look at `verification()` again afterwards.
+   * Undefined: there is nobody to ask, or it is too early.
    */
   learn?(kid: string): Promise<void> | undefined;
 }

@@ -86,8 +86,8 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
 }
 
 /**
- * Asks for a key that is not known before a token of our issuers is refused for it: whoever has the keys may have made it
- * a moment ago (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once.
+ * Before a token of our issuers is refused for an unknown key, asks for that key: the external signer may have just made it
+ * (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once.
  */
 export function learningKeys(
   verify: VerifyTokenInMemory,

@@ -65,7 +65,7 @@ export type ConditionResult = "matches" | "excluded" | "error";
 
 export type MatchCondition = (spec: WebhookReviewSpec) => ConditionResult;
 
-/** All expressions as one condition (upstream: `CELMatcher.Eval`). Throws ExpressionError for those that have faults. */
+/** All expressions as one condition (upstream: `CELMatcher.Eval`). Throws ExpressionError for an invalid one. */
 export function matchCondition(expressions: readonly string[]): MatchCondition {
   const conditions = expressions.map(compile);
   return (spec) => {

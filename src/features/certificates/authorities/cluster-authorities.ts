@@ -44,7 +44,7 @@ export function openClusterAuthorities(options: Omit<FollowedAuthorityOptions, "
   return { server, administrator: ofSigner[apiserverClient.shortName], ofSigner, isRetired };
 }
 
-/** Where the CAs of a data directory are that `signet ca` rotates: their files without extension, by their names. The server's own first. */
+/** The CAs of a data directory that `signet ca` rotates: their files without extension, by name. The server's own comes first. */
 export function authorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
   const own = [
     serverAuthorityName,

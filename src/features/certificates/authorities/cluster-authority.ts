@@ -73,8 +73,8 @@ export function openClusterAuthority({
 }
 
 /**
- * A CA that takes the place of another one, for as long as that lived. Its name differs from that: certificates tell by the name
- * who signed them.
+ * A CA that replaces another one, with the same lifetime. Its name is different, because a certificate names its issuer only by
+ * name.
  */
 export function createSuccessor(
   { subject, notBefore, notAfter }: Pick<Certificate, "subject" | "notBefore" | "notAfter">,

@@ -11,7 +11,7 @@ export interface GeneratedAuthoritiesOptions extends RotationContext {
   readonly clock: Clock;
 }
 
-/** What a CA gets that is generated now. */
+/** What to put into a CA that does not exist yet. */
 export interface GeneratedAuthority {
   readonly signerName: string;
   readonly commonName: string;
@@ -24,10 +24,10 @@ const folderName = "signers";
 const fileNameOf = (signerName: string): string => signerName.replaceAll("/", ":");
 const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
 
-/** The CAs that signers of `--signer-config` have in the data directory. They are made on first use and rotated like the others. */
+/** The CAs in the data directory for signers of `--signer-config`. Each is made on first use, and rotated like the others. */
 export class GeneratedAuthorities {
   readonly #options: GeneratedAuthoritiesOptions;
-  /** Those that were asked for, by the names of their signers. They follow the store until the process ends. */
+  /** Every CA that was asked for, by the name of its signer. They follow the store until the process ends. */
   readonly #opened = new Map<string, FollowedAuthority>();
 
   constructor(options: GeneratedAuthoritiesOptions) {
@@ -57,7 +57,7 @@ export class GeneratedAuthorities {
   }
 }
 
-/** The files of those that there are, without extension, by the names of their signers. */
+/** The path of the files of each existing CA, without extension, by the name of its signer. */
 export function generatedAuthorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
   const folder = join(dataDirectory, folderName);
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".crt")) : [];

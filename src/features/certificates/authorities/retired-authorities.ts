@@ -98,7 +98,7 @@ function read(file: string): KnownAuthority[] {
 }
 
 function parse(text: string): KnownAuthority[] {
-  const stored = JSON.parse(text) as StoredAuthority[]; // written by `format`; what people made of it throws here
+  const stored = JSON.parse(text) as StoredAuthority[]; // written by `format`, perhaps edited by people
   return stored.flatMap(({ certificate, acceptedUntil }) =>
     parseCertificatesPem(certificate).map((one) => ({
       certificate: one,

@@ -13,8 +13,8 @@ import type { SigningAuthority } from "./signing-authority.ts";
 
 /**
  * Reads a CA from its files, and again when they change. The returned function returns the last pair that matched.
- * Throws UsageError when they are not a CA at the start. A CA that is not valid now takes no other's place; at the start the
- * log says so and the server runs, because all that is not signed by this CA works.
+ * Throws UsageError when they are not a CA at the start. A new CA that is not valid now is not used in place of the
+ * previous one. At the start it is used, and the log says so: everything that this CA does not sign still works.
  */
 export function openSigningAuthority(
   files: KeyPairFiles,

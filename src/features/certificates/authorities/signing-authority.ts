@@ -19,11 +19,11 @@ export interface SigningAuthority extends Pick<CertificateAuthority, "certificat
   readonly path: readonly Certificate[];
   /** The trust anchors for relying parties: the root of the chain (or the CA itself), and future roots. */
   readonly anchors: readonly Certificate[];
-  /** CAs that signed before this one, or will after it, and whose keys are here: they answer for their certificates. */
+  /** The CAs of earlier and later rotations whose keys are here: they still sign lists and OCSP answers for their certificates. */
   readonly beside?: readonly SigningAuthority[];
 }
 
-/** A CA and those beside it. */
+/** A CA, and those of its earlier and later rotations. */
 export const withThoseBeside = (authority: SigningAuthority): readonly SigningAuthority[] => [
   authority,
   ...(authority.beside ?? []),
@@ -82,7 +82,7 @@ function authorityOf<Authority extends Pick<SigningAuthority, "certificate" | "p
   };
 }
 
-/** The root first is the usual mistake: without this check the message would be about the key. */
+/** People often put the root first. Without this check, the message would complain about the key. */
 function refuseOtherOrder(certificates: readonly Certificate[], privateKey: string): void {
   const { spki } = publicKeyInfoOf(parsePrivateKeyPem(privateKey));
   const signing = certificates.find(({ publicKey }) => publicKey.spki.equals(spki));

@@ -9,7 +9,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import { certificateSigningRequestResource } from "../resources.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 
-/** Between two looks at the request: a server may end each watch at once, or not permit any. */
+/** Between two reads of the request: a server may end each watch at once, or refuse it. */
 const pauseMilliseconds = 1000;
 
 /**
@@ -37,7 +37,7 @@ export async function awaitCertificate(
   }
 }
 
-/** The request as soon as it is over, or as it is after a watch has ended. Whoever may only read it looks again and again. */
+/** The request as soon as it is over, or as it is after a watch has ended. A caller who may not watch reads it at intervals. */
 async function nextChange(
   requests: ResourceClient<CertificateSigningRequest>,
   { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
@@ -50,7 +50,7 @@ async function nextChange(
       if (isOver(object)) return object;
     }
   } catch (error) {
-    // 410: the server no longer has the changes since then. What is there now counts.
+    // 410: the server no longer has the changes since then. So read it again.
     if (!(error instanceof ApiError && (error.code === 410 || error.code === 403))) throw error;
   }
   await sleep(pauseMilliseconds, undefined, { signal: deadline });

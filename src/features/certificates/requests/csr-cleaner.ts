@@ -32,7 +32,7 @@ export function removalTime(request: CertificateSigningRequest): number {
   return state === "issued" ? Math.min(kept, certificateEnd(request)) : kept;
 }
 
-/** A custom signer's certificate that cannot be parsed here ends never: its request is kept for the usual period. */
+/** Infinity for a custom signer's certificate that cannot be parsed here: its request is kept for the usual period. */
 function certificateEnd({ status }: CertificateSigningRequest): number {
   const { leaf } = readIssuedText(status.certificate ?? "");
   return leaf === undefined || leaf === "unreadable" ? Infinity : leaf.notAfter;

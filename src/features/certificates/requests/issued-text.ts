@@ -5,7 +5,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import { RecentTexts } from "../../../pki/recent-texts.ts";
 import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
 
-/** What a request's `status.certificate` says. */
+/** A request's `status.certificate`, read. */
 interface IssuedText {
   /** Why it may not be written, in upstream's words. Undefined when it may. */
   readonly fault: string | undefined;
@@ -24,7 +24,7 @@ export function readIssuedText(base64: string): IssuedText {
   return recent.add(base64, { fault: validateCertificatesPem(pem), leaf: leafOf(pem) });
 }
 
-/** Nobody in this process needs to parse the text of this certificate again: it was parsed when it was issued. */
+/** Remembers a certificate that was just issued, so that its text need not be parsed again in this process. */
 export const rememberIssued = (base64: string, certificate: Certificate): unknown =>
   recent.add(base64, { fault: undefined, leaf: certificate });
 

@@ -22,7 +22,7 @@ export interface IssueOptions {
   readonly usages: readonly string[];
   /** The requested lifetime, in seconds. */
   readonly expirationSeconds: number | undefined;
-  /** `path`: its certificate, then its known issuers. What it signs ends when the first of them does. */
+  /** `path`: its certificate, then its known issuers. No certificate may be valid for longer than any of them. */
   readonly authority: CertificateAuthority & { readonly path?: readonly Certificate[] };
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;

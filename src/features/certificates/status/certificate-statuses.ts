@@ -109,8 +109,8 @@ export class CertificateStatuses {
 }
 
 /**
- * Reads what a registry holds in turns, so that a server with very many starts at once. What is added meanwhile comes as an
- * event, and what is deleted meanwhile is left out.
+ * Reads the objects of a registry in several turns of the event loop, so that a server with very many of them starts at once.
+ * An object that is added in between comes as an event; one that is deleted in between is left out.
  */
 class Loading {
   done: Promise<void> = Promise.resolve();
@@ -125,7 +125,7 @@ class Loading {
       // One of the same name may have taken its place.
       if (now === one || now?.object.metadata.uid === one.object.metadata.uid) add(one.object);
     });
-    // Whoever waits for it gets the failure; nobody may be waiting.
+    // The callers of ready() get the failure. Without one, it must not be an unhandled rejection.
     this.done.catch(() => {});
   }
 

@@ -34,7 +34,7 @@ export interface ListToWrite {
   readonly entries: Buffer;
 }
 
-/** A list that is stored, as far as it matters here. */
+/** What the writer needs to know of a stored list. */
 interface KnownList {
   readonly entries: Buffer;
   readonly thisUpdate: number;
@@ -44,7 +44,7 @@ interface KnownList {
   readonly number: number;
 }
 
-/** Signs lists and stores them. What it has stored itself it does not read again. */
+/** Signs lists and stores them. It does not read again what it has stored itself. */
 export class ListWriter {
   readonly #options: ListWriterOptions;
   readonly #namespace: string;
@@ -55,7 +55,7 @@ export class ListWriter {
     this.#namespace = options.names.namespaces.system;
   }
 
-  /** Writes a list unless what is stored says the same and is young. Says whether it did. Rejects with what the client rejects with. */
+  /** Writes a list, unless the stored one has the same entries and is recent. Returns whether it wrote. Rejects like the client. */
   async write({ authority, shard, entries }: ListToWrite): Promise<boolean> {
     const { settings, clock, log } = this.#options;
     const id = authorityId(authority.certificate);
@@ -108,7 +108,7 @@ export class ListWriter {
     return isYoung && isAsLong && list.entries.equals(entries);
   }
 
-  /** Returns the version of what it has stored. */
+  /** Returns the version of the stored objects. */
   async #store(name: string, list: { readonly number: number; readonly der: Buffer; readonly issuer: Buffer }) {
     const { client, names } = this.#options;
     const writer = client.resource(configMapResource(names), this.#namespace);

@@ -33,9 +33,9 @@ export interface EncodedList {
 const noEntries: EncodedList = { parts: new Map(), whole: Buffer.alloc(0) };
 
 /**
- * The revoked certificates of all CAs: those of the inventory, and those that are revoked by a serial number that the inventory
- * does not know. Lines stay encoded, and a revocation by serial number, the usual kind, costs one line. Others need a search
- * through the inventory, one for all that came since the last.
+ * The revoked certificates of all CAs: those in the inventory, and serial numbers that the inventory does not know. Encoded lines
+ * are kept. A revocation by serial number, the usual kind, encodes one line. Other kinds need a search through the inventory: one
+ * search for all of them that came since the last.
  */
 export class ListedCertificates {
   readonly #revoked = new RevokedCertificates();
@@ -126,7 +126,7 @@ export class ListedCertificates {
       await work.pause();
     }
     const list = { parts, whole: Buffer.concat([...parts.values()]) };
-    // What came while it was being encoded is for the next one.
+    // Lines that came during the encoding are for the next list.
     const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
     if (isCurrent) this.#encoded.set(issuer, list);
     return list;

@@ -15,7 +15,7 @@ import { parseStoredListName, storedListName } from "./stored-list.ts";
 
 export interface RevocationListPublisherOptions {
   readonly settings: RevocationSettings;
-  /** The CAs whose keys are here: those that sign now, and those beside them. */
+  /** The CAs whose keys are here: those that sign now, and those of earlier and later rotations. */
   readonly authorities: () => readonly SigningAuthority[];
 }
 

@@ -70,7 +70,7 @@ function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: Obj
   return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`;
 }
 
-/** The same bytes; requests go on between the turns. */
+/** The same bytes as `joined`, made in several turns of the event loop, so that other requests are answered in between. */
 async function joinedInTurns<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Promise<Buffer> {
   const work = new LongWork();
   const parts: Buffer[] = [];

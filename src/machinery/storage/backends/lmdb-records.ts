@@ -48,7 +48,7 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
   };
 }
 
-/** Only the record's value, which is a view of `encoded`. Its length counts: lmdb's own buffer is longer than what it read. */
+/** Only the record's value: a view of `encoded`, whose length counts, because lmdb's buffer is longer than the record. */
 export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
   encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
 

@@ -24,7 +24,7 @@ export interface WriteQueueOptions {
   readonly pause?: () => Promise<void>;
 }
 
-/** What is written together, or not at all: mostly one key. */
+/** Writes that are made together or not at all. Most have one key. */
 type Transaction = readonly WriteRequest[];
 
 interface PendingTransaction {

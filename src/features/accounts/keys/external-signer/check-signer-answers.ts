@@ -4,10 +4,10 @@ import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
 import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-messages.ts";
 
-/** The signer answered with what no signer may answer. The message tells an operator what. */
+/** The signer's answer breaks the rules of the protocol. The message tells the operator how. */
 export class SignerFault extends Error {}
 
-/** Upstream's: a signer may use no other. */
+/** The only algorithms that upstream allows. */
 const signingAlgorithms: ReadonlySet<unknown> = new Set(["RS256", "ES256", "ES384", "ES512"]);
 const headerMembers = new Set(["alg", "kid", "typ"]);
 const maximumKeyIdBytes = 1024;
@@ -43,12 +43,12 @@ function headerOf(header: string): Record<string, unknown> {
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
       return Object.assign(Object.create(null) as Record<string, unknown>, parsed);
   } catch {
-    // Said below.
+    // Reported below, like JSON that is not an object.
   }
   throw new SignerFault("the header of its token is not base64url of a JSON object");
 }
 
-/** Checks that a token is one that this server accepts and relying parties can verify. Throws SignerFault. */
+/** Checks that this server accepts a token and that relying parties can verify it. Throws SignerFault. */
 export function checkToken(token: string, { kid, algorithm }: SignerHeader, keys: readonly VerificationKey[]): void {
   const quotedId = JSON.stringify(kid);
   const named = keys.filter((key) => key.kid === kid);
@@ -64,7 +64,7 @@ export function checkToken(token: string, { kid, algorithm }: SignerHeader, keys
   }
 }
 
-/** What a signer publishes, when it may publish that. */
+/** The keys that a signer publishes, after the checks. */
 export interface SignerKeys {
   readonly keys: readonly VerificationKey[];
   readonly refreshSeconds: number;
@@ -76,7 +76,7 @@ export function checkKeys({ keys, dataTimestampSeconds, refreshHintSeconds }: Fe
     throw new SignerFault(`its refresh hint is ${refreshHintSeconds} s: it must be positive`);
   if (keys.length === 0) throw new SignerFault("it publishes no keys");
   if (dataTimestampSeconds === undefined)
-    throw new SignerFault("it does not say of when its keys are (data_timestamp)");
+    throw new SignerFault("it does not say how old its keys are (data_timestamp)");
   return { keys: keys.map((key) => publishedKey(key)), refreshSeconds: refreshHintSeconds };
 }
 

@@ -20,15 +20,15 @@ export interface ExternalSignerOptions {
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
 const failedLookMilliseconds = 10_000;
-/** Tokens with unknown keys ask the signer no more often than this: anybody can make such tokens. */
+/** The shortest time between two look-ups of unknown keys: anybody can send tokens that name one. */
 const shortestLookMilliseconds = 1_000;
-/** A signer that did not answer is asked by one request at a time, and no sooner than this after the last one. */
+/** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
 
 /**
- * A program that signs the tokens and knows who may verify them (upstream: `externaljwt/plugin`). Its keys are kept
- * while it is away, so that tokens stay valid. Stricter than upstream: a token is handed out only when a key that the
- * signer publishes verifies it.
+ * A program that signs the tokens and publishes the keys that verify them (upstream: `externaljwt/plugin`). While it is
+ * away, its last keys stay in use, so that tokens stay valid. Stricter than upstream: a token is handed out only if one of
+ * the published keys verifies it.
  */
 export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   readonly #options: ExternalSignerOptions;
@@ -70,7 +70,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     this.#listeners.add(listener);
   }
 
-  /** Asks for the keys again where one is unknown: the signer may have made it a moment ago. */
+  /** Fetches the keys again if this one is unknown: the signer may have just made it. */
   learn(kid: string): Promise<void> | undefined {
     if (this.#knows(kid)) return undefined;
     if (this.#looking !== undefined) return this.#looking;
@@ -78,13 +78,13 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     return isTooSoon ? undefined : this.#look();
   }
 
-  /** Asks for the keys when the signer said so. Never rejects. */
+  /** Fetches the keys when the time that the signer gave is over. Never rejects. */
   async lookWhenDue(): Promise<void> {
     const after = this.#hasLookFailed ? failedLookMilliseconds : this.#refreshSeconds * 1000;
     if (this.#options.clock.now() - this.#lookedAt >= after) await this.#look();
   }
 
-  /** Rejects with a 503 when the signer does not answer in time, or with what no signer may answer. */
+  /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
   async signToken(payload: object): Promise<string> {
     if (this.#isSilent && (this.#isProbing || this.#options.clock.now() - this.#silentAt < pauseMilliseconds)) {
       throw notNow();
@@ -121,7 +121,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     return this.#keys.verification.some((key) => key.kid === kid);
   }
 
-  /** All who need it share one look. Never rejects. */
+  /** Callers at the same time share one request. Never rejects. */
   #look(): Promise<void> {
     this.#looking ??= this.#fetch()
       .then(
@@ -166,7 +166,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 }
 
-/** Says once that something fails, and why, and once that it works again. */
+/** Logs once that something fails, again when the reason changes, and once that it works again. */
 class FailureReport {
   readonly #what: string;
   readonly #options: Pick<ExternalSignerOptions, "socket" | "log">;

@@ -16,17 +16,17 @@ export interface OpenExternalSignerOptions {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 }
 
-/** It may start at the same time as this server. */
+/** How long to wait for a signer that is started together with this server. */
 const patienceMilliseconds = 10_000;
 const pauseMilliseconds = 250;
-/** How often to see whether it is time to ask for the keys. */
+/** How often to check whether the keys are due. */
 const lookMilliseconds = 1_000;
 /** Upstream's least `max_token_expiration_seconds`. */
 const minimumSeconds = 600;
 
 /**
  * Connects to the signer, and reads its keys and the longest lifetime that it signs. Rejects with UsageError when it does
- * not answer within 10 s, or not as a signer may.
+ * not answer within 10 s, or its answer breaks the rules.
  */
 export async function openExternalSigner(options: OpenExternalSignerOptions): Promise<OpenedOperatorKeys> {
   const { socket, clock, log } = options;

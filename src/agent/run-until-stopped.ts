@@ -1,9 +1,8 @@
 import { isProxyIgnored } from "../machinery/client/https-transport.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
-import { LineWriter } from "../machinery/files/line-writer.ts";
-import { standardOutput } from "../machinery/files/log-output.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { openProcessOutput } from "../machinery/files/process-output.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
@@ -38,8 +37,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const { dataDirectory } = settings;
   const folder = ownFolder(dataDirectory);
   const log = openProcessLog(settings.log);
-  // The console would wait for the reader of a full pipe, and a hook may fill it.
-  const output = new LineWriter({ output: standardOutput(1), maximumBytes: 4096, flushMilliseconds: 0 });
+  const say = openProcessOutput(); // a hook may have filled the pipe
   if (isProxyIgnored(process.env)) {
     log.warn({}, `HTTPS_PROXY is not used: Node.js 24.5 or later is needed for it, and this is ${process.version}`);
   }
@@ -65,7 +63,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
     }
     previous = settings;
     if (!isAnnounced) {
-      output.write(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}\n`);
+      say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
       manager.ready();
     }
     isAnnounced = true;

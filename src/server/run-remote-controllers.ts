@@ -3,6 +3,7 @@ import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { openProcessOutput } from "../machinery/files/process-output.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
@@ -93,7 +94,7 @@ export async function runRemoteControllers(
     isElected: config.isElected,
   });
   running = opened.adopt(elected, () => elected.stop());
-  console.log(`controllers follow ${transport.server}`);
+  openProcessOutput()(`controllers follow ${transport.server}`);
 
   reloadOnHangup(readSettings(), {
     log,

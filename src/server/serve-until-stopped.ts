@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { openProcessOutput } from "../machinery/files/process-output.ts";
 import { passedSocket } from "../machinery/service-manager/passed-socket.ts";
 import { serviceManager } from "../machinery/service-manager/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
@@ -66,10 +67,11 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   // Install this before printing that the server is ready: the reader may stop it immediately.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
   process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  console.log(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
-  console.log(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
+  const say = openProcessOutput();
+  say(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
+  say(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
   // The time since the start of the process, including the start of Node.js.
-  console.log(`ready in ${Math.round(performance.now())} ms`);
+  say(`ready in ${Math.round(performance.now())} ms`);
   manager.ready();
 
   const signal = await stopSignal;
@@ -84,8 +86,15 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
 
 /** This process is the server. */
 async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {
-  const server = await startServer(config, options);
-  return { ...server, reload: () => server.readFilesAgain() };
+  // A server's own timers do not keep the process alive. Until it listens, it may wait for nothing else: for the reader of
+  // a full pipe that takes the audit events, say.
+  const starting = setInterval(() => {}, 2 ** 30);
+  try {
+    const server = await startServer(config, options);
+    return { ...server, reload: () => server.readFilesAgain() };
+  } finally {
+    clearInterval(starting);
+  }
 }
 
 /** This process locks the data directory, and its workers share it. */

@@ -7,7 +7,7 @@ import { startServerProcess } from "../../bench/server-process.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { runSignet } from "./run-signet.ts";
 
-describe("signet audit verify", { timeout: 60_000 }, () => {
+describe("signet audit verify", () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-verify-"));
   const data = join(scratch, "data");
   const log = join(scratch, "audit.log");

@@ -136,7 +136,7 @@ async function rotateAll(): Promise<void> {
   }
 }
 
-describe("two agents and a server, each in a separate process", { timeout: 120_000 }, () => {
+describe("two agents and a server, each in a separate process", () => {
   it("get both certificates with nothing but a bootstrap token, and register", async () => {
     for (const agent of agents) {
       await eventually(`${agent.nodeName} is ready`, async () => {

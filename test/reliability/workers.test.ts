@@ -21,7 +21,7 @@ const { configMaps, serviceAccounts, namespaces } = resourceReferences(namesFor(
 const namespace = "default";
 const configMap = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
 
-describe("a server of two worker processes", { timeout: 60_000 }, () => {
+describe("a server of two worker processes", () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
   let server: ServerProcess;
   /** The kernel distributes their connections over the workers. */

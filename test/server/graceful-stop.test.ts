@@ -13,7 +13,7 @@ import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 import { loadThroughStop } from "./load-through-stop.ts";
 
 // Two workers on one store are stopped in the same way in test/reliability/workers.test.ts.
-describe("two replicas on etcd", { skip: skipsEtcd, timeout: 60_000 }, () => {
+describe("two replicas on etcd", { skip: skipsEtcd }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-stop-"));
   const token = "load";
   let etcd: EtcdCluster;

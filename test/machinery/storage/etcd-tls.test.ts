@@ -7,7 +7,13 @@ import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 
 const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
-  new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds: 500 });
+  new EtcdStore({
+    servers: etcd.urls,
+    tls: () => tls,
+    prefix: "/signet",
+    profile: "platform",
+    callMilliseconds: 5_000,
+  });
 
 describe("etcd with TLS", { skip: skipsEtcd }, () => {
   it("is not used without a client certificate, nor when its own certificate cannot be verified", async () => {

@@ -30,7 +30,7 @@ function process(): Scene {
   const events: KmsEvent[] = [];
   const transformer = new KmsTransformer({
     name: "vault",
-    client: kmsClient({ endpoint: plugin.endpoint, timeoutMilliseconds: 300 }),
+    client: kmsClient({ endpoint: plugin.endpoint, timeoutMilliseconds: 1_500 }),
     clock: { now: () => time.now },
     onReadable: () => (scene.readable += 1),
     onEvent: (event) => events.push(event),

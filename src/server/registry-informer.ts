@@ -120,7 +120,9 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const object of cache.range(this.#range)) {
       const previous = before.get(object.key);
       if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      if (previous === undefined || isSameObject(object, previous)) this.#add({ object, previous });
+      // What nobody knows any more is as good as new.
+      if (previous?.hasText !== true) this.#add({ object, previous: undefined });
+      else if (isSameObject(object, previous)) this.#add({ object, previous });
       else {
         this.#add({ object: undefined, previous });
         this.#add({ object, previous: undefined });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeStored } from "../../src/machinery/registry/stored-object.ts";
 import { ResourceRegistry } from "../../src/machinery/registry/resource-registry.ts";
+import { StoredTexts } from "../../src/machinery/registry/stored-texts.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../src/machinery/storage/change-feed.ts";
 import { RevisionCompacted } from "../../src/machinery/storage/store.ts";
@@ -20,6 +21,9 @@ class ForgetfulStore extends MemoryStore {
     this.#requests.push({ request, stop });
     return { stop };
   }
+
+  /** The texts that it can still read again, by their revisions. */
+  readonly kept = new Map<number, Buffer>();
 
   async forget(meanwhile: () => Promise<void>): Promise<void> {
     const ended = this.#requests.splice(0);
@@ -43,6 +47,7 @@ class Fixture {
     definition: toys,
     store: this.store,
     feed: new ChangeFeed({ store: this.store, replayLength: 0 }),
+    texts: new StoredTexts({ valueAt: (revision) => this.store.kept.get(revision), maximumCharacters: 0 }),
   });
   readonly errors: unknown[] = [];
   readonly informer = new RegistryInformer(this.registry, { onError: (error) => void this.errors.push(error) });
@@ -72,12 +77,10 @@ class Fixture {
 
   async #write(name: string, value: Buffer | undefined): Promise<void> {
     const { entries } = await this.store.range({ start: keyOf(name), end: `${keyOf(name)}\0` });
-    const { isWritten } = await this.store.write({
-      key: keyOf(name),
-      value,
-      expectedRevision: entries[0]?.modRevision ?? 0,
-    });
-    assert.ok(isWritten);
+    const expectedRevision = entries[0]?.modRevision ?? 0;
+    const written = await this.store.write({ key: keyOf(name), value, expectedRevision });
+    assert.ok(written.isWritten);
+    if (value !== undefined) this.store.kept.set(written.revision, value);
   }
 
   async start(): Promise<void> {
@@ -167,6 +170,28 @@ describe("the informer of a process that has the objects itself", () => {
       "delete replaced:red",
       "add replaced:red",
     ]);
+    await fixture.put("same", { color: "blue" });
+    assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
+    fixture.stop();
+  });
+
+  it("goes on when the store has also forgotten the texts of what was changed meanwhile", async () => {
+    const fixture = new Fixture();
+    for (const name of ["same", "changed", "gone"]) await fixture.put(name);
+    // Nothing is parsed at the start: an object that was may still be in memory.
+    const { onAdd, ...handler }: InformerHandler<Toy> = fixture.handler();
+    fixture.informer.addHandler(handler);
+    await fixture.start();
+    Object.assign(handler, { onAdd });
+    const revisionOf = (name: string): number => fixture.registry.peek({ namespace: "box", name })?.revision ?? 0;
+    const forgotten = ["changed", "gone"].map(revisionOf);
+    await fixture.store.forget(async () => {
+      await fixture.put("changed", { color: "blue" });
+      await fixture.delete("gone");
+      for (const revision of forgotten) fixture.store.kept.delete(revision);
+    });
+    assert.deepEqual(await fixture.news(), ["add changed:blue"]);
+    assert.match(String(fixture.errors), /the server's copy of an object is out of date/);
     await fixture.put("same", { color: "blue" });
     assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
     fixture.stop();

@@ -33,15 +33,13 @@ const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "
 export class Pkcs11Key implements SigningKey {
   readonly publicKey: PublicKeyInfo;
   readonly #uri: Pkcs11Uri;
-  readonly #options: SessionOptions;
+  readonly #options: Partial<SessionOptions>;
   readonly #now: () => number;
   readonly #verifier: KeyObject;
   #session: TokenSession | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #failed: { readonly at: number; readonly reason: string } | undefined;
-  /** A digest of the PIN that the token refused. */
-  #refusedPin: string | undefined;
   #idle: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -50,7 +48,7 @@ export class Pkcs11Key implements SigningKey {
     if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
     this.publicKey = publicKey;
     this.#uri = uri;
-    this.#options = { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options };
+    this.#options = options;
     this.#now = now;
     this.#verifier = createPublicKey({ key: publicKey.spki, format: "der", type: "spki" });
   }
@@ -63,8 +61,7 @@ export class Pkcs11Key implements SigningKey {
   /** Takes the public key from the token. Rejects with an Error with the reason when that can't be. */
   static async open(text: string, options: Pkcs11KeyOptions = {}): Promise<Pkcs11Key> {
     const uri = parsePkcs11Uri(text);
-    const pin = uri.pinFile === undefined ? undefined : readPin(uri.pinFile);
-    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    const session = await openSession(uri, options);
     try {
       const key = new Pkcs11Key(uri, await session.publicKey(uri), options);
       key.#session = session;
@@ -77,9 +74,7 @@ export class Pkcs11Key implements SigningKey {
 
   /** Rejects with an Error with the reason unless the token makes a signature now. */
   static async probe(text: string, options: Pkcs11KeyOptions = {}): Promise<void> {
-    const uri = parsePkcs11Uri(text);
-    const pin = uri.pinFile === undefined ? undefined : readPin(uri.pinFile);
-    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    const session = await openSession(parsePkcs11Uri(text), options);
     await session.sign(createHash("sha256").update("signet probes the key").digest()).finally(() => session.close());
   }
 
@@ -146,28 +141,41 @@ export class Pkcs11Key implements SigningKey {
     if (failed !== undefined && Math.abs(this.#now() - failed.at) < pauseMilliseconds) {
       throw new KeyUnavailable(failed.reason);
     }
-    const { pinFile } = this.#uri;
-    const pin = pinFile === undefined ? undefined : readPin(pinFile);
-    const pinDigest = createHash("sha256")
-      .update(pin ?? "")
-      .digest("base64");
-    if (pinDigest === this.#refusedPin) {
-      throw new Error(
-        `the token refused the PIN of ${pinFile ?? "no file"}: it is not tried again until the file changes`,
-      );
-    }
-    try {
-      this.#session = await TokenSession.open(this.#uri, pin, this.#options);
-    } catch (error) {
-      if (error instanceof WrongPin) this.#refusedPin = pinDigest;
-      throw error;
-    }
-    this.#refusedPin = undefined;
+    this.#session = await openSession(this.#uri, this.#options);
     return this.#session;
   }
 
   #unavailable(reason: string): KeyUnavailable {
     this.#failed = { at: this.#now(), reason: `the key in the token can't be used: ${reason}` };
     return new KeyUnavailable(this.#failed.reason);
+  }
+}
+
+/**
+ * Digests of the PINs that tokens have refused. All keys of the process know them: each key that tried the wrong PIN once more
+ * would bring the token closer to being locked.
+ */
+const refusedPins = new Map<string, string>();
+
+/** Logs in with the PIN of the URI's file. Rejects with an Error with the reason, also for a PIN that the token has refused. */
+async function openSession(uri: Pkcs11Uri, options: Partial<SessionOptions>): Promise<TokenSession> {
+  const { modulePath, token, serial, manufacturer, model, slotId, pinFile } = uri;
+  const pin = pinFile === undefined ? undefined : readPin(pinFile);
+  const named = JSON.stringify([modulePath, token, serial, manufacturer, model, slotId]);
+  const digest = createHash("sha256")
+    .update(pin ?? "")
+    .digest("base64");
+  if (refusedPins.get(named) === digest) {
+    throw new Error(
+      `the token refused the PIN of ${pinFile ?? "no file"}: it is not tried again until the file changes`,
+    );
+  }
+  try {
+    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    refusedPins.delete(named);
+    return session;
+  } catch (error) {
+    if (error instanceof WrongPin) refusedPins.set(named, digest);
+    throw error;
   }
 }

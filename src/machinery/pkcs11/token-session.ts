@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { DerReader, tags } from "../../pki/der.ts";
 import {
   encodeBitString,
@@ -10,7 +9,8 @@ import {
 import { oids } from "../../pki/object-identifiers.ts";
 import { parsePublicKeyInfo } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
-import { unreadableFileReason } from "../files/unusable-file.ts";
+import { readPrivateFile } from "../files/private-file.ts";
+import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { codes, functions, ModuleError, RequestWriter } from "./module-messages.ts";
 import type { AnswerReader, Attribute, MechanismForm, ModuleFunction } from "./module-messages.ts";
 import { ModuleProcess } from "./module-process.ts";
@@ -35,12 +35,25 @@ const rsaType = 0;
 const curveType = 3;
 const mechanisms = { rsa: 0x1, ecdsa: 0x1041 } as const;
 
+/** Of a token's flags: another wrong PIN locks the token (CKF_USER_PIN_FINAL_TRY). */
+const finalTry = 0x20000;
+
 const maximumSlots = 256;
 const maximumAttributeBytes = 4096;
 const maximumSignatureBytes = 2048;
 
 /** The token refused the PIN. Another try may lock it. */
 export class WrongPin extends Error {}
+
+/** The PIN may be right, but if it is not, this login locks the token: that is for a person to decide. */
+class LastTry extends Error {
+  constructor() {
+    super(
+      "wrong PINs have left the token one try, which is not used up here: log in once yourself with the right PIN " +
+        "(pkcs11-tool --login), so that the token allows all tries again",
+    );
+  }
+}
 
 export type SessionOptions = Omit<ModuleProcessOptions, "modulePath">;
 
@@ -68,7 +81,8 @@ export class TokenSession {
         functions.initialize,
         new RequestWriter(functions.initialize).bytes(handshake).byte(0).bytes(Buffer.alloc(0)),
       );
-      const slot = await findSlot(module, uri);
+      const { slot, flags } = await findSlot(module, uri);
+      if (pin !== undefined && Math.floor(flags / finalTry) % 2 === 1) throw new LastTry();
       const opened = await ask(module, functions.openSession, (request) => request.number(slot).number(serialSession));
       const session = opened.number();
       if (pin !== undefined) await logIn(module, session, pin);
@@ -134,14 +148,16 @@ export class TokenSession {
   }
 }
 
-/** Reads the PIN. Throws an Error with the reason, which never quotes the file. */
+/** Reads the PIN of a file that nobody else may read. Throws an Error with the reason, which never quotes the file. */
 export function readPin(file: string): string {
-  let text: string;
+  let text: string | undefined;
   try {
-    text = readFileSync(file, "utf8");
+    text = readPrivateFile(file);
   } catch (cause) {
-    throw new Error(`the PIN can't be read from ${file}: ${unreadableFileReason(cause)}`, { cause });
+    const reason = cause instanceof UnusableFile ? cause.message : `${file}: ${fileFailureReason(cause)}`;
+    throw new Error(`the PIN can't be read: ${reason}`, { cause });
   }
+  if (text === undefined) throw new Error(`the PIN can't be read: ${file}: there is no such file; name another`);
   const pin = text.replace(/\r?\n$/, "");
   if (pin === "" || pin.length > 256) throw new Error(`${file} is not a file with a PIN alone`);
   return pin;
@@ -153,9 +169,14 @@ const ask = (
   fill: (request: RequestWriter) => RequestWriter,
 ): Promise<AnswerReader> => module.call(called, fill(new RequestWriter(called)));
 
-async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<number> {
+interface Slot {
+  readonly slot: number;
+  readonly flags: number;
+}
+
+async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<Slot> {
   const slots = (await ask(module, functions.slotList, (request) => request.byte(1).room(maximumSlots))).numbers();
-  const matching: number[] = [];
+  const matching: Slot[] = [];
   const labels: string[] = [];
   for (const slot of slots) {
     const answer = await ask(module, functions.tokenInfo, (request) => request.number(slot));
@@ -173,10 +194,12 @@ async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<number> 
       [uri.serial, serial],
       [uri.slotId, slot],
     ];
-    if (pairs.every(([wanted, is]) => wanted === undefined || wanted === is)) matching.push(slot);
+    if (pairs.every(([wanted, is]) => wanted === undefined || wanted === is)) {
+      matching.push({ slot, flags: answer.number() });
+    }
   }
-  const [slot] = matching;
-  if (slot !== undefined && matching.length === 1) return slot;
+  const [found] = matching;
+  if (found !== undefined && matching.length === 1) return found;
   const there = labels.length === 0 ? "it has no token" : `its tokens are ${labels.slice(0, 20).join(", ")}`;
   throw new Error(`${matching.length} tokens of ${uri.modulePath} are the one that the URI names; ${there}`);
 }

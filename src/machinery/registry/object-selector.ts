@@ -124,11 +124,22 @@ function matcher<T extends ApiObject>(
   { labels, fields }: { readonly labels: LabelSelector; readonly fields: FieldSelector },
 ): (stored: StoredObject<T>) => boolean {
   const terms = fields.map((term) => comparedTerm(definition, term));
-  const requirements = labels.map((requirement) => ({ alone: [requirement], texts: textsOf(requirement) }));
+  const matchesAllLabels = labelMatcher(labels);
   return (stored) =>
-    // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
-    requirements.every(({ alone, texts }) => matchesLabels(alone, stored.contains(texts) ? stored.labels : {})) &&
-    matchesFields(terms, (field) => selectableValue(definition, stored, field));
+    matchesAllLabels(stored) && matchesFields(terms, (field) => selectableValue(definition, stored, field));
+}
+
+/** Looking for a text costs a walk through the object, and a selector may have thousands: then its labels are parsed at once. */
+const mostTexts = 8;
+
+function labelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean {
+  const requirements = labels.map((requirement) => ({ alone: [requirement], texts: textsOf(requirement) }));
+  if (requirements.flatMap(({ texts }) => texts).length > mostTexts) {
+    return (stored) => matchesLabels(labels, stored.labels);
+  }
+  // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
+  return (stored) =>
+    requirements.every(({ alone, texts }) => matchesLabels(alone, stored.contains(texts) ? stored.labels : {}));
 }
 
 /** An object whose JSON contains none of them meets the requirement exactly if it would without any labels. */

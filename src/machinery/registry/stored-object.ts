@@ -77,6 +77,11 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     if (this.#content !== undefined) this.#texts = undefined;
   }
 
+  /** False: the store has forgotten its text, which then can't be read any more. */
+  get hasText(): boolean {
+    return (this.#content ?? this.#foundText()) !== undefined;
+  }
+
   /** Why the object can't be decrypted. Then its contents throw a 500. */
   get unreadable(): string | undefined {
     return undefined;

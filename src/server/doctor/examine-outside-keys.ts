@@ -7,9 +7,11 @@ export async function examineOutsideKeys(
   { accounts: { signingKey } }: Pick<ServerConfig, "accounts">,
   keysInTokens: readonly string[],
 ): Promise<Finding[]> {
-  const inTokens = keysInTokens.map((uri) => examineKeyInToken(uri));
-  const external = "externalSigner" in signingKey ? [examineExternalSigner(signingKey.externalSigner)] : [];
-  return Promise.all([...inTokens, ...external]);
+  const findings: Finding[] = [];
+  // One after the other: once a token has refused the PIN, its other keys do not try it again.
+  for (const uri of keysInTokens) findings.push(await examineKeyInToken(uri));
+  if ("externalSigner" in signingKey) findings.push(await examineExternalSigner(signingKey.externalSigner));
+  return findings;
 }
 
 const subject = "outside keys";

@@ -33,7 +33,10 @@ const answerTo = (number: number, values: Buffer): Buffer => {
     case functions.slotList:
       return answer(list(5));
     case functions.tokenInfo:
-      return answer(text("fake".padEnd(32)), text(" ".repeat(32)), text(" ".repeat(16)), text("1".padEnd(16)));
+      return answer(
+        ...[text("fake".padEnd(32)), text(" ".repeat(32)), text(" ".repeat(16)), text("1".padEnd(16))],
+        ulong(behaviour === "has-one-try-left" ? 0x2040d : 0x40d),
+      );
     case functions.openSession:
       return answer(ulong(9));
     case functions.login:

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createPublicKey, verify } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +17,7 @@ const fake = join(import.meta.dirname, "fake-p11-kit.ts");
 writeFileSync(program, `#!/bin/sh\nFAKE_TOKEN_FOLDER=${folder} exec "${process.execPath}" "${fake}" "$@"\n`);
 chmodSync(program, 0o755);
 const pin = join(folder, "pin");
-writeFileSync(pin, "1234\n");
+writeFileSync(pin, "1234\n", { mode: 0o600 });
 
 const uriOf = (behaviour: string): string =>
   `pkcs11:token=fake;object=key?module-path=/${behaviour}&pin-source=file:${pin}`;
@@ -52,8 +53,9 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
       now: () => time.now,
     });
     const [first, second] = [silent.sign(text), silent.sign(text)];
-    await assert.rejects(first, unavailable(/did not answer C_Sign within 2 s/));
-    await assert.rejects(second, unavailable(/did not answer C_Sign within 2 s/));
+    // On a busy machine the program may not even have started within this time.
+    await assert.rejects(first, unavailable(/did not answer C_\w+ within 2 s/));
+    await assert.rejects(second, unavailable(/did not answer C_\w+ within 2 s/));
     silent.close();
   });
 
@@ -69,11 +71,30 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
     const before = logins();
     time.now += 60_000;
     await assert.rejects(key.sign(text), unavailable(/not tried again until the file changes/));
+    const other = Pkcs11Key.of(uriOf("works"), publicKey, { program, now: () => time.now });
+    await assert.rejects(other.sign(text), unavailable(/not tried again until the file changes/));
+    await assert.rejects(Pkcs11Key.probe(uriOf("works"), { program }), /not tried again until the file changes/);
     assert.equal(logins(), before);
     writeFileSync(pin, "1234");
     time.now += 60_000;
     await key.sign(text);
     key.close();
+  });
+
+  it("is not asked with a PIN whose refusal would lock the token", async () => {
+    const logins = (): number => readFileSync(join(folder, "logins"), "utf8").length;
+    const before = logins();
+    await assert.rejects(open("has-one-try-left"), /left the token one try, which is not used up here/);
+    assert.equal(logins(), before);
+  });
+
+  it("is not asked with a PIN that other users can read, or that is in a pipe", async () => {
+    chmodSync(pin, 0o640);
+    await assert.rejects(open("works"), /open to other users \(mode 0640\); chmod 600 it/);
+    chmodSync(pin, 0o600);
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", ["-m", "600", pipe]);
+    await assert.rejects(Pkcs11Key.open(uriOf("works").replace(pin, pipe), { program }), /is not a file/);
   });
 
   it("without p11-kit, says how to install it", async () => {

@@ -124,7 +124,7 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
     await assert.rejects(start(uri.replace("other", "nobody")), /no private key with the label or id/);
     await assert.rejects(start(uri.replace("token=test", "token=none")), /its tokens are "test"/);
     const wrong = join(token.folder, "wrong-pin");
-    writeFileSync(wrong, "0000");
+    writeFileSync(wrong, "0000", { mode: 0o600 });
     await assert.rejects(
       start(uri.replace(token.pinFile, wrong)),
       (error) => error instanceof Error && /refuses the PIN/.test(error.message) && !error.message.includes("0000"),

@@ -37,7 +37,7 @@ describe("a label selector", () => {
           operator.endsWith("#") ? `${key}${operator.slice(0, -1)}` : `${key}${operator}${value}`,
         ),
       fc
-        .tuple(word, fc.constantFrom("in", "notin"), fc.array(word, { minLength: 1, maxLength: 3 }))
+        .tuple(word, fc.constantFrom("in", "notin"), fc.array(word, { minLength: 1, maxLength: 6 }))
         .map(([key, operator, values]) => `${key} ${operator} (${values.join(",")})`),
       word,
       word.map((key) => `!${key}`),
@@ -67,6 +67,22 @@ describe("a label selector", () => {
         assert.equal(objectSelector(toys, request).matches(stored), matchesLabels(parseLabelSelector(text), own), text);
       }),
     );
+  });
+});
+
+describe("a label selector with thousands of terms", () => {
+  it("walks through an object a few times only", (context) => {
+    const metadata = { name: "car", namespace: "box", labels: { app: "v2999" } };
+    const value = encodeStored({ kind: "Toy", apiVersion: "toys.example.com/v1", metadata, color: "red" } as Toy);
+    const key = "/registry/toys.toys.example.com/box/car";
+    const stored = new StoredObject<Toy>({ prefix: "", key, value, revision: 1 });
+    const many = Array.from({ length: 3000 }, (_, n) => `v${n}`);
+    const selectors = [`app in (${many.join(",")})`, many.map((one) => `!${one}`).join(",")].map((labelSelector) =>
+      objectSelector(toys, { namespace: "box", name: "", labelSelector, fieldSelector: "" }),
+    );
+    const look = context.mock.method(String.prototype, "includes");
+    assert.ok(selectors.every(({ matches }) => matches(stored)));
+    assert.ok(look.mock.callCount() < 10);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { LogSettings } from "../machinery/files/process-log.ts";
-import type { TlsCredentials } from "../machinery/client/https-transport.ts";
+import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { KeyType } from "../pki/keys.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
 

@@ -150,8 +150,8 @@ async function createOrGet(
 
 /**
  * The state of a request now, and each later state; undefined after its deletion. Ends only with an error, or when `signal`
- * aborts. Most requests are decided at once: reading them a few times costs less than a watch, whose end closes the connection.
- * For the others there is a watch, and a read every minute in case it got stuck.
+ * aborts. Most requests are decided at once: reading them a few times costs less than a watch. For the others there is a watch,
+ * and a read every minute in case it got stuck.
  */
 async function* statesOf(
   first: CertificateSigningRequest,

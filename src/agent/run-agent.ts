@@ -68,6 +68,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     while (!identity.isEstablished && !signal.aborted) {
       await once(certificateInstalled, "client", { signal }).catch(() => {}); // rejects when the agent stops
     }
+    // The server keeps one connection for each machine. If the certificate is refused some day, this one is opened again.
+    identity.connection.bootstrap.close();
     await Promise.all([renewals, runNode(parts, names, signal)]);
   }
   await Promise.all(published);

@@ -1,4 +1,4 @@
-import { isProxyIgnored } from "../machinery/client/https-transport.ts";
+import { isProxyIgnored } from "../machinery/client/http1-connections.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";

@@ -30,10 +30,11 @@ export type {
   WriteOptions,
 } from "../machinery/client/api-client.ts";
 export { httpsTransport } from "../machinery/client/https-transport.ts";
-export type { HttpsTransportOptions, TlsCredentials } from "../machinery/client/https-transport.ts";
+export type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 export { formatKubeconfig, KubeconfigError, parseKubeconfig, readKubeconfig } from "../machinery/client/kubeconfig.ts";
 export type { KubeconfigContents, KubeconfigContext, KubeconfigSelection } from "../machinery/client/kubeconfig.ts";
 export { namesOfServer } from "../machinery/client/names-of-server.ts";
+export type { TlsCredentials } from "../machinery/client/tls-options.ts";
 export type { ClientRequest, ClientResponse, Transport } from "../machinery/client/transport.ts";
 export type { WatchEvent } from "../machinery/client/watch-events.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import type { HttpsTransportOptions } from "./https-transport.ts";
-import { trusting } from "./https-transport.ts";
+import { tlsOptions } from "./tls-options.ts";
 
 /**
  * The certificates that a server presents, as DER: its own, then as much of its chain as is known. They are verified as
@@ -11,16 +11,8 @@ export async function serverCertificates(
   options: HttpsTransportOptions,
   timeoutMilliseconds: number,
 ): Promise<Buffer[]> {
-  const { hostname, port } = new URL(options.server);
   const { caCertificates } = options.tlsCredentials?.() ?? options;
-  const host = hostname.replace(/^\[|\]$/g, "");
-  const socket = connect({
-    host,
-    port: port === "" ? 443 : Number(port),
-    servername: options.serverName ?? (/^[\d.]+$|:/.test(host) ? "" : host),
-    ...trusting(caCertificates),
-    rejectUnauthorized: options.skipsServerVerification !== true,
-  });
+  const socket = connect(tlsOptions(options, caCertificates === undefined ? {} : { caCertificates }));
   const timeout = AbortSignal.timeout(timeoutMilliseconds);
   try {
     await once(socket, "secureConnect", { signal: timeout });

@@ -1,59 +1,338 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:https";
 import { createServer as createProxy } from "node:http";
-import type { ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { constants, createSecureServer } from "node:http2";
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { createServer } from "node:https";
+import type { AddressInfo, Server } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { test } from "node:test";
+import { describe, it, test } from "node:test";
+import type { TestContext } from "node:test";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
-import type { TlsCredentials } from "../../../src/machinery/client/https-transport.ts";
+import type { HttpsTransportOptions } from "../../../src/machinery/client/https-transport.ts";
+import type { TlsCredentials } from "../../../src/machinery/client/tls-options.ts";
 import { readText } from "../../../src/machinery/client/transport.ts";
+import type { ClientRequest, Transport } from "../../../src/machinery/client/transport.ts";
 import { newPair } from "../../agent/new-pair.ts";
+import { ServerFront } from "../../agent/server-front.ts";
 
-test("new credentials are used at once, on new connections, and disturb no request that runs", async (context) => {
-  const serving = newPair();
-  const held: ServerResponse[] = [];
-  const server = createServer(
-    { key: serving.keyPem, cert: serving.certificatePem, requestCert: true, rejectUnauthorized: false },
-    (incoming, response) => {
-      const { serialNumber } = (incoming.socket as TLSSocket).getPeerCertificate(); // an HTTPS server's sockets are
-      response.write(`${serialNumber} ${incoming.socket.remotePort}`);
-      if (incoming.url === "/held") held.push(response);
-      else response.end();
-    },
-  );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const credentials = (): TlsCredentials => {
-    const { certificatePem, keyPem } = newPair();
-    return { clientCertificate: { certificate: certificatePem, key: keyPem } };
+const serving = newPair();
+const tls = { key: serving.keyPem, cert: serving.certificatePem, requestCert: true, rejectUnauthorized: false };
+const maximumRequests = 20;
+/** The server has so long to answer a PING. */
+const pongMilliseconds = 5000;
+
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Answer = ServerResponse | Http2ServerResponse;
+
+/** What the paths of the server do. */
+class Behaviour {
+  /** Requests to /held, in their order. */
+  readonly held: Answer[] = [];
+  readonly #onHeld: (() => void)[] = [];
+
+  answer(incoming: Incoming, response: Answer): void {
+    const { pathname } = new URL(incoming.url ?? "/", "https://server");
+    if (pathname === "/silent") return;
+    const begin = (text: string): void => void (response as ServerResponse).write(text);
+    if (pathname === "/endless") {
+      // As fast as it is read.
+      const more = (): void => void ((response as ServerResponse).write(Buffer.alloc(64 * 1024)) && setImmediate(more));
+      response.on("drain", more).on("error", () => {});
+      return more();
+    }
+    if (pathname.endsWith("/echo")) {
+      const { method, url, headers } = incoming;
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+      incoming.on("end", () => {
+        response.setHeader("x-answer", "yes");
+        response.statusCode = 418;
+        response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
+      });
+      return;
+    }
+    const { serialNumber } = (incoming.socket as TLSSocket).getPeerCertificate(); // a TLS server's sockets are
+    begin(`${serialNumber} ${incoming.socket.remotePort}`);
+    if (pathname !== "/held") return void response.end();
+    this.held.push(response);
+    for (const wake of this.#onHeld.splice(0)) wake();
+  }
+
+  async holds(count: number): Promise<void> {
+    while (this.held.length < count) await new Promise<void>((resolve) => this.#onHeld.push(resolve));
+  }
+}
+
+const protocols = [
+  {
+    protocol: "HTTP/2",
+    serve: (listener: (incoming: Incoming, response: Answer) => void): Server =>
+      createSecureServer({ ...tls, settings: { maxConcurrentStreams: maximumRequests } }, listener),
+  },
+  {
+    protocol: "HTTP/1.1",
+    serve: (listener: (incoming: Incoming, response: Answer) => void): Server =>
+      createServer(tls, listener as RequestListener),
+  },
+];
+
+const credentials = (): TlsCredentials => {
+  const { certificatePem, keyPem } = newPair();
+  return { clientCertificate: { certificate: certificatePem, key: keyPem } };
+};
+
+const ask = async (transport: Transport, path: string, more: Partial<ClientRequest> = {}): Promise<string> =>
+  readText((await transport.send({ method: "GET", path, ...more })).body);
+
+/** Requests that may be silent for as long as `watchIdleMilliseconds` says. */
+const impatient = { query: "watch=true&allowWatchBookmarks=true" };
+
+for (const { protocol, serve } of protocols) {
+  describe(`a transport over ${protocol}`, () => {
+    async function start(context: TestContext, options: Partial<HttpsTransportOptions> = {}) {
+      const behaviour = new Behaviour();
+      const server = serve((incoming, response) => behaviour.answer(incoming, response));
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const front = new ServerFront(() => `https://127.0.0.1:${(server.address() as AddressInfo).port}`); // listens on a port
+      await front.open();
+      const transport = httpsTransport({ server: front.url, skipsServerVerification: true, ...options });
+      context.after(async () => {
+        transport.close();
+        await front.close();
+        server.close();
+      });
+      const openConnections = (): Promise<number> =>
+        new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
+      return { behaviour, front, transport, openConnections };
+    }
+
+    it("sends method, path, query, headers and body, and returns status, headers and body", async (context) => {
+      const { front } = await start(context);
+      const transport = httpsTransport({
+        server: `${front.url}/prefix/`,
+        skipsServerVerification: true,
+        bearerToken: () => "secret",
+        userAgent: "a test",
+        headers: { "X-Group": ["one", "two"] },
+      });
+      context.after(() => transport.close());
+      for (const method of ["POST", "PATCH", "DELETE"]) {
+        const { status, headers, body } = await transport.send({
+          method,
+          path: "/echo",
+          query: "a=1",
+          headers: { "content-type": "text/plain" },
+          body: "å",
+        });
+        assert.deepEqual([status, headers["x-answer"]], [418, "yes"]);
+        const asked = JSON.parse(await readText(body)) as Record<"method" | "url" | "body", string> & {
+          readonly headers: Record<string, string>;
+        };
+        assert.deepEqual([asked.method, asked.url, asked.body], [method, "/prefix/echo?a=1", "å"]);
+        assert.equal(asked.headers["authorization"], "Bearer secret");
+        assert.equal(asked.headers["user-agent"], "a test");
+        assert.equal(asked.headers["x-group"], "one, two");
+        assert.equal(asked.headers["content-length"], "2");
+        assert.equal(asked.headers["content-type"], "text/plain");
+      }
+    });
+
+    it("uses new credentials at once, on new connections, and disturbs no request that runs", async (context) => {
+      let current = credentials();
+      const { transport, behaviour, openConnections } = await start(context, { tlsCredentials: () => current });
+      const first = await ask(transport, "/");
+      assert.equal(await ask(transport, "/"), first, "the connection is kept");
+      const running = transport.send({ method: "GET", path: "/held" });
+      await behaviour.holds(1);
+      current = credentials();
+      const second = await ask(transport, "/");
+      assert.notEqual(second.split(" ")[0], first.split(" ")[0], "another certificate");
+      assert.equal(await ask(transport, "/"), second, "the new connection is kept");
+      behaviour.held[0]?.end(" whole");
+      assert.equal(await readText((await running).body), `${first} whole`);
+      assert.ok((await openConnections()) <= 2);
+    });
+
+    it("has more requests under way than a connection takes", async (context) => {
+      const { transport, behaviour } = await start(context);
+      const answers = Array.from({ length: 3 * maximumRequests }, () => ask(transport, "/held"));
+      await behaviour.holds(answers.length);
+      for (const answer of behaviour.held) answer.end("!");
+      assert.ok((await Promise.all(answers)).every((text) => text.endsWith("!")));
+    });
+
+    it("goes on while an answer is not read", async (context) => {
+      const { transport } = await start(context);
+      const { body } = await transport.send({ method: "GET", path: "/endless" });
+      const reader = body[Symbol.asyncIterator]();
+      await reader.next();
+      for (let requests = 0; requests < 3; requests++) await ask(transport, "/");
+      await reader.return?.();
+    });
+
+    it("fails a request without an answer in time, and answers the next one", async (context) => {
+      const { transport } = await start(context, { watchIdleMilliseconds: 100 });
+      await assert.rejects(ask(transport, "/silent", impatient), /no answer from 127\.0\.0\.1 in time/);
+      await ask(transport, "/");
+    });
+
+    it("fails when the connection is cut in the middle of an answer, and connects again", async (context) => {
+      const { transport, front, behaviour } = await start(context);
+      const { body } = await transport.send({ method: "GET", path: "/held" });
+      await behaviour.holds(1);
+      front.cut();
+      await assert.rejects(readText(body), { code: "ECONNRESET" });
+      await ask(transport, "/");
+    });
+
+    it("ends an aborted request, before and in the middle of its answer", async (context) => {
+      const { transport, behaviour, front } = await start(context);
+      const aborted = new AbortController();
+      const answer = await transport.send({ method: "GET", path: "/held", signal: aborted.signal });
+      const silent = ask(transport, "/silent", { signal: aborted.signal });
+      await behaviour.holds(1);
+      aborted.abort();
+      await assert.rejects(silent);
+      await assert.rejects(readText(answer.body));
+      await assert.rejects(ask(transport, "/", { signal: aborted.signal }));
+      await ask(transport, "/");
+
+      front.cut();
+      front.fallSilent();
+      const connecting = new AbortController();
+      const refused = assert.rejects(ask(transport, "/", { signal: connecting.signal }));
+      connecting.abort();
+      await refused;
+    });
+
+    it("fails all requests when it is closed", async (context) => {
+      const { transport, behaviour, front } = await start(context);
+      const { body } = await transport.send({ method: "GET", path: "/held" });
+      await behaviour.holds(1);
+      const failed = [ask(transport, "/silent"), readText(body)].map((answer) => assert.rejects(answer));
+      transport.close();
+      await Promise.all(failed);
+
+      front.fallSilent();
+      const connecting = assert.rejects(ask(transport, "/"));
+      transport.close();
+      await connecting;
+    });
+
+    it("says why it cannot connect", async (context) => {
+      const { front } = await start(context);
+      const untrusted = httpsTransport({ server: front.url });
+      context.after(() => untrusted.close());
+      await assert.rejects(ask(untrusted, "/"), { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" });
+      await front.close();
+      await assert.rejects(ask(untrusted, "/"), { code: "ECONNREFUSED" });
+    });
+  });
+}
+
+describe("a transport that shares one connection of HTTP/2", () => {
+  async function start(context: TestContext, onStream: (stream: ServerHttp2Stream, path: string) => void) {
+    const server = createSecureServer(tls);
+    const sessions: ServerHttp2Session[] = [];
+    server.on("session", (session) => sessions.push(session));
+    server.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
+      stream.on("error", () => {}); // its client sees it too
+      onStream(stream, path);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const front = new ServerFront(() => `https://127.0.0.1:${(server.address() as AddressInfo).port}`); // listens on a port
+    await front.open();
+    const transport = httpsTransport({ server: front.url, skipsServerVerification: true, watchIdleMilliseconds: 100 });
+    context.after(async () => {
+      transport.close();
+      await front.close();
+      server.close();
+    });
+    return { transport, sessions, front };
+  }
+
+  const answer = (stream: ServerHttp2Stream, path: string): void => {
+    stream.respond({ ":status": 200 });
+    stream.end(path);
   };
-  let current = credentials();
-  const transport = httpsTransport({
-    server: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, // listens on a port
-    tlsCredentials: () => current,
-    skipsServerVerification: true,
-  });
-  context.after(() => {
-    transport.close();
-    server.closeAllConnections();
-    server.close();
-  });
-  const ask = async (path: string): Promise<string> => readText((await transport.send({ method: "GET", path })).body);
 
-  const first = await ask("/");
-  assert.equal(await ask("/"), first, "the connection is kept");
-  const running = transport.send({ method: "GET", path: "/held" });
-  await once(server, "request");
-  current = credentials();
-  const second = await ask("/");
-  assert.notEqual(second.split(" ")[0], first.split(" ")[0], "another certificate");
-  assert.equal(await ask("/"), second, "the new connection is kept");
-  held[0]?.end(" whole");
-  assert.equal(await readText((await running).body), `${first} whole`);
-  const connections = new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
-  assert.ok((await connections) <= 2);
+  it("opens only one, however many requests there are at once", async (context) => {
+    const { transport, sessions } = await start(context, answer);
+    await Promise.all(Array.from({ length: 30 }, () => ask(transport, "/")));
+    assert.equal(sessions.length, 1);
+  });
+
+  it("sends a request again that the server has not taken, and only that", async (context) => {
+    const asked: string[] = [];
+    const { transport, sessions } = await start(context, (stream, path) => {
+      asked.push(path);
+      if (asked.filter((one) => one === path).length > 1) return answer(stream, path);
+      stream.close(path === "/refused" ? constants.NGHTTP2_REFUSED_STREAM : constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    assert.equal(await ask(transport, "/refused"), "/refused");
+    await assert.rejects(ask(transport, "/failed"));
+    assert.deepEqual(asked, ["/refused", "/refused", "/failed"]);
+    assert.equal(sessions.length, 1);
+  });
+
+  it("does not send a refused request without end", async (context) => {
+    let requests = 0;
+    const { transport } = await start(context, (stream) => {
+      requests++;
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    await assert.rejects(ask(transport, "/"), /before it took the request/);
+    assert.equal(requests, 3);
+  });
+
+  it("gives up a connection on which nothing comes any more, with all requests that it carries", async (context) => {
+    const { transport, front, sessions } = await start(context, (stream, path) => {
+      if (path.startsWith("/watch")) stream.respond({ ":status": 200 });
+      else answer(stream, path);
+    });
+    const watch = await transport.send({ method: "GET", path: "/watch", query: "watch=true&timeoutSeconds=3600" });
+    front.fallSilent();
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    await assert.rejects(ask(transport, "/", impatient), /in time/);
+    front.speak();
+    context.mock.timers.tick(pongMilliseconds);
+    await assert.rejects(readText(watch.body), /in time/);
+    await ask(transport, "/");
+    assert.equal(sessions.length, 2);
+  });
+
+  it("keeps a connection whose server is only slow", async (context) => {
+    const used: unknown[] = [];
+    const { transport, sessions } = await start(context, (stream, path) => {
+      used.push(stream.session);
+      if (path === "/") answer(stream, path);
+      else stream.respond({ ":status": 200 });
+    });
+    const watch = await transport.send({ method: "GET", path: "/watch", query: "watch=true&timeoutSeconds=3600" });
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    await assert.rejects(ask(transport, "/slow", impatient), /in time/);
+    // Requests use another connection until this one has answered.
+    do await ask(transport, "/");
+    while (used.at(-1) !== sessions[0]);
+    context.mock.timers.tick(pongMilliseconds);
+    assert.equal(sessions[0]?.destroyed, false);
+    await watch.body[Symbol.asyncIterator]().return?.();
+  });
+
+  it("loses no request while the server closes one connection after the other", async (context) => {
+    const { transport, sessions } = await start(context, (stream, path) => {
+      stream.session?.close();
+      setImmediate(() => answer(stream, path));
+    });
+    for (let requests = 0; requests < 10; requests++) {
+      assert.deepEqual(await Promise.all(["/a", "/b"].map((path) => ask(transport, path))), ["/a", "/b"]);
+    }
+    assert.ok(sessions.length > 1);
+  });
 });
 
 test("requests go through the proxy of HTTPS_PROXY, except to loopback and the hosts of NO_PROXY", async (context) => {

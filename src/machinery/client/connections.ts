@@ -1,0 +1,36 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import type { ClientResponse } from "./transport.ts";
+
+/** A request with all that goes over the connection. `path` contains the query. */
+export interface WireRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** The request fails after this time without a byte; 0: never. */
+  readonly silenceMilliseconds: number;
+}
+
+/** Connections to one server, all with the same credentials. They stay open between requests. */
+export interface Connections {
+  /** Rejects when there was no answer: with RequestNotTaken when the request may be sent again. */
+  send(request: WireRequest): Promise<ClientResponse>;
+  /** Takes no more requests. Idle connections end now, busy ones after their requests. */
+  retire(): void;
+  /** Whether no request is under way. */
+  readonly isIdle: boolean;
+  /** Ends all connections, and with them the requests that are under way. */
+  close(): void;
+}
+
+/** The server has not seen the request, or says that it did nothing with it (RFC 9113 section 8.7). */
+export class RequestNotTaken extends Error {
+  constructor(options?: ErrorOptions) {
+    super("the server closed the connection before it took the request", options);
+    this.name = "RequestNotTaken";
+  }
+}
+
+export const noAnswerInTime = ({ server }: { readonly server: string }): Error =>
+  new Error(`no answer from ${new URL(server).hostname} in time`);

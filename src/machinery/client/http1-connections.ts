@@ -1,0 +1,64 @@
+import https from "node:https";
+import { noAnswerInTime } from "./connections.ts";
+import type { Connections, WireRequest } from "./connections.ts";
+import { tlsOptions } from "./tls-options.ts";
+import type { TlsCredentials, TlsServer } from "./tls-options.ts";
+import type { ClientResponse } from "./transport.ts";
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const knowsProxies = major > 24 || (major === 24 && minor >= 5);
+
+const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
+  Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
+
+/** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
+export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
+
+const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host);
+
+/**
+ * Whether connections to a server may go through the proxy of the environment. As in Go, a loopback address is never reached
+ * through a proxy.
+ */
+export const mayUseProxy = ({ server }: TlsServer): boolean =>
+  knowsProxies && namesProxy(process.env) && !isLoopback(new URL(server).hostname);
+
+/** HTTP/1.1: a connection for each request that is under way. They go through the proxy of the environment. */
+export class Http1Connections implements Connections {
+  readonly #server: TlsServer;
+  readonly #agent: https.Agent;
+
+  constructor(server: TlsServer, credentials: TlsCredentials) {
+    this.#server = server;
+    this.#agent = new https.Agent({
+      keepAlive: true,
+      ...(mayUseProxy(server) && { proxyEnv: process.env }),
+      ...tlsOptions(server, credentials),
+    });
+  }
+
+  send({ method, path, headers, body, signal, silenceMilliseconds }: WireRequest): Promise<ClientResponse> {
+    return new Promise((resolve, reject) => {
+      const outgoing = https.request(
+        { method, path, headers, agent: this.#agent, timeout: silenceMilliseconds, ...(signal && { signal }) },
+        (incoming) => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming }),
+      );
+      outgoing.on("timeout", () => outgoing.destroy(noAnswerInTime(this.#server)));
+      outgoing.on("error", reject);
+      outgoing.end(body);
+    });
+  }
+
+  retire(): void {
+    this.#agent.maxFreeSockets = 0;
+    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+  }
+
+  get isIdle(): boolean {
+    return Object.keys(this.#agent.sockets).length === 0;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}

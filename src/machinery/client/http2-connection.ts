@@ -1,0 +1,137 @@
+import { connect, constants } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { noAnswerInTime, RequestNotTaken } from "./connections.ts";
+import type { WireRequest } from "./connections.ts";
+import type { ClientResponse } from "./transport.ts";
+
+export interface Http2ConnectionOptions {
+  readonly server: string;
+  readonly onClose: () => void;
+}
+
+/** So many bytes of an answer may be under way: less would make long lists slow over long distances. */
+const windowBytes = 1024 * 1024;
+/** Until the server says how many requests it takes at once. It should take at least so many (RFC 9113 section 6.5.2). */
+const assumedConcurrentRequests = 100;
+/** A connection on which a request had no answer in time is dead, unless the server answers a PING within this time. */
+const pongMilliseconds = 5000;
+const keepAliveMilliseconds = 30_000;
+
+/** One connection of HTTP/2: it carries many requests at once. While it carries none, it does not keep the process alive. */
+export class Http2Connection {
+  readonly #socket: TLSSocket;
+  readonly #session: ClientHttp2Session;
+  readonly #server: string;
+  #requests = 0;
+  #maximumRequests = assumedConcurrentRequests;
+  #awaitsPong = false;
+
+  /** `socket` has completed its handshake. */
+  constructor(socket: TLSSocket, { server, onClose }: Http2ConnectionOptions) {
+    this.#socket = socket.setKeepAlive(true, keepAliveMilliseconds);
+    this.#server = server;
+    const session = connect(new URL(server).origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: windowBytes },
+    });
+    session.once("connect", () => session.setLocalWindowSize(4 * windowBytes));
+    session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
+      this.#maximumRequests = maxConcurrentStreams;
+    });
+    session.on("error", () => {}); // its requests fail with the same error
+    session.on("close", onClose);
+    session.unref();
+    this.#session = session;
+  }
+
+  /** Whether it takes another request. */
+  get hasRoom(): boolean {
+    return !this.#session.closed && !this.#awaitsPong && this.#requests < this.#maximumRequests;
+  }
+
+  get isIdle(): boolean {
+    return this.#requests === 0;
+  }
+
+  send(request: WireRequest): Promise<ClientResponse> {
+    return new Promise((resolve, reject) => {
+      const stream = this.#open(request);
+      if (this.#requests++ === 0) this.#session.ref();
+      stream.setTimeout(request.silenceMilliseconds, () => {
+        stream.destroy(noAnswerInTime({ server: this.#server }));
+        this.#askForPong();
+      });
+      stream.on("response", ({ ":status": status = 0, ...headers }) =>
+        resolve({ status, headers, body: bodyOf(stream) }),
+      );
+      let failure: Error | undefined;
+      stream.on("error", (error) => (failure = error));
+      stream.on("close", () => {
+        if (--this.#requests === 0) this.#session.unref();
+        const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+        reject(isRefused ? new RequestNotTaken({ cause: failure }) : (failure ?? connectionEnded()));
+      });
+      stream.end(request.body);
+    });
+  }
+
+  /** Takes no more requests, and ends after those that it carries. */
+  retire(): void {
+    this.#session.close();
+  }
+
+  close(): void {
+    this.#end(connectionEnded());
+  }
+
+  #open({ method, path, headers, body, signal }: WireRequest): ClientHttp2Stream {
+    try {
+      return this.#session.request(
+        { ...headers, ":method": method, ":path": path },
+        { endStream: body === undefined, ...(signal && { signal }) },
+      );
+    } catch (cause) {
+      if (this.#session.closed || this.#session.destroyed) throw new RequestNotTaken({ cause });
+      throw cause;
+    }
+  }
+
+  /**
+   * Finds out whether the connection is dead, or the server was only slow. Until the answer, new requests go over another
+   * connection.
+   */
+  #askForPong(): void {
+    if (this.#awaitsPong || this.#session.destroyed) return;
+    this.#awaitsPong = true;
+    const isDead = setTimeout(() => this.#end(noAnswerInTime({ server: this.#server })), pongMilliseconds);
+    isDead.unref();
+    this.#session.ping((error) => {
+      clearTimeout(isDead);
+      this.#awaitsPong = error !== null;
+    });
+  }
+
+  #end(error: Error): void {
+    this.#session.destroy(error);
+    // The session alone would wait until all its bytes are sent.
+    this.#socket.destroy();
+  }
+}
+
+/** With the code of a cut HTTP/1.1 connection, so that both are explained in the same words. */
+const connectionEnded = (): Error =>
+  Object.assign(new Error("the connection ended before the answer was complete"), { code: "ECONNRESET" });
+
+async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of stream) yield chunk as Uint8Array; // no encoding is set
+  } catch (error) {
+    throw isPrematureClose(error) ? connectionEnded() : error;
+  }
+  // A connection that ends takes its streams with it, without an error of theirs.
+  if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw connectionEnded();
+}
+
+const isPrematureClose = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE";

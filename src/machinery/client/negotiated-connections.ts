@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
+import type { TLSSocket } from "node:tls";
+import { noAnswerInTime, RequestNotTaken } from "./connections.ts";
+import type { Connections, WireRequest } from "./connections.ts";
+import { Http1Connections, mayUseProxy } from "./http1-connections.ts";
+import { Http2Connection } from "./http2-connection.ts";
+import { tlsOptions } from "./tls-options.ts";
+import type { TlsCredentials, TlsServer } from "./tls-options.ts";
+import type { ClientResponse } from "./transport.ts";
+
+export interface NegotiatedConnectionsOptions {
+  readonly server: TlsServer;
+  readonly credentials: TlsCredentials;
+  /** A new connection fails after this time without a byte; 0: never. */
+  readonly silenceMilliseconds: number;
+}
+
+/**
+ * HTTP/2 with servers that speak it, and else HTTP/1.1. Requests share one connection of HTTP/2, until it carries as many as the
+ * server takes. Through a proxy only HTTP/1.1 is spoken: Node.js makes tunnels for its HTTPS agent alone.
+ */
+export class NegotiatedConnections implements Connections {
+  readonly #options: NegotiatedConnectionsOptions;
+  readonly #http2 = new Set<Http2Connection>();
+  #http1: Http1Connections | undefined;
+  #opening: Promise<void> | undefined;
+  #handshake: TLSSocket | undefined;
+  #isRetired = false;
+
+  constructor(options: NegotiatedConnectionsOptions) {
+    this.#options = options;
+    if (mayUseProxy(options.server)) this.#http1 = new Http1Connections(options.server, options.credentials);
+  }
+
+  async send(request: WireRequest): Promise<ClientResponse> {
+    for (;;) {
+      request.signal?.throwIfAborted();
+      if (this.#isRetired) throw new RequestNotTaken();
+      const connection = this.#http1 ?? this.#http2WithRoom();
+      if (connection !== undefined) return connection.send(request);
+      this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+      await unlessAborted(this.#opening, request.signal);
+    }
+  }
+
+  retire(): void {
+    this.#isRetired = true;
+    for (const connection of this.#all()) connection.retire();
+  }
+
+  get isIdle(): boolean {
+    return this.#opening === undefined && this.#all().every(({ isIdle }) => isIdle);
+  }
+
+  close(): void {
+    this.#handshake?.destroy(new Error("the client closed its connections"));
+    for (const connection of this.#all()) connection.close();
+  }
+
+  #all(): (Http1Connections | Http2Connection)[] {
+    return [...this.#http2, ...(this.#http1 === undefined ? [] : [this.#http1])];
+  }
+
+  #http2WithRoom(): Http2Connection | undefined {
+    for (const connection of this.#http2) if (connection.hasRoom) return connection;
+    return undefined;
+  }
+
+  /** Opens a connection of HTTP/2, or finds out that the server does not speak it. */
+  async #open(): Promise<void> {
+    const { server, credentials } = this.#options;
+    const socket = await this.#openSocket();
+    if (this.#isRetired) {
+      socket.destroy();
+    } else if (socket.alpnProtocol === "h2") {
+      const connection = new Http2Connection(socket, {
+        server: server.server,
+        onClose: () => this.#http2.delete(connection),
+      });
+      this.#http2.add(connection);
+    } else {
+      socket.destroy();
+      this.#http1 = new Http1Connections(server, credentials);
+    }
+  }
+
+  /** A socket after the handshake. */
+  async #openSocket(): Promise<TLSSocket> {
+    const { server, credentials, silenceMilliseconds } = this.#options;
+    const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
+    this.#handshake = socket;
+    socket.setTimeout(silenceMilliseconds, () => socket.destroy(noAnswerInTime(server)));
+    try {
+      await once(socket, "secureConnect");
+      return socket.setTimeout(0);
+    } finally {
+      this.#handshake = undefined;
+    }
+  }
+}
+
+/** Rejects as soon as `signal` aborts, although what is waited for goes on. */
+function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

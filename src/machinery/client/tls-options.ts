@@ -1,0 +1,38 @@
+import { isIP } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+
+/** The CAs to trust and the client certificate to present on a connection. */
+export interface TlsCredentials {
+  /** PEM of the CAs that the server's certificate must chain to. Default: the system's CAs. */
+  readonly caCertificates?: string;
+  readonly clientCertificate?: { readonly certificate: string; readonly key: string };
+}
+
+/** Where a server is, and how its certificate is verified. */
+export interface TlsServer {
+  /** `https://host:port`, optionally with a path prefix. */
+  readonly server: string;
+  /** The name that the server's certificate must be valid for, if it is not the URL's host. */
+  readonly serverName?: string;
+  /** For development only: accepts any server certificate. */
+  readonly skipsServerVerification?: boolean;
+}
+
+/** How to open a TLS connection to a server. */
+export function tlsOptions(
+  { server, serverName, skipsServerVerification }: TlsServer,
+  { caCertificates, clientCertificate }: TlsCredentials,
+): ConnectionOptions {
+  const { hostname, port } = new URL(server);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return {
+    host,
+    port: port === "" ? 443 : Number(port),
+    // A server name is never an address (RFC 6066 section 3).
+    servername: serverName ?? (isIP(host) === 0 ? host : ""),
+    // As in Go, each of these certificates is an anchor, whether it is a root or below one.
+    ...(caCertificates !== undefined && { ca: caCertificates, allowPartialTrustChain: true }),
+    ...(clientCertificate !== undefined && { cert: clientCertificate.certificate, key: clientCertificate.key }),
+    rejectUnauthorized: skipsServerVerification !== true,
+  };
+}

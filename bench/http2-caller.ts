@@ -31,9 +31,14 @@ export class Http2Caller {
     });
   }
 
+  /** Opens a stream that the caller reads. */
+  open(path: string): http2.ClientHttp2Stream {
+    return this.#open("GET", path, {}).on("error", () => {});
+  }
+
   /** Opens a watch; `onLine` gets each event's line. */
   watch(path: string, onLine: (line: string) => void): http2.ClientHttp2Stream {
-    const stream = this.#open("GET", path, {});
+    const stream = this.open(path);
     let rest = "";
     stream.setEncoding("utf8");
     stream.on("data", (chunk: string) => {
@@ -41,7 +46,6 @@ export class Http2Caller {
       rest = lines.pop() ?? "";
       for (const line of lines) onLine(line);
     });
-    stream.on("error", () => {});
     return stream;
   }
 

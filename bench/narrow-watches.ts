@@ -1,8 +1,8 @@
 /**
  * Patches objects while thousands of watches are open that want one other object each, and prints what a patch costs the
- * server. An event should cost only the watches that want it.
+ * server. An event should cost only the watches that want it. Then delivers objects to many watches of all of them.
  *
- *   npm run bench:watches -- [--watchers N] [--patches N]
+ *   npm run bench:watches -- [--watchers N] [--patches N] [--wide N]
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -12,10 +12,15 @@ import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { watchFanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
 
 const { values: options } = parseArgs({
-  options: { watchers: { type: "string", default: "5000" }, patches: { type: "string", default: "3000" } },
+  options: {
+    watchers: { type: "string", default: "5000" },
+    patches: { type: "string", default: "3000" },
+    wide: { type: "string", default: "500" },
+  },
 });
 const patches = Number(options.patches);
 /** Objects that are patched at the same time; patches of one object would wait for each other. */
@@ -60,5 +65,12 @@ for (const watchers of [0, Number(options.watchers)]) {
   console.log(String(watchers).padStart(24), microseconds.toFixed(0).padStart(16), perSecond.toFixed(0).padStart(11));
 }
 for (const connection of [writer, ...connections]) connection.close();
+console.log("watches of all   text in an object   deliveries   a second   CPU µs a delivery");
+for (const [round, noteBytes] of [0, 0, 4096].entries()) {
+  const load = { watchers: Number(options.wide), writes: 200, stalledWatchers: 0, noteBytes };
+  const { watchers, delivered, ...made } = await watchFanOut({ server, accounts, label: `wide-${round}`, ...load });
+  const cells = [watchers, noteBytes, delivered, made.deliveriesPerSecond, made.cpuMicroseconds.toFixed(1)];
+  console.log(cells.map((cell, column) => String(cell).padStart([14, 19, 12, 10, 19][column] ?? 0)).join(" "));
+}
 await server.stop();
 rmSync(scratch, { recursive: true, force: true });

@@ -123,7 +123,8 @@ const withObjectsMebibytes = server.residentMebibytes();
 const fanOuts: FanOut[] = [];
 for (const [label, stalledWatchers] of [["all-read", 0] as const, ["some-stall", 10] as const]) {
   const round = { server, accounts, label, watchers: Number(options.watchers), writes: 100, stalledWatchers };
-  fanOuts.push(await watchFanOut(round));
+  // Long enough that a hundred events are more than a connection takes from a reader that does not read.
+  fanOuts.push(await watchFanOut({ ...round, noteBytes: 4096 }));
 }
 console.log("\nwatch fan-out");
 for (const fanOut of fanOuts) console.log(JSON.stringify(fanOut));

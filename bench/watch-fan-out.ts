@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Http2Caller } from "./http2-caller.ts";
+import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -13,6 +14,8 @@ export interface FanOutOptions {
   readonly writes: number;
   /** Watches besides that never read what they are sent. */
   readonly stalledWatchers: number;
+  /** The length of a text in each object. */
+  readonly noteBytes: number;
 }
 
 export interface FanOut {
@@ -21,16 +24,17 @@ export interface FanOut {
   readonly delivered: number;
   readonly expected: number;
   readonly deliveriesPerSecond: number;
+  /** The server's processor time for a delivery, in all its threads; the creates are in it too. */
+  readonly cpuMicroseconds: number;
 }
 
 const watchersPerConnection = 50;
 const longestMilliseconds = 60_000;
-/** Enough of it that a hundred events are more than a connection takes from a reader that does not read. */
-const note = "x".repeat(4096);
+const lineFeed = 10;
 
 /** Opens watches, writes objects one after the other, and counts what arrives until all has. */
 export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
-  const { server, accounts, label, watchers, writes, stalledWatchers } = options;
+  const { server, accounts, label, watchers, writes, stalledWatchers, noteBytes } = options;
   const connect = (): Http2Caller => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
   const path = `${accounts}?watch=true&labelSelector=fan%3D${label}`;
   const sessions = Array.from({ length: Math.ceil(watchers / watchersPerConnection) }, connect);
@@ -39,16 +43,17 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
   let delivered = 0;
   let lastDelivery = 0;
   const opened = Array.from({ length: watchers }, (_, index) =>
-    sessions[index % sessions.length]?.watch(path, (line) => {
-      if (!line.includes(`"${label}-`)) return;
-      delivered++;
+    sessions[index % sessions.length]?.open(path).on("data", (chunk: Buffer) => {
+      for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, at + 1)) delivered++;
       lastDelivery = performance.now();
     }),
   );
-  const stalledStreams = Array.from({ length: stalledWatchers }, () => stalled.watch(path, () => {}).pause());
+  const stalledStreams = Array.from({ length: stalledWatchers }, () => stalled.open(path).pause());
   await Promise.all(
     [...opened, ...stalledStreams].map((stream) => new Promise((resolve) => stream?.once("response", resolve))),
   );
+  const note = "x".repeat(noteBytes);
+  const cpu = processCpuSeconds(server.process.pid ?? 0);
   const start = performance.now();
   for (let n = 0; n < writes; n++) {
     const metadata = { name: `${label}-${n}`, labels: { fan: label }, annotations: { note } };
@@ -56,7 +61,8 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
   }
   const isOver = (): boolean => delivered >= expected || performance.now() - start > longestMilliseconds;
   while (!isOver()) await delay(5);
+  const cpuMicroseconds = ((processCpuSeconds(server.process.pid ?? 0) - cpu) * 1e6) / delivered;
   for (const session of [...sessions, writer, stalled]) session.close();
   const deliveriesPerSecond = Math.round(delivered / ((lastDelivery - start) / 1000));
-  return { watchers, stalledWatchers, delivered, expected, deliveriesPerSecond };
+  return { watchers, stalledWatchers, delivered, expected, deliveriesPerSecond, cpuMicroseconds };
 }

@@ -99,7 +99,7 @@ export class Reader {
 
   constructor(start: Start) {
     this.stop = start({
-      write: (bytes) => void this.frames.push(Buffer.from(bytes)),
+      write: (bytes) => void this.frames.push(...framesOf(Buffer.from(bytes))),
       bufferedBytes: () => this.unreadBytes,
       end: () => (this.isEnded = true),
     });
@@ -123,6 +123,19 @@ export class Reader {
     return this;
   }
 }
+
+/** The frames of one write: lines of JSON, or protobuf with its length before it. */
+function framesOf(bytes: Buffer): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let from = 0; from < bytes.length;) {
+    const to = bytes[0] === openingBrace ? bytes.indexOf("\n", from) + 1 : from + 4 + bytes.readUInt32BE(from);
+    frames.push(bytes.subarray(from, to));
+    from = to;
+  }
+  return frames;
+}
+
+const openingBrace = 0x7b;
 
 function bytesOf(body: unknown): Buffer {
   if (Buffer.isBuffer(body)) return body;

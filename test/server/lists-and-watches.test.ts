@@ -148,6 +148,7 @@ describe("a bookmark", () => {
       const reader = await own.watch(`${collection}?watch=1&allowWatchBookmarks=true&${query}`);
       await new Promise((resolve) => setImmediate(resolve));
       t.mock.timers.tick(milliseconds);
+      await new Promise((resolve) => setImmediate(resolve));
       assert.deepEqual(
         reader.events.map(({ type, object }) => [type, object.metadata.resourceVersion]),
         [["BOOKMARK", metadata.resourceVersion]],
@@ -172,6 +173,7 @@ describe("a bookmark", () => {
     await new Promise((resolve) => setImmediate(resolve));
     const first = await createOwn(elsewhere, "a");
     t.mock.timers.tick(60_000);
+    await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(
       now.events.map(({ object }) => object.metadata.resourceVersion),
       [first.metadata.resourceVersion],
@@ -180,6 +182,7 @@ describe("a bookmark", () => {
     for (const name of ["b", "c", "d"]) await createOwn(elsewhere, name);
     const { metadata: last } = await own.json(elsewhere);
     t.mock.timers.tick(60_000);
+    await new Promise((resolve) => setImmediate(resolve));
     for (const reader of [now, later]) {
       assert.equal(reader.events.at(-1)?.object.metadata.resourceVersion, last.resourceVersion);
       reader.stop();

@@ -10,7 +10,6 @@ import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage
 import type { StoredObject } from "./stored-object.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import type { Lookup } from "../storage/value-index.ts";
-import type { RequiredValue } from "../storage/watch-index.ts";
 
 /** Selects the objects for a list, a watch or a deletion of a collection. */
 export interface ObjectSelector<T extends ApiObject> {
@@ -18,10 +17,10 @@ export interface ObjectSelector<T extends ApiObject> {
   readonly isEmpty: boolean;
   /** Only keys in this range can match. */
   readonly range: KeyRange;
-  /** A value that every matching object has, in a field of few that objects can be looked up by. */
-  readonly where: RequiredValue<StoredObject<T>> | undefined;
-  /** The same, or a label that every matching object has: for lists. */
+  /** A value of a field or a label that every matching object has. */
   readonly lookup: Lookup<StoredObject<T>> | undefined;
+  /** Selectors with the same text match the same objects of their ranges. */
+  readonly text: string;
   matches(stored: StoredObject<T>): boolean;
 }
 
@@ -49,16 +48,16 @@ export function objectSelector<T extends ApiObject>(
   const range = rangeOf(definition, { namespace, name, fields });
   const isEmpty = labels.length === 0 && fields.length === 0;
   const isOneKey = range.end === keyAfter(range.start);
-  const where = isOneKey ? undefined : requiredValue(definition, fields);
-  const lookup = where ?? (isOneKey ? undefined : requiredLabel(labels));
-  return { isEmpty, range, where, lookup, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
+  const lookup = isOneKey ? undefined : (requiredValue(definition, fields) ?? requiredLabel(labels));
+  const text = JSON.stringify([apiVersionOf(definition), labelSelector, fieldSelector]);
+  return { isEmpty, range, lookup, text, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
 }
 
 /** The namespace is in the range already; so is the name, unless the selector asks in every namespace. */
 function requiredValue<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   fields: FieldSelector,
-): ObjectSelector<T>["where"] {
+): Lookup<StoredObject<T>> | undefined {
   const term = fields.find(({ field, operator }) => operator === "=" && field !== "metadata.namespace");
   if (term === undefined) return undefined;
   const { field, value } = comparedTerm(definition, term);

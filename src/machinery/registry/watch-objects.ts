@@ -94,7 +94,7 @@ function follow<T extends ApiObject>(
   try {
     const watch = cache.watch({
       ...selector.range,
-      where: selector.where,
+      where: selector.lookup,
       afterRevision: Math.min(skippedRevision, current),
       onEvent(event) {
         if (event.revision > skippedRevision) tell(event, { options, observer });
@@ -114,15 +114,34 @@ function follow<T extends ApiObject>(
   }
 }
 
-/** For a watch, an object appears when it starts to match and disappears when it stops to match. */
+/** What an event means to the watches of a selector. */
+interface News {
+  readonly type: ChangeType;
+  readonly object: StoredObject;
+}
+
+/** The last event and what it means by the selector's text: all watches get the same event, one after the other. */
+let last: { readonly event: object; readonly news: Map<string, News | "nothing"> } | undefined;
+
 function tell<T extends ApiObject>(
   event: CacheEvent<StoredObject<T>>,
   { options: { selector }, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
 ): void {
-  const isSelected = event.type === "put" && selector.matches(event.object);
-  const wasSelected = event.previous !== undefined && selector.matches(event.previous);
-  if (event.type === "put" && isSelected) observer.onChange(wasSelected ? "MODIFIED" : "ADDED", event.object);
-  else if (wasSelected) observer.onChange("DELETED", lastState(event));
+  if (last?.event !== event) last = { event, news: new Map() };
+  let news = last.news.get(selector.text);
+  if (news === undefined) last.news.set(selector.text, (news = newsOf(event, selector)));
+  if (news !== "nothing") observer.onChange(news.type, news.object as unknown as StoredObject<T>); // made of this event of T
+}
+
+/** For a watch, an object appears when it starts to match and disappears when it stops to match. */
+function newsOf<T extends ApiObject>(
+  event: CacheEvent<StoredObject<T>>,
+  { matches }: ListOptions<T>["selector"],
+): News | "nothing" {
+  const isSelected = event.type === "put" && matches(event.object);
+  const wasSelected = event.previous !== undefined && matches(event.previous);
+  if (event.type === "put" && isSelected) return { type: wasSelected ? "MODIFIED" : "ADDED", object: event.object };
+  return wasSelected ? { type: "DELETED", object: lastState(event) } : "nothing";
 }
 
 const lastStates = new WeakMap<object, StoredObject>();

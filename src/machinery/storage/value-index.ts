@@ -13,7 +13,18 @@ export interface Lookup<T> {
 type Keys = string | Set<string>;
 
 /** Instead of a value: the object cannot be read, so it may have any. */
-const unreadable = Symbol("unreadable");
+export const unreadable = Symbol("unreadable");
+
+export function readValue<T>(
+  { valueOf }: Pick<Lookup<T>, "valueOf">,
+  object: T,
+): string | typeof unreadable | undefined {
+  try {
+    return valueOf(object);
+  } catch {
+    return unreadable;
+  }
+}
 
 export interface ValueIndexOptions<T> {
   readonly objects: readonly T[];
@@ -75,7 +86,7 @@ export class ValueIndex<T> {
   }
 
   #add(object: T): void {
-    const value = this.#valueOf(object);
+    const value = readValue(this.#options, object);
     if (value === undefined) return;
     const key = this.#options.keyOf(object);
     const keys = this.#keys.get(value);
@@ -85,7 +96,7 @@ export class ValueIndex<T> {
   }
 
   #remove(object: T): void {
-    const value = this.#valueOf(object);
+    const value = readValue(this.#options, object);
     if (value === undefined) return;
     const key = this.#options.keyOf(object);
     const keys = this.#keys.get(value);
@@ -93,14 +104,6 @@ export class ValueIndex<T> {
     if (typeof keys !== "object") return;
     keys.delete(key);
     if (keys.size === 0) this.#keys.delete(value);
-  }
-
-  #valueOf(object: T): string | typeof unreadable | undefined {
-    try {
-      return this.#options.valueOf(object);
-    } catch {
-      return unreadable;
-    }
   }
 }
 

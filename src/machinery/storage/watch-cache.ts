@@ -8,7 +8,7 @@ import { byteOrdered } from "./byte-order.ts";
 import type { Lookup } from "./value-index.ts";
 import { ValueIndexes } from "./value-indexes.ts";
 import { WatchIndex } from "./watch-index.ts";
-import type { RequiredValue, WatchScope } from "./watch-index.ts";
+import type { WatchScope } from "./watch-index.ts";
 
 export interface WatchCacheOptions<T> {
   /** All caches of the process share it. */
@@ -50,7 +50,7 @@ export interface KeyRange {
 
 export interface CacheWatchRequest<T> extends KeyRange {
   /** Only objects that have, or had, this value are of interest. Whoever gets an event still has to look. */
-  readonly where?: RequiredValue<T> | undefined;
+  readonly where?: Lookup<T> | undefined;
   /** May be in the future: events up to it are skipped. */
   readonly afterRevision: number;
   readonly onEvent: (event: CacheEvent<T>) => void;

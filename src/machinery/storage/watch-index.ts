@@ -1,5 +1,7 @@
 import { byteOrdered } from "./byte-order.ts";
 import { prefixEnd } from "./store.ts";
+import { readValue, unreadable } from "./value-index.ts";
+import type { Lookup } from "./value-index.ts";
 
 /** What a watch wants to hear of. An event that is outside is not even offered to it. */
 export interface WatchScope<T> {
@@ -7,14 +9,7 @@ export interface WatchScope<T> {
   readonly start: string;
   readonly end: string;
   /** A value that the object must have, now or before the event. Absent: any object. */
-  readonly where?: RequiredValue<T> | undefined;
-}
-
-export interface RequiredValue<T> {
-  /** Names `valueOf`. There are few: each that is in use is read from every object that changes. */
-  readonly field: string;
-  readonly value: string;
-  valueOf(object: T): string;
+  readonly where?: Lookup<T> | undefined;
 }
 
 export interface IndexedChange<T> {
@@ -33,7 +28,8 @@ interface Group<T, W> {
 
 /** Watches that require a value of the same field. */
 interface ValueWatches<T, W> {
-  readonly valueOf: (object: T) => string;
+  /** Of one of them: it has the same `valueOf` as the others. */
+  readonly where: Lookup<T>;
   readonly byValue: Map<string, Set<W>>;
 }
 
@@ -86,11 +82,15 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     const visitGroup = (group: Group<T, W> | undefined): void => {
       if (group === undefined) return;
       group.ofAnyValue.forEach(visit);
-      for (const { valueOf, byValue } of group.byField.values()) {
-        const now = object && valueOf(object);
-        const before = previous && valueOf(previous);
-        if (now !== undefined) byValue.get(now)?.forEach(visit);
-        if (before !== undefined && before !== now) byValue.get(before)?.forEach(visit);
+      for (const { where, byValue } of group.byField.values()) {
+        const now = object && readValue(where, object);
+        const before = previous && readValue(where, previous);
+        // The watches learn why it cannot be read when they look at it.
+        if (now === unreadable || before === unreadable) for (const watches of byValue.values()) watches.forEach(visit);
+        else {
+          if (now !== undefined) byValue.get(now)?.forEach(visit);
+          if (before !== undefined && before !== now) byValue.get(before)?.forEach(visit);
+        }
       }
     };
     if (this.#ofOneKey.size > 0) visitGroup(this.#ofOneKey.get(key));
@@ -113,21 +113,21 @@ export class WatchIndex<T, W extends WatchScope<T>> {
   }
 }
 
-const hasValue = <T>({ object, previous }: IndexedChange<T>, where: RequiredValue<T> | undefined): boolean =>
-  where === undefined ||
-  (object !== undefined && where.valueOf(object) === where.value) ||
-  (previous !== undefined && where.valueOf(previous) === where.value);
+function hasValue<T>({ object, previous }: IndexedChange<T>, where: Lookup<T> | undefined): boolean {
+  if (where === undefined) return true;
+  const values = [object, previous].map((one) => one && readValue(where, one));
+  return values.some((value) => value === where.value || value === unreadable);
+}
 
 const newGroup = <T, W>(): Group<T, W> => ({ ofAnyValue: new Set(), byField: new Map() });
 
 function setOf<T, W extends WatchScope<T>>({ ofAnyValue, byField }: Group<T, W>, { where }: W): Set<W> {
   if (where === undefined) return ofAnyValue;
-  const valueOf = (object: T): string => where.valueOf(object);
-  const { byValue } = entryOf(byField, where.field, () => ({ valueOf, byValue: new Map<string, Set<W>>() }));
+  const { byValue } = entryOf(byField, where.field, () => ({ where, byValue: new Map<string, Set<W>>() }));
   return entryOf(byValue, where.value, () => new Set<W>());
 }
 
-function deleteValue<T, W>({ byField }: Group<T, W>, { field, value }: RequiredValue<T>, watch: W): void {
+function deleteValue<T, W>({ byField }: Group<T, W>, { field, value }: Lookup<T>, watch: W): void {
   const byValue = byField.get(field)?.byValue;
   const watches = byValue?.get(value);
   watches?.delete(watch);

@@ -177,13 +177,13 @@ describe("a watch", () => {
     stop(): void;
   }
 
-  function watch(box: ToyBox, query: string): Seen {
+  function watch({ registry }: Pick<ToyBox, "registry">, query: string): Seen {
     const events: string[] = [];
     const revisions: number[] = [];
     const ended = Promise.withResolvers<Error>();
     const ready = Promise.withResolvers<void>();
-    const { stop } = watchObjects(box.registry, {
-      options: options(query, { isWatch: true }),
+    const { stop } = watchObjects(registry, {
+      options: parseListOptions(registry.definition, { query, namespace: "box", name: "", isWatch: true }),
       observer: {
         onChange(type, object) {
           events.push(`${type} ${object.object.metadata.name} ${object.object.color ?? ""}`);
@@ -262,6 +262,21 @@ describe("a watch", () => {
     const box = await filled(1);
     const query = "resourceVersion=99999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert.ok(apiError(504)(await watch(box, query).ended));
+  });
+
+  it("shares the look at an event with all watches of the same selector, and does not look for others", async () => {
+    let looks = 0;
+    const color = (toy: Toy): string => ((looks += 1), toy.color ?? "");
+    const box = await toyBox({ definition: { ...toys, selectableFields: { color } } });
+    const red = Array.from({ length: 20 }, () => watch(box, "fieldSelector=color%3Dred,metadata.name!%3Dx"));
+    const others = Array.from({ length: 20 }, (_, index) => watch(box, `fieldSelector=color%3Dblue-${index}`));
+    await Promise.all([...red, ...others].map(({ ready }) => ready));
+    looks = 0;
+    await box.add("toy", { color: "red" });
+    for (const { events } of red) assert.deepEqual(events, ["ADDED toy red"]);
+    for (const { events } of others) assert.deepEqual(events, []);
+    // One to find the watches, one for all that were found.
+    assert.equal(looks, 2);
   });
 
   it("delivers no events after it was stopped", async () => {

@@ -104,4 +104,19 @@ describe("an index of watches", () => {
     const read = { key: "/registry/pods/a", object: {}, previous: undefined };
     assert.deepEqual(visited(index, read), []);
   });
+
+  it("visits the watches of every value for an object that cannot be read", () => {
+    const index = new WatchIndex<Thing, Scope>();
+    const whereIsReadable = {
+      field: "node",
+      valueOf: (thing: Thing): string | undefined => {
+        if (thing["secret"] !== undefined) throw new Error("unreadable");
+        return thing["node"];
+      },
+    };
+    const scopes = ["n1", "n2"].map((value) => ({ ...prefix("/r/"), where: { ...whereIsReadable, value } }));
+    for (const scope of scopes) index.add(scope);
+    assert.deepEqual(visited(index, { key: "/r/a", object: { secret: "" }, previous: { node: "n1" } }), scopes);
+    assert.deepEqual(visited(index, { key: "/r/a", object: { node: "n2" }, previous: undefined }), scopes.slice(1));
+  });
 });

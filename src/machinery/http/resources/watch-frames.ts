@@ -61,11 +61,17 @@ export function watchFrames<T extends ApiObject>(
   const isPlainJson = conversion === undefined && format === "json";
   // Tables are not shared: ages differ, and only the first event has columns.
   const isShared = conversion?.kind !== "Table";
-  const sharedName = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
+  const form = `${registry.apiVersion} ${format} ${conversion?.kind ?? ""} ${conversion?.version ?? ""}`;
+  const names = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` } as const;
+  const make = (type: ChangeType, stored: StoredObject<T>): Buffer =>
+    isPlainJson ? spliced(type, registry.textOf(stored)) : encode(type, stored.object);
   return {
     change(type, stored) {
-      const make = (): Buffer => (isPlainJson ? spliced(type, registry.textOf(stored)) : encode(type, stored.object));
-      return isShared ? sharedFrame(stored, { name: `${type} ${sharedName}`, make }) : make();
+      if (!isShared) return make(type, stored);
+      const known = sharedFrames(stored);
+      let frame = known.get(names[type]);
+      if (frame === undefined) known.set(names[type], (frame = make(type, stored)));
+      return frame;
     },
     bookmark(revision, { isInitialEventsEnd }) {
       const bookmark = {
@@ -98,10 +104,7 @@ const spliced = (type: ChangeType, text: string): Buffer => Buffer.from(`{"type"
 const recentFrames = new Map<StoredObject, Map<string, Buffer>>();
 const maximumRecentObjects = 512;
 
-function sharedFrame<T extends ApiObject>(
-  stored: StoredObject<T>,
-  { name, make }: { readonly name: string; readonly make: () => Buffer },
-): Buffer {
+function sharedFrames<T extends ApiObject>(stored: StoredObject<T>): Map<string, Buffer> {
   const key = stored as unknown as StoredObject; // used only as a map key
   let frames = recentFrames.get(key);
   if (frames === undefined) {
@@ -112,10 +115,5 @@ function sharedFrame<T extends ApiObject>(
       if (oldest !== undefined) recentFrames.delete(oldest);
     }
   }
-  let frame = frames.get(name);
-  if (frame === undefined) {
-    frame = make();
-    frames.set(name, frame);
-  }
-  return frame;
+  return frames;
 }

@@ -9,6 +9,7 @@ import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
 import { protobufMediaType, watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
+import { FrameQueue } from "./frame-queue.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
 
@@ -55,6 +56,7 @@ export function watchResponse<T extends ApiObject>(
           options,
           schedule,
           sink: isWebSocket && !isText ? withoutLengths(sink) : sink,
+          joinsFrames: !isWebSocket,
           frames: watchFrames(registry, { mediaType, includeObject }),
         }),
     },
@@ -72,13 +74,15 @@ interface Stream<T extends ApiObject> {
   readonly options: ListOptions<T>;
   readonly schedule: Schedule;
   readonly sink: ByteSink;
+  readonly joinsFrames: boolean;
   readonly frames: WatchFrames<T>;
 }
 
 function stream<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { options, schedule, sink, frames }: Stream<T>,
+  { options, schedule, sink, joinsFrames, frames }: Stream<T>,
 ): () => void {
+  const queue = new FrameQueue({ sink, joinsFrames });
   let isEnded = false;
   /** The initial state may exceed the limit by this much: a reader cannot have read it yet. */
   let initialBytes = 0;
@@ -87,13 +91,14 @@ function stream<T extends ApiObject>(
   const end = (): void => {
     if (isEnded) return;
     isEnded = true;
+    queue.flush();
     sink.end();
   };
   const write = (frame: Buffer): void => {
     if (isEnded) return;
-    sink.write(frame);
+    queue.add(frame);
     if (isInitial) initialBytes += frame.length;
-    else if (sink.bufferedBytes() > maximumBufferedBytes + initialBytes) end();
+    else if (queue.waitingBytes > maximumBufferedBytes + initialBytes) end();
   };
   const watch = watchObjects(registry, {
     options,
@@ -136,6 +141,7 @@ function stream<T extends ApiObject>(
   cancels.push(schedule(end, durationMilliseconds));
   return () => {
     isEnded = true;
+    queue.flush();
     watch.stop();
     cancelBookmark();
     for (const cancel of cancels) cancel();

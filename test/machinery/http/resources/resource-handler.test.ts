@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
@@ -237,18 +238,29 @@ describe("a watch", () => {
       bufferedBytes: () => reader.buffered,
       end: () => (reader.isEnded = true),
     });
-    // The initial state arrives a few event loop turns later.
-    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+    await nextTurn();
     return reader;
   }
-  const events = ({ frames }: Reader): { readonly type: string; readonly object: Answer }[] =>
-    frames.map((frame) => JSON.parse(String(frame)) as { type: string; object: Answer });
+  async function events({ frames }: Reader): Promise<{ readonly type: string; readonly object: Answer }[]> {
+    await nextTurn();
+    const lines = Buffer.concat(frames).toString().split("\n").slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as { type: string; object: Answer });
+  }
 
   it("gives the same bytes to all", async () => {
     const { box, send } = await scene();
     const [one, two] = await Promise.all([read(await send("?watch=1")), read(await send("?watch=true"))]);
     const stored = await box.add("bear");
-    assert.deepEqual(events(one), [{ type: "ADDED", object: stored.object }]);
+    assert.deepEqual(await events(one), [{ type: "ADDED", object: stored.object }]);
+    assert.equal(one.frames[0], two.frames[0]);
+  });
+
+  it("joins the events of a turn once for all", async () => {
+    const { box, send } = await scene();
+    const [one, two] = [await read(await send("?watch=1")), await read(await send("?watch=1"))];
+    await Promise.all([box.add("bear"), box.add("wolf")]);
+    assert.equal((await events(one)).length, 2);
+    assert.equal(one.frames.length, 1);
     assert.equal(one.frames[0], two.frames[0]);
   });
 
@@ -257,7 +269,7 @@ describe("a watch", () => {
     const reader = await read(await send("?watch=1", { headers: table }));
     await box.add("bear");
     await box.add("wolf");
-    const [first, second] = events(reader);
+    const [first, second] = await events(reader);
     assert.equal(first?.object.columnDefinitions?.length, 2);
     assert.equal(second?.object.columnDefinitions, null);
     assert.deepEqual(second?.object.rows[0]?.cells, ["wolf", ""]);
@@ -269,7 +281,7 @@ describe("a watch", () => {
     const reader = await read(await send(query));
     const revision = String(box.store.latestRevision());
     timers.find(({ milliseconds }) => milliseconds === 60_000)?.callback();
-    const [end, later] = events(reader);
+    const [end, later] = await events(reader);
     assert.deepEqual(end, {
       type: "BOOKMARK",
       object: {
@@ -294,7 +306,7 @@ describe("a watch", () => {
     await box.add("bear");
     await box.add("wolf");
     timers.find(({ milliseconds }) => milliseconds === 5000)?.callback();
-    const last = events(reader).at(-1);
+    const last = (await events(reader)).at(-1);
     assert.deepEqual(
       [last?.type, last?.object.metadata],
       ["BOOKMARK", { resourceVersion: String(box.store.latestRevision()) }],
@@ -313,7 +325,7 @@ describe("a watch", () => {
     const { box, send } = await scene();
     for (let index = 0; index < 1002; index += 1) await box.add(`toy-${index}`);
     const reader = await read(await send("?watch=1&resourceVersion=1"));
-    assert.equal(events(reader)[0]?.object.code, 410);
+    assert.equal((await events(reader))[0]?.object.code, 410);
     assert.equal(reader.isEnded, true);
     const accept = "application/vnd.kubernetes.protobuf";
     const binary = await read(await send("?watch=1&resourceVersion=1", { headers: { accept } }));

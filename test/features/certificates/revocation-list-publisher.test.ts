@@ -8,6 +8,7 @@ import { revocationListPublisher } from "../../../src/features/certificates/stat
 import { readStoredList, storedListName } from "../../../src/features/certificates/status/stored-list.ts";
 import { revocationResource } from "../../../src/features/revocation/resources.ts";
 import type { Revocation } from "../../../src/features/revocation/resources.ts";
+import type { Controller } from "../../../src/machinery/loops/controller.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
@@ -44,9 +45,24 @@ describe("revocation-list-publisher", () => {
   });
   after(() => server.stop());
 
+  /** Whether the loop can't read the records: one of them can't be decrypted, say. */
+  let areRecordsUnreadable = false;
+  const withSuchRecords = (publisher: Controller): Controller => ({
+    name: publisher.name,
+    start({ informers, ...context }) {
+      const records = informers.of(issuedCertificateResource(names));
+      const all = records.list.bind(records);
+      records.list = function* () {
+        if (areRecordsUnreadable) throw new Error("a record can't be decrypted");
+        yield* all();
+      };
+      return publisher.start({ ...context, informers });
+    },
+  });
   const start = async ({ isSharded = false, authorities = [authority] } = {}): Promise<void> => {
     const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
-    loop = await runLoop(server, revocationListPublisher({ settings, authorities: () => authorities }), time);
+    const publisher = revocationListPublisher({ settings, authorities: () => authorities });
+    loop = await runLoop(server, withSuchRecords(publisher), time);
     await loop.queue.whenIdle();
   };
   /** Lets time pass until what is due has been done. */
@@ -141,6 +157,34 @@ describe("revocation-list-publisher", () => {
     const own = shardOf(Buffer.from("abc1", "hex"));
     const other = own === "0" ? "1" : "0";
     assert.deepEqual([await holds("abc1"), await holds("abc1", own), await holds("abc1", other)], [true, true, false]);
+    await loop.stop();
+  });
+
+  it("stays as it is while the records can't be read, and takes nothing off it", async () => {
+    const spec = {
+      issuer,
+      serialNumber: "abc7",
+      subject: "CN=tablet",
+      fingerprint: "ab".repeat(32),
+      signerName: "example.com/x",
+    };
+    const [notBefore, notAfter] = [timestamp(time.clock.now() - hour), timestamp(time.clock.now() + 100 * hour)];
+    await server.client
+      .resource(issuedCertificateResource(names))
+      .create({ apiVersion: "", kind: "", metadata: { name: "tablet" }, spec: { ...spec, notBefore, notAfter } });
+    await revoke("tablets", { certificate: { subject: "CN=tablet" } });
+    await start();
+    const { number } = await list();
+    assert.equal(await holds("abc7"), true);
+    await loop.stop();
+    areRecordsUnreadable = true;
+    await start();
+    for (let turn = 0; turn < 40; turn++) await pass(minute);
+    assert.equal((await list()).number, number);
+    areRecordsUnreadable = false;
+    for (let turn = 0; turn < 40; turn++) await pass(minute);
+    assert.ok((await list()).number > number);
+    assert.equal(await holds("abc7"), true);
     await loop.stop();
   });
 

@@ -78,11 +78,25 @@ export class ListedCertificates {
 
   /**
    * Searches the inventory when that is due, in turns. Certificates that expired before a time, in milliseconds since the epoch,
-   * are taken off the lists.
+   * are taken off the lists. Rejects like `records`; the next call then searches again.
    */
-  async refresh({ records, expiredBefore, work }: RefreshOptions): Promise<void> {
+  async refresh(options: RefreshOptions): Promise<void> {
     if (!this.#isSearchDue) return;
-    this.#isSearchDue = false;
+    this.#isSearchDue = false; // what comes during the search makes it due again
+    try {
+      await this.#search(options);
+    } catch (error) {
+      this.#isSearchDue = true;
+      throw error;
+    }
+  }
+
+  /** The next `refresh` searches: certificates may have expired. */
+  searchAgain(): void {
+    this.#isSearchDue = true;
+  }
+
+  async #search({ records, expiredBefore, work }: RefreshOptions): Promise<void> {
     this.#searches++;
     for (const record of records()) {
       this.#lookAt(record);
@@ -106,11 +120,6 @@ export class ListedCertificates {
         if (turn !== undefined) await turn;
       }
     }
-  }
-
-  /** The next `refresh` searches: certificates may have expired. */
-  searchAgain(): void {
-    this.#isSearchDue = true;
   }
 
   /** The entries of a CA's name (RFC 4514), always in the same order. The same object as before when nothing has changed. */

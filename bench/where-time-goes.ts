@@ -57,7 +57,7 @@ const totals = [
   "µs of the main thread",
   ...measured.map(({ microseconds }) => (sum(microseconds) / requests).toFixed(0)),
 ];
-const header = ["part of the way", ...measured.map(({ name }) => name)];
+const header = ["part of the request path", ...measured.map(({ name }) => name)];
 const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 console.log(line(header));
 console.log(line(["---", ...measured.map(() => "---:")]));

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { timestamp } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/exit-codes.ts";
 import { printable } from "../machinery/command-line/printable.ts";
-import { textTable } from "../machinery/command-line/text-table.ts";
+import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
@@ -76,14 +77,13 @@ const isUpToDate = (status: AgentStatus): boolean =>
 
 function statusText({ nodeName, now, certificates, trustBundles, hookFaults, hasPendingHooks }: AgentStatus): string {
   const time = (milliseconds: number | undefined): string =>
-    milliseconds === undefined ? "-" : new Date(milliseconds).toISOString().replace(/\.\d+Z$/, "Z");
+    milliseconds === undefined ? "-" : timestamp(milliseconds);
   const rows = certificates.map(({ name, state, notAfter, renewAt }) => [
     name,
     notAfter !== undefined && now > notAfter ? "expired" : state,
     time(notAfter),
     time(renewAt),
   ]);
-  const width = process.stdout.isTTY ? process.stdout.columns : undefined;
   const others = [
     ...certificates.flatMap(({ name, failure, fileFault, pendingRequest }) => [
       ...(pendingRequest === undefined ? [] : [`${name}: waits for request ${pendingRequest}`]),
@@ -99,7 +99,7 @@ function statusText({ nodeName, now, certificates, trustBundles, hookFaults, has
   ];
   return [
     `node ${nodeName}`,
-    textTable(["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], rows, { width }),
+    textTable(["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], rows, { width: terminalWidth() }),
     ...others.map(printable),
   ].join("\n");
 }

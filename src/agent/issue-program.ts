@@ -1,4 +1,4 @@
-import { systemClock } from "../machinery/api/clock.ts";
+import { systemClock, timestamp } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
@@ -58,7 +58,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
       stopping.signal,
     );
     if (program.isRenewed || certificate === undefined) return;
-    const end = new Date(certificate.notAfter).toISOString().replace(/\.\d+Z$/, "Z");
+    const end = timestamp(certificate.notAfter);
     console.log(`certificate ${program.name} is in ${printable(program.files.out)}, valid until ${end}`);
   } catch (error) {
     throw stopping.signal.aborted ? interruption(program, String(stopping.signal.reason)) : error;

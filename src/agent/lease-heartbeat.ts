@@ -1,3 +1,4 @@
+import { microTime } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
@@ -74,6 +75,3 @@ export class LeaseHeartbeat {
     };
   }
 }
-
-/** RFC 3339 with microseconds, as MicroTime is written. */
-const microTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace("Z", "000Z");

@@ -26,6 +26,13 @@ export interface DistinguishedName {
   readonly relativeNames: readonly (readonly NameAttribute[])[];
 }
 
+/** X.520: ub-common-name. */
+export const maximumCommonNameLength = 64;
+
+/** A common name with a suffix. A name that would be too long is cut. */
+export const suffixedCommonName = (name: string, suffix: string): string =>
+  name.slice(0, maximumCommonNameLength - suffix.length) + suffix;
+
 /** The parts of a new name. Attributes that are left out are empty. */
 export type DistinguishedNameParts = Partial<Omit<DistinguishedName, "relativeNames">>;
 

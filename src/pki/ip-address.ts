@@ -36,8 +36,8 @@ export function parseIpAddress(text: string): Buffer | undefined {
   if (!text.includes(":")) return parseIpv4(text);
   if (text.length > 45) return undefined;
   const halves = text.split("::");
-  const head = parseGroups(halves[0] ?? "", halves.length === 1);
-  const tail = parseGroups(halves[1] ?? "", true);
+  const head = parseGroups(halves[0] ?? "", { isLast: halves.length === 1 });
+  const tail = parseGroups(halves[1] ?? "", { isLast: true });
   if (halves.length > 2 || head === undefined || tail === undefined) return undefined;
   const gap = 16 - head.length - tail.length;
   if (halves.length === 1 ? gap !== 0 : gap < 2) return undefined;
@@ -53,7 +53,7 @@ function parseIpv4(text: string): Buffer | undefined {
 }
 
 /** The octets of one side of `::`; only the last side may end in an IPv4 address. */
-function parseGroups(text: string, isLast: boolean): number[] | undefined {
+function parseGroups(text: string, { isLast }: { readonly isLast: boolean }): number[] | undefined {
   if (text === "") return [];
   const octets: number[] = [];
   const groups = text.split(":");

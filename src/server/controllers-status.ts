@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Logger } from "pino";
 import type { Transport } from "../machinery/client/transport.ts";
-import { plainText } from "../machinery/http/response.ts";
+import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
@@ -70,13 +70,9 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
     log,
     async answer({ method, path }) {
       const isLiveness = livenessPaths.has(path);
-      if (!isLiveness && path !== "/readyz" && path !== "/metrics") return plainText(404, "404 page not found\n");
+      if (!isLiveness && path !== "/readyz" && path !== "/metrics") return pageNotFound();
       if (method !== "GET" && method !== "HEAD") return plainText(405, "405 method not allowed\n");
-      if (path === "/metrics") {
-        const response = plainText(200, await registry.metrics());
-        response.headers["content-type"] = registry.contentType;
-        return response;
-      }
+      if (path === "/metrics") return typedText(await registry.metrics(), registry.contentType);
       // A restart does not bring the server back, so liveness does not ask for it.
       const found = isLiveness ? [] : faults();
       return found.length === 0 ? plainText(200, "ok") : plainText(503, found.map((fault) => `${fault}\n`).join(""));

@@ -95,13 +95,11 @@ function contextsByName(
   loaded: readonly LoadedPair[],
 ): ReadonlyMap<string, SecureContext> {
   const byName = new Map<string, SecureContext>();
-  const add = (isFromSetting: boolean): void => {
+  for (const isFromSetting of [true, false]) {
     for (const [index, { context, names }] of loaded.entries()) {
       if ((pairs[index]?.names.length !== 0) !== isFromSetting) continue;
       for (const name of names) if (!byName.has(name)) byName.set(name, context);
     }
-  };
-  add(true);
-  add(false);
+  }
   return byName;
 }

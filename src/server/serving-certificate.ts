@@ -51,7 +51,7 @@ export function openServingCertificate({
   const file = join(dataDirectory, "serving.pem");
   const wanted = servingNames(names);
   const kept = parseKeyPair(readPrivateFile(file) ?? "");
-  const isKeptRevoked = kept !== undefined && leafOf(kept).some(isRevoked);
+  const isKeptRevoked = kept !== undefined && leafOf(kept.certificate).some(isRevoked);
   if (kept !== undefined && !isKeptRevoked && isStillGood(kept, { authority, clock, wanted })) return kept;
   const made = issueCertificate(
     {
@@ -62,12 +62,14 @@ export function openServingCertificate({
     { authority, clock, lifetimeMilliseconds, revocation },
   );
   // Every certificate of this name may be revoked: then another one would not help either.
-  if (isKeptRevoked && leafOf(made).some(isRevoked)) return kept;
+  if (isKeptRevoked && leafOf(made.certificate).some(isRevoked)) return kept;
   writePrivateFile(file, made.key + made.certificate);
   return made;
 }
 
-const leafOf = ({ certificate }: KeyPair): readonly Certificate[] => parseCertificatesPem(certificate).slice(0, 1);
+/** The certificate itself, without its chain. Empty when there is none. */
+export const leafOf = (certificatePem: string): readonly Certificate[] =>
+  parseCertificatesPem(certificatePem).slice(0, 1);
 
 /** Splits a file with a private key followed by certificates. */
 export function parseKeyPair(pem: string): KeyPair | undefined {

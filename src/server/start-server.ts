@@ -337,7 +337,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     );
   await grantTo(configuredSigners());
   await retryOnConflict(() => core.prepare(client));
-  const delegated = access.delegatedAuthentication(client, usesEtcd);
+  const delegated = access.delegatedAuthentication(client, { areThereOthers: usesEtcd });
   await retryOnConflict(() => delegated.publish());
 
   const listener = opening.adopt(

@@ -42,14 +42,14 @@ export function storageSettings(values: FlagValues<typeof storageFlags>): Storag
   if (values["etcd-servers"].length === 0) return { type: "own" };
   return {
     type: "etcd",
-    servers: etcdServers(values["etcd-servers"], values["etcd-allow-plaintext"]),
+    servers: etcdServers(values["etcd-servers"], { allowsPlaintext: values["etcd-allow-plaintext"] }),
     authorityFile: values["etcd-cafile"],
     clientCertificate: keyPairFiles(values, "etcd-certfile", "etcd-keyfile"),
     prefix: etcdPrefix(values["etcd-prefix"]),
   };
 }
 
-function etcdServers(given: readonly string[], allowsPlaintext: boolean): string[] {
+function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly allowsPlaintext: boolean }): string[] {
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
     if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {

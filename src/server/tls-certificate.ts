@@ -13,7 +13,7 @@ import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
 import type { ListenerSettings } from "./listener-settings.ts";
-import { openServingCertificate } from "./serving-certificate.ts";
+import { leafOf, openServingCertificate } from "./serving-certificate.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
 import { checkGroups, tlsWarnings } from "./tls-protocol-checks.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
@@ -133,7 +133,7 @@ export async function openTlsCertificate(
     caCertificates: () => (files === undefined ? authority.current().trustedPem : atStart),
     onRenewed: (next) => (listener = next),
     renewRevoked() {
-      if (files === undefined && parseCertificatesPem(current.cert).slice(0, 1).some(isRevoked)) renew();
+      if (files === undefined && leafOf(current.cert).some(isRevoked)) renew();
     },
     stop: () => renewals?.stop(),
   };

@@ -106,7 +106,10 @@ export interface ConnectedAccess {
    * Publishes the trusted CAs for programs that authenticate in the same way as this server. `areThereOthers`: replicas
    * on the same store.
    */
-  delegatedAuthentication(client: ApiClient, areThereOthers: boolean): DelegatedAuthenticationPublisher;
+  delegatedAuthentication(
+    client: ApiClient,
+    options: { readonly areThereOthers: boolean },
+  ): DelegatedAuthenticationPublisher;
 }
 
 /** Throws UsageError for a file that cannot be used. */
@@ -138,7 +141,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
     impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
     mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
-    delegatedAuthentication: (client, areThereOthers) =>
+    delegatedAuthentication: (client, { areThereOthers }) =>
       delegatedAuthenticationPublisher({
         names,
         stores,

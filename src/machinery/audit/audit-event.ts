@@ -54,9 +54,5 @@ interface AuditedStatus {
   readonly code: number;
 }
 
-/** RFC 3339 with microseconds, as readers of audit events expect. */
-export const microTimestamp = (milliseconds: number): string =>
-  `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
-
 /** Says that a body was left out because it is too large (upstream's truncating backend). */
 export const truncatedAnnotation = { "audit.k8s.io/truncated": "true" } as const;

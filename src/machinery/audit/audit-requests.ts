@@ -1,4 +1,5 @@
 import { ApiError } from "../api/api-error.ts";
+import { microTime } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
@@ -13,7 +14,7 @@ import type {
   RequestAudit,
 } from "../http/request-audit.ts";
 import { requestUri, shortenedTo } from "../http/request-uri.ts";
-import { auditApiVersion, microTimestamp, truncatedAnnotation } from "./audit-event.ts";
+import { auditApiVersion, truncatedAnnotation } from "./audit-event.ts";
 import type { AuditEvent, AuditLevel, AuditStage } from "./audit-event.ts";
 import { decideAudit } from "./audit-policy.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
@@ -215,8 +216,8 @@ class RecordedRequest implements AuditedRequest {
       responseStatus: stage === "RequestReceived" ? undefined : this.#status,
       requestObject: this.#requestObject,
       responseObject: isLast ? this.#responseObject : undefined,
-      requestReceivedTimestamp: microTimestamp(this.#receivedAt),
-      stageTimestamp: microTimestamp(this.#options.clock.now()),
+      requestReceivedTimestamp: microTime(this.#receivedAt),
+      stageTimestamp: microTime(this.#options.clock.now()),
       annotations: this.#annotations,
     };
   }

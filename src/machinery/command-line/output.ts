@@ -4,7 +4,7 @@ import { Document, Scalar, visit } from "yaml";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import { escapedInJson, escapedInYaml, printable, steersTerminal } from "./printable.ts";
-import { textTable } from "./text-table.ts";
+import { terminalWidth, textTable } from "./text-table.ts";
 import type { Column } from "./text-table.ts";
 
 export interface OutputFlags {
@@ -77,9 +77,6 @@ export function tableOf<T>(items: readonly T[], columns: readonly Column<T>[], {
     { width: isWide ? undefined : terminalWidth() },
   );
 }
-
-/** The columns of the terminal that shows the output; undefined when no terminal does, so that nothing is cut there. */
-const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 /** An object as kubectl names it: `certificatesigningrequest.certificates.k8s.io/NAME`. */
 export const objectName = ({ kind, group }: ResourceType, name = ""): string =>

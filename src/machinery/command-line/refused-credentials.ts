@@ -1,5 +1,6 @@
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { PkiError } from "../../pki/pki-error.ts";
+import { timestamp } from "../api/clock.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 
@@ -39,21 +40,19 @@ function reasonFor({ transport, serverDate, now }: Refusal): string {
   const serverTime = Date.parse(serverDate ?? "");
   const time = Number.isNaN(serverTime) ? now : serverTime;
   if (validity.until !== undefined && validity.until <= time) {
-    return `the ${what} expired at ${isoTime(validity.until)}; ${renewal}`;
+    return `the ${what} expired at ${timestamp(validity.until)}; ${renewal}`;
   }
   if (Math.abs(time - now) > tolerableSkewMilliseconds) {
-    return `this machine's clock says ${isoTime(now)} and the server's ${isoTime(time)}; set the clock that is wrong`;
+    return `this machine's clock says ${timestamp(now)} and the server's ${timestamp(time)}; set the clock that is wrong`;
   }
   if (validity.from !== undefined && validity.from > time) {
-    return `the ${what} is not valid before ${isoTime(validity.from)}; check the clock of the server`;
+    return `the ${what} is not valid before ${timestamp(validity.from)}; check the clock of the server`;
   }
   if (token === undefined && certificate === undefined) {
     return "the kubeconfig has no credentials that signet can use; name another --context, or give --token";
   }
   return `it does not accept the ${what}, which may be of another server, or of someone who was deleted; ${renewal}`;
 }
-
-const isoTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, "Z");
 
 interface Validity {
   readonly from?: number;

@@ -12,6 +12,9 @@ const gap = "   ";
 /** A column is not cut below this, or below its header. */
 const narrowest = 12;
 
+/** The columns of the terminal that shows the output; undefined when no terminal does, so that nothing is cut there. */
+export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
+
 /**
  * Formats rows as columns under a header, like kubectl. Cells are made safe for a terminal. With `width`, the widest
  * columns are cut so that lines fit; the first column, which holds names, is never cut.

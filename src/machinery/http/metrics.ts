@@ -4,7 +4,7 @@ import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
-import { plainText } from "./response.ts";
+import { typedText } from "./response.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -188,9 +188,9 @@ export class Metrics {
     const accept = String(headers["accept"] ?? "");
     if (accept.includes("openmetrics")) {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");
-      if (prefersOpenMetrics(accept)) return textOf(openMetricsText(text), openMetricsContentType);
+      if (prefersOpenMetrics(accept)) return typedText(openMetricsText(text), openMetricsContentType);
     }
-    return textOf(withoutExemplars(text), this.registry.contentType);
+    return typedText(withoutExemplars(text), this.registry.contentType);
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
@@ -218,10 +218,4 @@ export class Metrics {
     }
     return `${lines.join("\n")}\n`;
   }
-}
-
-function textOf(text: string, contentType: string): HttpResponse {
-  const response = plainText(200, text);
-  response.headers["content-type"] = contentType;
-  return response;
 }

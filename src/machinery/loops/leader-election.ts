@@ -1,4 +1,5 @@
 import { ApiError } from "../api/api-error.ts";
+import { microTime } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Schedule } from "../api/schedule.ts";
 import type { ResourceClient } from "../client/api-client.ts";
@@ -147,7 +148,7 @@ export class LeaderElection {
 
   #claimed(lease: Lease | undefined, now: number): Lease {
     const { identity, leaseName } = this.#options;
-    const time = microTimestamp(now);
+    const time = microTime(now);
     const isMine = lease?.spec.holderIdentity === identity;
     const { acquireTime, leaseTransitions = -1 } = lease?.spec ?? {};
     return {
@@ -176,6 +177,3 @@ export class LeaderElection {
     await this.#deposing;
   }
 }
-
-/** RFC 3339 with microseconds, as in Leases. */
-const microTimestamp = (milliseconds: number): string => `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;

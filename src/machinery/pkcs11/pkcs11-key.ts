@@ -1,6 +1,7 @@
-import { createHash, createPublicKey, verify } from "node:crypto";
+import { createHash, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { PkiError } from "../../pki/pki-error.ts";
+import { importPublicKey } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
 import { signatureSchemeFor } from "../../pki/sign.ts";
 import { KeyUnavailable } from "../../pki/signing-key.ts";
@@ -50,7 +51,7 @@ export class Pkcs11Key implements SigningKey {
     this.#uri = uri;
     this.#options = options;
     this.#now = now;
-    this.#verifier = createPublicKey({ key: publicKey.spki, format: "der", type: "spki" });
+    this.#verifier = importPublicKey(publicKey);
   }
 
   /** A key whose public key is known, such as a CA's. The token is asked at the first signature. Throws an Error. */

@@ -57,23 +57,26 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
     const pem = readPrivateFile(join(dataDirectory, firstKeyFiles[algorithm]));
     return pem === undefined ? undefined : parseSigningKey(pem);
   };
-  const add = (to: KeyRing, algorithm: FirstAlgorithm, key: SigningKey, isNew: boolean): KeyRing =>
+  // Without a lifetime: nobody has recorded what an earlier version issued.
+  const add = (to: KeyRing, key: SigningKey, first: { algorithm: FirstAlgorithm; longestLifetimeSeconds: 0 | null }) =>
     withKey(to, key, {
-      ...{ now, publishMilliseconds: 0 },
-      privateKey: { file: firstKeyFiles[algorithm] },
-      // Nobody has written down what an earlier version issued.
-      longestLifetimeSeconds: isNew ? 0 : null,
+      ...{ now, publishMilliseconds: 0, longestLifetimeSeconds: first.longestLifetimeSeconds },
+      privateKey: { file: firstKeyFiles[first.algorithm] },
     });
   let filled = ring;
   for (const algorithm of others) {
     const key = found(algorithm);
-    if (key !== undefined) filled = add(filled, algorithm, key, false);
+    if (key !== undefined) filled = add(filled, key, { algorithm, longestLifetimeSeconds: null });
   }
   const kept = found(configured);
-  if (kept !== undefined) return { ...add(filled, configured, kept, false), configuredAlgorithm: configured };
+  if (kept !== undefined)
+    return {
+      ...add(filled, kept, { algorithm: configured, longestLifetimeSeconds: null }),
+      configuredAlgorithm: configured,
+    };
   const { pem, key } = makeSigningKey(configured);
   writePrivateFile(join(dataDirectory, firstKeyFiles[configured]), pem);
-  return { ...add(filled, configured, key, true), configuredAlgorithm: configured };
+  return { ...add(filled, key, { algorithm: configured, longestLifetimeSeconds: 0 }), configuredAlgorithm: configured };
 }
 
 /** An id never begins like a flag: it is an argument of commands. */

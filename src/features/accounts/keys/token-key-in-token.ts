@@ -1,7 +1,7 @@
-import { createPublicKey } from "node:crypto";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";
+import { importPublicKey } from "../../../pki/public-key.ts";
 import { KeyUnavailable } from "../../../pki/signing-key.ts";
 import type { Logger } from "pino";
 import { verificationKeyOf } from "../tokens/token-key.ts";
@@ -15,9 +15,7 @@ export async function openTokenKeyInToken(
   try {
     const inToken = await Pkcs11Key.open(uri);
     let failure: string | undefined;
-    const verification = verificationKeyOf(
-      createPublicKey({ key: inToken.publicKey.spki, format: "der", type: "spki" }),
-    );
+    const verification = verificationKeyOf(importPublicKey(inToken.publicKey));
     const key: SigningKey = {
       ...verification,
       async sign(data) {

@@ -9,6 +9,7 @@ import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
+import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
@@ -18,8 +19,6 @@ export interface ClusterAuthority extends CertificateAuthority {
   readonly pem: string;
 }
 
-/** X.520: ub-common-name. */
-const maximumCommonNameLength = 64;
 const defaultLifetimeMilliseconds = 10 * 365 * 24 * 3_600_000;
 
 /** Certificates become valid a little in the past, for clients whose clocks are slow. */
@@ -80,11 +79,10 @@ export function createSuccessor(
   { subject, notBefore, notAfter }: Pick<Certificate, "subject" | "notBefore" | "notAfter">,
   clock: Clock,
 ): CertificateAuthority {
-  const suffix = `-${randomBytes(4).toString("hex")}`;
   // Without the suffix of an earlier rotation.
   const name = subject.commonName.replace(/-[0-9a-f]{8}$/, "");
   return madeAuthority({
-    commonName: name.slice(0, maximumCommonNameLength - suffix.length) + suffix,
+    commonName: suffixedCommonName(name, `-${randomBytes(4).toString("hex")}`),
     clock,
     lifetimeMilliseconds: notAfter - notBefore - clockSkewMilliseconds,
   });

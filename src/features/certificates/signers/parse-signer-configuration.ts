@@ -3,6 +3,7 @@ import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
+import { maximumCommonNameLength } from "../../../pki/distinguished-name.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { PatternFields } from "../policy/pattern-fields.ts";
@@ -28,9 +29,6 @@ const maximumSigners = 100;
 const maximumEntries = 100;
 const maximumFaults = 20;
 const maximumFaultLength = 400;
-
-/** X.520: ub-common-name. */
-const maximumCommonNameLength = 64;
 
 const defaultUsages = ["digital signature", "key encipherment", "server auth"];
 const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);

@@ -3,6 +3,7 @@ import { isSelfIssued } from "../../../pki/authority-path.ts";
 import { signCertificateWith } from "../../../pki/certificate-authority.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
+import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { OcspResponder } from "../../../pki/ocsp-response.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
@@ -32,8 +33,6 @@ interface Made {
 const lifetimeMilliseconds = 7 * 24 * 3_600_000;
 /** After a failure, such as a store that does not answer. */
 const retryMilliseconds = 5000;
-/** X.520: ub-common-name. */
-const maximumCommonNameLength = 64;
 
 /**
  * The keys that sign OCSP answers: one for each CA and process, made when it is first needed, and never written anywhere. So
@@ -76,8 +75,7 @@ export class OcspResponders {
       const now = clock.now();
       const { certificate: issuer, path } = authority;
       const privateKey = generatePrivateKey("ECDSA P-256");
-      const suffix = " OCSP responder";
-      const commonName = issuer.subject.commonName.slice(0, maximumCommonNameLength - suffix.length) + suffix;
+      const commonName = suffixedCommonName(issuer.subject.commonName, " OCSP responder");
       const notAfter = Math.min(now + lifetimeMilliseconds, issuer.notAfter);
       const der = await signCertificateWith(
         {

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { auditApiVersion, microTimestamp } from "../audit-event.ts";
+import { microTime } from "../../api/clock.ts";
+import { auditApiVersion } from "../audit-event.ts";
 import { encodeEvent } from "../encode-event.ts";
 
 /** Annotations that make a chain of the lines of an audit log. Signet's own: upstream has no such chain. */
@@ -62,7 +63,7 @@ export function checkpointLine(
   type: CheckpointType,
   { before, privateKey, now }: { readonly before: ChainPosition; readonly privateKey: KeyObject; readonly now: number },
 ): string {
-  const time = microTimestamp(now);
+  const time = microTime(now);
   const event = encodeEvent(
     {
       kind: "Event",

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Logger } from "pino";
+import { messageOf } from "../machinery/api/message-of.ts";
 import type { Transport } from "../machinery/client/transport.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
@@ -27,7 +28,7 @@ class LastAnswer {
           return response;
         } catch (error) {
           // A request that the caller gave up says nothing about the server.
-          if (request.signal?.aborted !== true) this.#failure = error instanceof Error ? error.message : String(error);
+          if (request.signal?.aborted !== true) this.#failure = messageOf(error);
           throw error;
         }
       },

@@ -1,3 +1,4 @@
+import { messageOf } from "../machinery/api/message-of.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { identityOfServer } from "../features/certificates/commands/identity-of-server.ts";
 import type { ControllerLog } from "../machinery/loops/controller.ts";
@@ -21,10 +22,7 @@ export function followServerIdentity(transport: HttpsTransportOptions, log: Cont
         known = seen;
       },
       (error: unknown) =>
-        log.error(
-          { error: error instanceof Error ? error.message : String(error) },
-          "cannot read the server's names from its certificate, will retry",
-        ),
+        log.error({ error: messageOf(error) }, "cannot read the server's names from its certificate, will retry"),
     );
   };
   look();

@@ -1,4 +1,5 @@
 import type { SecureContext } from "node:tls";
+import { messageOf } from "../machinery/api/message-of.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { parseSettingsFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
@@ -77,9 +78,8 @@ function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: T
   try {
     return { chain, context: createNamedContext({ cert, key }, protocol), names: shown };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(
-      `--${namedKeyPairsFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key: ${reason}`,
+      `--${namedKeyPairsFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key: ${messageOf(cause)}`,
       { cause },
     );
   }

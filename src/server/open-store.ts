@@ -1,3 +1,4 @@
+import { messageOf } from "../machinery/api/message-of.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
 import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";
@@ -40,7 +41,7 @@ export async function openStore(
 
 /** LMDB's own messages name neither the file nor what to do. */
 function unusableStoreReason(dataDirectory: string, cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = messageOf(cause);
   if (!message.startsWith("MDB_")) return message;
   return `the store in ${storeDirectory(dataDirectory)} cannot be read (${message}); restore a backup (signet restore)`;
 }

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { isatty } from "node:tty";
 import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../machinery/api/message-of.ts";
 import type { logFlags } from "../machinery/command-line/log-flags.ts";
 
 /** The values of a server's settings by the names of the flags. */
@@ -45,7 +46,7 @@ function settingsAfter({ log, before, read }: Omit<ReloadOptions, "apply">): Rer
   try {
     now = read();
   } catch (error) {
-    log.error({ reason: error instanceof Error ? error.message : String(error) }, "settings not reloaded");
+    log.error({ reason: messageOf(error) }, "settings not reloaded");
     return { after: before, report: () => undefined };
   }
   const changed = Object.keys(now).filter((name) => !isDeepStrictEqual(now[name], before[name]));

@@ -1,5 +1,6 @@
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
+import { messageOf } from "../machinery/api/message-of.ts";
 import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
@@ -146,9 +147,8 @@ function readPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPai
   try {
     createSecureContext({ cert, key });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(
-      `--${certificateFlag}, --${keyFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key in PEM: ${reason}`,
+      `--${certificateFlag}, --${keyFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key in PEM: ${messageOf(cause)}`,
       { cause },
     );
   }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
@@ -95,7 +96,7 @@ function openAuthorizers({ flag, read }: AuthorizersSource, options: Authorizati
       return { type, name, authorize: webhook.authorize };
     } catch (cause) {
       close(webhooks);
-      throw new UsageError(`--${flag}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new UsageError(`--${flag}: ${messageOf(cause)}`, { cause });
     }
   });
   return { authorizers, webhooks };

@@ -1,3 +1,4 @@
+import { messageOf } from "../../machinery/api/message-of.ts";
 import type { Namespace } from "./namespaces.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
@@ -62,7 +63,7 @@ export function namespaceTermination(options: {
             try {
               return await empty(resource, client.resource(resource, namespace));
             } catch (error) {
-              failures.push(error instanceof Error ? error.message : String(error));
+              failures.push(messageOf(error));
               return undefined;
             }
           }),

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
+import { messageOf } from "../api/message-of.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 
 /** A kubeconfig cannot be used. The message is one line that names the file and what to do. */
@@ -89,7 +90,7 @@ function reasonFor(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "there is no such file; name another with --kubeconfig";
   if (code === "EACCES") return "this user has no permission; run as its owner, or name another with --kubeconfig";
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

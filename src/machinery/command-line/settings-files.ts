@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { messageOf } from "../api/message-of.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";
@@ -56,8 +57,7 @@ export function parseSettingsFile<T>(
   try {
     return parse(text);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--${flag}: ${file}: ${reason}`, { cause });
+    throw new UsageError(`--${flag}: ${file}: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "../api/message-of.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { unlessAnswered } from "../client/unless-answered.ts";
@@ -64,7 +65,7 @@ export function controllerQueue(
     schedule,
     onError: (key, error) => {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;
-      log.error({ controller: name, key, error: error instanceof Error ? error.message : String(error) }, "will retry");
+      log.error({ controller: name, key, error: messageOf(error) }, "will retry");
     },
   });
 }

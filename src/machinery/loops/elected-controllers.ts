@@ -1,3 +1,4 @@
+import { messageOf } from "../api/message-of.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { systemSchedule } from "../api/schedule.ts";
@@ -47,8 +48,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: options.openInformer,
-      onError: (error) =>
-        log.info({ error: error instanceof Error ? error.message : String(error) }, "an informer lost its watch"),
+      onError: (error) => log.info({ error: messageOf(error) }, "an informer lost its watch"),
     });
     const started = runControllers(controllers, {
       names,

@@ -1,3 +1,4 @@
+import { messageOf } from "../api/message-of.ts";
 import { ApiError } from "../api/api-error.ts";
 import { microTime } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
@@ -115,7 +116,7 @@ export class LeaderElection {
 
   #tellFailure(error: unknown): void {
     const { leaseName, log } = this.#options;
-    log.error({ lease: leaseName, error: error instanceof Error ? error.message : String(error) }, "will try again");
+    log.error({ lease: leaseName, error: messageOf(error) }, "will try again");
   }
 
   /** Whether this candidate holds the lease now. Rejects when the server does not answer. */

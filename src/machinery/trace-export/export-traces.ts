@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
+import { messageOf } from "../api/message-of.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
 import { systemSchedule } from "../api/schedule.ts";
 import { EventQueue } from "../audit/event-queue.ts";
@@ -33,7 +34,7 @@ export function exportTraces(settings: TraceExportSettings, log: TraceExportLog)
   const { sampler, resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
   const failed = rateLimitedReport<unknown>((error) =>
     log.warn(
-      { collector: url.host, reason: error instanceof Error ? error.message : String(error), lostSpans: queue.lost },
+      { collector: url.host, reason: messageOf(error), lostSpans: queue.lost },
       "cannot send traces: they are lost",
     ),
   );

@@ -1,4 +1,5 @@
 import { channel } from "node:diagnostics_channel";
+import { messageOf } from "../api/message-of.ts";
 import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 
@@ -36,7 +37,7 @@ export function traced(
     try {
       publish(await currentActivity.run(activity, () => reconcile(key)));
     } catch (error) {
-      publish(`failed, will retry: ${error instanceof Error ? error.message : String(error)}`);
+      publish(`failed, will retry: ${messageOf(error)}`);
       throw error;
     }
   };

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -201,7 +202,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
   let tooLarge = 0;
   const lost = (): number => queue.lost + tooLarge;
   const failed = rateLimitedReport<unknown>((error) => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     log.error({ ...where, reason, lostEvents: lost() }, "cannot write audit events: those that cannot wait are lost");
   });
   const queue: EventQueue = new EventQueue({

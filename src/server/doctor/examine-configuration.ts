@@ -1,4 +1,5 @@
 import pino from "pino";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import { connectAuthorization } from "../../features/authorization/feature.ts";
 import { openConfiguredAuthorities } from "../../features/access/feature.ts";
 import { parseTokenFile } from "../../features/access/credentials/static-token-file.ts";
@@ -34,7 +35,7 @@ export async function examineConfiguration(config: ServerConfig): Promise<Findin
       await check();
       sound.push(`--${setting}`);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const found = message.startsWith(`--${setting}`) ? message : `--${setting}: ${message}`;
       findings.push(
         bad(subject, found, "correct it; a server that runs goes on with what it has, and does not start again"),

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { surveyEncryption } from "../encryption/stored-encryption.ts";
@@ -45,9 +46,7 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
       await opened.close();
     }
   } catch (error) {
-    findings.push(
-      bad(subject, error instanceof Error ? error.message : String(error), "give the settings that the server has"),
-    );
+    findings.push(bad(subject, messageOf(error), "give the settings that the server has"));
   }
   return findings.length > 0 ? findings : [good(subject, "what should be encrypted is, and can be decrypted")];
 }

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
@@ -88,8 +89,7 @@ function examineCertificateFile(file: string, now: number): Finding[] {
   try {
     certificates = parseCertificatesPem(readFileSync(file, "utf8"));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return [bad(subject, `${file} cannot be read: ${reason}`, "replace it, or restore it from a backup")];
+    return [bad(subject, `${file} cannot be read: ${messageOf(error)}`, "replace it, or restore it from a backup")];
   }
   return certificates.map((certificate) => {
     const what = `${file} (${formatDistinguishedName(certificate.subject)})`;

@@ -1,3 +1,4 @@
+import { messageOf } from "../../machinery/api/message-of.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -23,8 +24,7 @@ async function examineKeyInToken(uri: string): Promise<Finding> {
     await Pkcs11Key.probe(uri);
     return good(subject, `${name} signs`);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return bad(subject, `${name} can't be used: ${reason}`, "put the token in, or change the setting");
+    return bad(subject, `${name} can't be used: ${messageOf(error)}`, "put the token in, or change the setting");
   }
 }
 
@@ -36,8 +36,11 @@ async function examineExternalSigner(socket: string): Promise<Finding> {
     const { keys } = await client.fetchKeys();
     return good(subject, `the external signer at ${socket} publishes ${keys.length} keys`);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return bad(subject, `the external signer at ${socket} does not answer: ${reason}`, "start it, or look at its log");
+    return bad(
+      subject,
+      `the external signer at ${socket} does not answer: ${messageOf(error)}`,
+      "start it, or look at its log",
+    );
   } finally {
     client.close();
   }

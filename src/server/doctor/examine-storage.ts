@@ -1,3 +1,4 @@
+import { messageOf } from "../../machinery/api/message-of.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { StoredObject } from "../../machinery/storage/copy-objects.ts";
@@ -7,8 +8,6 @@ import { openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Whether the store opens, and whether each member of etcd answers by itself. */
 export async function examineStorage(location: StoreLocation): Promise<Finding[]> {
@@ -22,7 +21,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
         await store.close();
         return good("storage", `etcd's member ${server} answers, at revision ${revision}`);
       } catch (error) {
-        return bad("storage", `etcd's member ${server}: ${textOf(error)}`, "look at that member's log");
+        return bad("storage", `etcd's member ${server}: ${messageOf(error)}`, "look at that member's log");
       }
     }),
   );
@@ -38,7 +37,7 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
-    return bad("storage", textOf(error), "give the settings that the server has, or restore a backup");
+    return bad("storage", messageOf(error), "give the settings that the server has, or restore a backup");
   }
 }
 

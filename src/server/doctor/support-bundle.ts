@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { arch, platform, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { messageOf } from "../../machinery/api/message-of.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openStore } from "../open-store.ts";
@@ -67,6 +68,6 @@ async function objectCounts(config: ServerConfig): Promise<Readonly<Record<strin
       await store.close();
     }
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
@@ -119,7 +120,7 @@ export class StoredTokenKeys implements TokenKeys {
       this.#use(keyRingRecord.parse(text));
     } catch (error) {
       log.error(
-        { error: error instanceof Error ? error.message : String(error) },
+        { error: messageOf(error) },
         "the token keys in the store can't be used; the previous ones stay in use",
       );
     }

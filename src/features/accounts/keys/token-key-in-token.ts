@@ -1,3 +1,4 @@
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";
@@ -37,7 +38,6 @@ export async function openTokenKeyInToken(
     };
     return { key, close: () => inToken.close() };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--service-account-signing-key-file: ${reason}`, { cause });
+    throw new UsageError(`--service-account-signing-key-file: ${messageOf(cause)}`, { cause });
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
@@ -95,13 +96,13 @@ export class FollowedAuthority {
       const states = Object.fromEntries(rotated.generations.map(({ fingerprint, state }) => [fingerprint, state]));
       log.info({ authority: this.name, ...states }, "CA rotated");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.error({ authority: this.name, error: reason }, "the CA in the store can't be used; the previous one stays");
     }
     try {
       this.#copyToFiles();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.error({ authority: this.name, error: reason }, "could not copy the CA to its files; the next start does");
     }
     for (const listener of this.#listeners) listener();

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
@@ -89,9 +90,8 @@ function read(file: string): KnownAuthority[] {
   try {
     return parse(readFileSync(file, "utf8"));
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(
-      `${file} cannot be read: ${reason}; correct it, or move it away: then CAs that were replaced are not believed any more`,
+      `${file} cannot be read: ${messageOf(cause)}; correct it, or move it away: then CAs that were replaced are not believed any more`,
       { cause },
     );
   }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import https from "node:https";
 import { getCACertificates } from "node:tls";
 
@@ -67,7 +68,7 @@ const get = (
 
 const fetchFault = (url: string, error: unknown): Error => {
   const isLate = error instanceof Error && error.name === "AbortError";
-  const reason = isLate ? "no answer in time" : error instanceof Error ? error.message : String(error);
+  const reason = isLate ? "no answer in time" : messageOf(error);
   return new Error(`${url}: ${reason}`, { cause: error });
 };
 

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
@@ -101,7 +102,7 @@ export class IssuerKeys {
   /** Reports a fault only when it differs from the last one. */
   #report(error: unknown): void {
     const { issuer, log } = this.#options;
-    const fault = error instanceof Error ? error.message : String(error);
+    const fault = messageOf(error);
     if (this.#closing.signal.aborted || fault === this.#fault) return;
     this.#fault = fault;
     const consequence =

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { messageOf } from "../../../machinery/api/message-of.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../../machinery/api/http-message.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -131,7 +132,7 @@ function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssue
     const algorithms = flags.signingAlgorithms;
     return { trusted: trusted.map((one) => ({ ...one, issuer: { ...one.issuer, algorithms } })), anonymous };
   } catch (cause) {
-    throw new UsageError(`--oidc flags: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new UsageError(`--oidc flags: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../api/message-of.ts";
 import { StoreUnavailable } from "../store.ts";
 
 const CAUSE_WAIT_MILLISECONDS = 100;
@@ -14,6 +15,5 @@ export async function commitFailure(rejection: unknown): Promise<StoreUnavailabl
       cause = commitError;
     }
   }
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+  return new StoreUnavailable(`the store can't be written: ${messageOf(cause)}`, { cause });
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../api/message-of.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
@@ -111,8 +112,7 @@ export class EncryptedStore implements Store {
     try {
       return { ...request, value: await writer.encrypt(plain, key) };
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StoreUnavailable(`the value can't be encrypted: ${reason}`, { cause });
+      throw new StoreUnavailable(`the value can't be encrypted: ${messageOf(cause)}`, { cause });
     }
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../api/message-of.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
@@ -154,4 +155,4 @@ export class EtcdClient {
 }
 
 const unavailable = (cause: unknown): StoreUnavailable =>
-  new StoreUnavailable(`etcd can't be reached: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  new StoreUnavailable(`etcd can't be reached: ${messageOf(cause)}`, { cause });

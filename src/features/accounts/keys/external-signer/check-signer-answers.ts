@@ -1,4 +1,5 @@
 import { createPublicKey } from "node:crypto";
+import { messageOf } from "../../../../machinery/api/message-of.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
@@ -87,7 +88,6 @@ function publishedKey({ keyId, spki, isExcludedFromDiscovery }: FetchedKey): Ver
     const key = verificationKeyOf(createPublicKey({ key: spki, format: "der", type: "spki" }), keyId);
     return isExcludedFromDiscovery ? { ...key, isUnpublished: true } : key;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SignerFault(`its key ${JSON.stringify(keyId)} can't be used: ${reason}`, { cause });
+    throw new SignerFault(`its key ${JSON.stringify(keyId)} can't be used: ${messageOf(cause)}`, { cause });
   }
 }

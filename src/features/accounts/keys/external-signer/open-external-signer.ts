@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
+import { messageOf } from "../../../../machinery/api/message-of.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { periodically } from "../../../../machinery/api/periodically.ts";
 import { UsageError } from "../../../../machinery/command-line/flag.ts";
@@ -50,10 +51,12 @@ export async function openExternalSigner(options: OpenExternalSignerOptions): Pr
   } catch (cause) {
     client.close();
     if (cause instanceof UsageError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--service-account-signing-endpoint: the signer at ${socket} can't be used: ${reason}`, {
-      cause,
-    });
+    throw new UsageError(
+      `--service-account-signing-endpoint: the signer at ${socket} can't be used: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

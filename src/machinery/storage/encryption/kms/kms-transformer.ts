@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { messageOf } from "../../../api/message-of.ts";
 import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
 import type { Clock } from "../../../api/clock.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";
@@ -198,7 +199,7 @@ export class KmsTransformer implements ValueTransformer {
       key = await client.decrypt(wrappedKey);
     } catch (error) {
       if (!(error instanceof GrpcError) || isTransient.has(error.code)) this.#unwrapFailedAt = clock.now();
-      throw this.#away(error instanceof Error ? error.message : String(error));
+      throw this.#away(messageOf(error));
     }
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return derivedGcm(key);
     if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return gcm(key);
@@ -235,7 +236,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   #failed(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const isNew = this.#failure === undefined;
     this.#failure = reason;
     this.#lookedAt = this.#options.clock.now();

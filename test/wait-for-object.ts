@@ -8,7 +8,7 @@ export interface Awaited {
 }
 
 /** How long to wait for an object. After this time the test fails. */
-const patienceMilliseconds = 20_000;
+const patienceMilliseconds = 120_000;
 
 /** Follows an object until it satisfies a condition (undefined: it is gone), and returns it. */
 export async function waitForObject<T extends ApiObject>(

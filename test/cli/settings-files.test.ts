@@ -32,7 +32,7 @@ describe("a flag of the server that names a file", () => {
         const serve = ["serve", "--data-dir", join(folder, "data"), "--secure-port=0", ...words];
         const { status, stderr } = spawnSync(process.execPath, [main, ...serve], {
           encoding: "utf8",
-          timeout: 120_000,
+          timeout: 600_000,
         });
         assert.equal(status, 2, stderr);
         assert.match(
@@ -55,7 +55,7 @@ describe("a flag of the agent that names a file", () => {
       ["--config", pipe],
     ]) {
       const command = [main, "agent", "--server", "https://127.0.0.1:1", "--data-dir", join(folder, "data"), ...words];
-      const { status, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 120_000 });
+      const { status, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 600_000 });
       assert.equal(status, 2, stderr);
       assert.match(stderr, /^signet: --[a-z-]+: \S+ is not a regular file; /);
     }

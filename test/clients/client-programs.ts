@@ -91,7 +91,7 @@ export function whyNot(name: string): string | false {
 export async function runProgram(command: Command, kubeconfigFile: string): Promise<string[]> {
   const [program, ...args] = command();
   const all = [...args, kubeconfigFile, certificateRequest];
-  const { stdout } = await promisify(execFile)(program, all, { timeout: 180_000 });
+  const { stdout } = await promisify(execFile)(program, all, { timeout: 600_000 });
   return stdout
     .split("\n")
     .filter((line) => line.startsWith("ok: "))

@@ -42,7 +42,7 @@ export function pasteFrontPage(shell: readonly string[], { programs }: { readonl
       cwd: checkout,
       input: `${frontPage().block}kill $!\nwait\n`,
       encoding: "utf8",
-      timeout: 280_000,
+      timeout: 600_000,
       env: {
         PATH: [...(programs === undefined ? [] : [programs]), ...ownPath].join(delimiter),
         HOME: process.env["HOME"] ?? place,

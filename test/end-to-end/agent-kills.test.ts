@@ -19,7 +19,7 @@ const killsBetweenChecks = 10;
 /** A renewal of all six certificates logs about so many lines: the kills are spread over them. */
 const linesOfRenewal = 24;
 
-describe("an agent with four services", { timeout: kills * 10_000 + 120_000 }, () => {
+describe("an agent with four services", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-kills-"));
   let machines: MachineServer;
   let services: SeveralCertificates;

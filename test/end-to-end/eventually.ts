@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /**
  * Looks again and again until there is an answer other than undefined, false or an error, and returns it. Throws the last
- * error, or one that names what was waited for, after 40 s.
+ * error, or one that names what was waited for, after 200 s.
  */
 export async function eventually<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, undefined | false>> {
-  const deadline = performance.now() + 40_000;
+  const deadline = performance.now() + 200_000;
   let fault: unknown = new Error(`this did not happen in time: ${what}`);
   do {
     try {

@@ -215,7 +215,7 @@ describe("a server with an online intermediate of an offline root", () => {
     const asked = promisify(execFile)(
       "openssl",
       `${connect} -verify_ip 127.0.0.1 -verify_return_error -brief`.split(" "),
-      { timeout: 120_000 },
+      { timeout: 600_000 },
     );
     asked.child.stdin?.end();
     const shown = await asked;

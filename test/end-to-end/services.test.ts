@@ -60,7 +60,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe("nginx, PostgreSQL and a Java service", { skip: missing && `${missing} is missing`, timeout: 180_000 }, () => {
+describe("nginx, PostgreSQL and a Java service", { skip: missing && `${missing} is missing` }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-services-"));
   const inFolder = (name: string): string => join(folder, name);
   const bundle = inFolder("services.pem");

@@ -18,7 +18,7 @@ const state = "/var/lib/signet-agent";
 const configuration = "/etc/signet/agent.yaml";
 
 function run(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 200_000 });
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 600_000 });
   if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}:\n${stdout}${stderr}`);
   return stdout;
 }

@@ -13,7 +13,7 @@ import { dpkg, purge } from "./dpkg.ts";
 const root = join(import.meta.dirname, "../..");
 
 function run(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 200_000 });
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 600_000 });
   if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}:\n${stdout}${stderr}`);
   return stdout;
 }

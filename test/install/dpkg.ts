@@ -6,7 +6,7 @@ import { join } from "node:path";
 const words = [join(tmpdir(), "signet-test-dpkg.lock"), "dpkg", "--force-unsafe-io"];
 
 const execute = (...args: readonly string[]) =>
-  spawnSync("flock", [...words, ...args], { encoding: "utf8", timeout: 200_000 });
+  spawnSync("flock", [...words, ...args], { encoding: "utf8", timeout: 600_000 });
 
 /** Returns what it prints. Throws an Error with that when it fails. */
 export function dpkg(...args: readonly string[]): string {

@@ -40,7 +40,7 @@ export function installPacked(): PackedInstall {
     ),
   );
   const run = (program: string, args: readonly string[], cwd: string): string => {
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd, env, encoding: "utf8", timeout: 180_000 });
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd, env, encoding: "utf8", timeout: 600_000 });
     if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}:\n${stdout}${stderr}`);
     return stdout;
   };

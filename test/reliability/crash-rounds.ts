@@ -42,7 +42,7 @@ export interface CrashReport {
 const namespace = "crash";
 const references = resourceReferences(namesFor("platform"));
 const written: readonly [ResourceType, ...ResourceType[]] = [references.serviceAccounts, references.configMaps];
-const catchUpMilliseconds = 10_000;
+const catchUpMilliseconds = 60_000;
 
 /** Kills a server with SIGKILL while clients write to it, starts it again and looks at what is left, over and over. */
 export async function runCrashRounds({

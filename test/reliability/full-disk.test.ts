@@ -66,7 +66,7 @@ it(
       const afterwards = [...written.slice(1), "filler-later"].sort();
       const { items } = await resource.list();
       assert.deepEqual(namesIn(items).sort(), afterwards);
-      assert.ok(await follower.reached(Number(metadata.resourceVersion), { withinMilliseconds: 10_000 }));
+      assert.ok(await follower.reached(Number(metadata.resourceVersion), { withinMilliseconds: 100_000 }));
       assert.deepEqual(follower.violations, []);
 
       following.abort();

@@ -56,7 +56,7 @@ export async function runHistory({
     .slice(0, watcherCount)
     .map((client) => ({ client, follower: new WatchFollower(reference, namespace) }));
   const following = followers.map(({ client, follower }) => follower.follow(client, watching.signal));
-  for (const { follower } of followers) await follower.reached(1, { withinMilliseconds: 20_000 });
+  for (const { follower } of followers) await follower.reached(1, { withinMilliseconds: 100_000 });
 
   const history = others.slice(watcherCount).map((client, index) => ({
     client,
@@ -125,7 +125,7 @@ async function watchFaults(
   const faults: string[] = [];
   for (const [index, follower] of followers.entries()) {
     const last = Number(fence.metadata.resourceVersion);
-    if (!(await follower.reached(last, { withinMilliseconds: 20_000 }))) faults.push(`watch ${index} fell behind`);
+    if (!(await follower.reached(last, { withinMilliseconds: 100_000 }))) faults.push(`watch ${index} fell behind`);
   }
   const { items } = await retried(() => resource.list());
   const text = ({ events }: WatchFollower): string[] =>

@@ -102,7 +102,7 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
       violations.push("a write was not answered");
     }
     const last = await writeFence(client, "end");
-    if (!(await reference.reached(last, { withinMilliseconds: 20_000 }))) violations.push("the watch fell behind");
+    if (!(await reference.reached(last, { withinMilliseconds: 100_000 }))) violations.push("the watch fell behind");
     const { items } = await client.resource<ApiObject>(configMaps, namespace).list();
     await settled(() => records.every(({ informer }) => informer.get(`${namespace}/end`) !== undefined));
     const allEvents = everyEvent([reference.events, ...records.map(({ events }) => events)]);
@@ -157,7 +157,7 @@ async function restartUnseen(
   { client, reference }: { readonly client: ApiClient; readonly reference: WatchFollower },
 ): Promise<void> {
   scene.shaky.detach();
-  await reference.reached(await writeFence(client, "unseen"), { withinMilliseconds: 20_000 });
+  await reference.reached(await writeFence(client, "unseen"), { withinMilliseconds: 100_000 });
   await compactEverything(scene.dataDirectory);
   scene.steady.detach();
   await scene.server.stop();

@@ -110,10 +110,10 @@ describe("a server of two worker processes", () => {
       const follower = new WatchFollower(configMaps, namespace);
       return { follower, done: follower.follow(client, following.signal) };
     });
-    for (const { follower } of followers) assert.ok(await follower.reached(1, { withinMilliseconds: 10_000 }));
+    for (const { follower } of followers) assert.ok(await follower.reached(1, { withinMilliseconds: 100_000 }));
     const { metadata } = await clients[0].resource<ApiObject>(configMaps, namespace).create(configMap("news"));
     for (const { follower } of followers) {
-      assert.ok(await follower.reached(Number(metadata.resourceVersion), { withinMilliseconds: 10_000 }));
+      assert.ok(await follower.reached(Number(metadata.resourceVersion), { withinMilliseconds: 100_000 }));
     }
     following.abort();
     await Promise.all(followers.map(({ done }) => done));

@@ -117,7 +117,7 @@ async function listed(
   };
   const already = await isThere();
   if (already !== undefined) return already;
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(120_000);
   for await (const event of server.client.resource(configMapResource(names)).watch({}, signal)) {
     if (event.object.metadata.name?.startsWith(`revocation-list-${authorityId(issuer)}`) !== true) continue;
     // The server reads it soon after the event.

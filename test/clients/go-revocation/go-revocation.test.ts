@@ -86,7 +86,7 @@ describe("Go", { skip: reasonToSkip() }, () => {
       };
       const untilListed = async (isWanted: (entries: string) => boolean): Promise<void> => {
         const configMaps = server.client.resource(configMapResource(names));
-        for await (const { object } of configMaps.watch({}, AbortSignal.timeout(20_000))) {
+        for await (const { object } of configMaps.watch({}, AbortSignal.timeout(120_000))) {
           if (object.metadata.name !== storedListName(authorityId(ca), undefined)) continue;
           // The server reads it soon after the event.
           for (let turn = 0; turn < 20; turn++) {

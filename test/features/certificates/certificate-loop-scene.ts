@@ -27,7 +27,7 @@ import type { CertificateSigningRequest } from "../../../src/features/certificat
 import type { TestServer } from "../../test-server.ts";
 
 /** Nothing here waits longer: a test that would never end says so instead. */
-const patienceMilliseconds = 20_000;
+const patienceMilliseconds = 120_000;
 
 /** Follows one resource until an object is as wanted. */
 export async function until<T extends ApiObject>(

@@ -143,7 +143,7 @@ const flagsOf = (flags: Readonly<Record<string, string | number>>): string[] =>
 
 /** Resolves once a member has a leader. */
 export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void> {
-  for (const deadline = performance.now() + 20_000; ; await delay(10)) {
+  for (const deadline = performance.now() + 120_000; ; await delay(10)) {
     try {
       const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
       try {

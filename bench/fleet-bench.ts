@@ -5,8 +5,8 @@
  *
  *   npm run bench:fleet -- [--agents N] [--enrol-seconds N] [--steady-seconds N] [-- FLAGS OF serve]
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -18,7 +18,7 @@ import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { FleetAgent } from "./fleet-agent.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
+import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
@@ -58,17 +58,35 @@ interface Phase {
   readonly operations: number;
   readonly retries: number;
   readonly seconds: number;
-  readonly cpuSeconds: number;
+  readonly serverCpuSeconds: number;
+  readonly simulatorCpuSeconds: number;
+  /** What of the machine's processors the host gave to others: with much of it, the times say nothing. */
+  readonly stolenShare: number;
   readonly medianMilliseconds: number;
   readonly p99Milliseconds: number;
   readonly residentMebibytes: number;
+  readonly connections: number;
+}
+
+/** The sockets that the server has open. */
+const openConnections = (): number => {
+  const folder = `/proc/${server.process.pid}/fd`;
+  return readdirSync(folder).filter((file) => isSocket(join(folder, file))).length;
+};
+
+function isSocket(file: string): boolean {
+  try {
+    return readlinkSync(file).startsWith("socket:");
+  } catch {
+    return false; // it was closed meanwhile
+  }
 }
 
 const maximumFailures = 8;
 
 /** Starts one operation after the other, evenly over the time, and waits for all. Their latencies are what is measured. */
 async function phase(what: string, operations: readonly (() => Promise<void>)[], seconds: number): Promise<Phase> {
-  const cpuBefore = serverCpuSeconds();
+  const before = { server: serverCpuSeconds(), simulator: processCpuSeconds(process.pid), stolen: stolenSeconds() };
   const startedAt = performance.now();
   const latencies: number[] = [];
   let retries = 0;
@@ -98,43 +116,37 @@ async function phase(what: string, operations: readonly (() => Promise<void>)[],
     operations: operations.length,
     retries,
     seconds: took,
-    cpuSeconds: serverCpuSeconds() - cpuBefore,
+    serverCpuSeconds: serverCpuSeconds() - before.server,
+    simulatorCpuSeconds: processCpuSeconds(process.pid) - before.simulator,
+    stolenShare: (stolenSeconds() - before.stolen) / (took * availableParallelism()),
     medianMilliseconds: at(0.5),
     p99Milliseconds: at(0.99),
     residentMebibytes: server.residentMebibytes(),
+    connections: openConnections(),
   };
   console.error(`${what}: ${operations.length} in ${took.toFixed(1)} s`);
   return done;
 }
 
 function printTable(phases: readonly Phase[]): void {
-  console.log(
-    "| what | count | retries | seconds | server CPU, % of a core | CPU for one, ms | median, ms | 99 %, ms | resident, MiB |",
-  );
-  console.log("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-  for (const {
-    what,
-    operations,
-    retries,
-    seconds,
-    cpuSeconds,
-    medianMilliseconds,
-    p99Milliseconds,
-    residentMebibytes,
-  } of phases) {
-    const cells = [
-      what,
-      operations,
-      retries,
-      seconds.toFixed(1),
-      ((cpuSeconds / seconds) * 100).toFixed(0),
-      ((cpuSeconds / operations) * 1000).toFixed(2),
-      medianMilliseconds.toFixed(1),
-      p99Milliseconds.toFixed(1),
-      residentMebibytes.toFixed(0),
-    ];
-    console.log(`| ${cells.join(" | ")} |`);
-  }
+  const columns: Readonly<Record<string, (phase: Phase) => string>> = {
+    what: ({ what }) => what,
+    count: ({ operations }) => String(operations),
+    retries: ({ retries }) => String(retries),
+    seconds: ({ seconds }) => seconds.toFixed(1),
+    "server CPU, % of a core": ({ serverCpuSeconds: cpu, seconds }) => ((cpu / seconds) * 100).toFixed(0),
+    "server CPU for one, ms": ({ serverCpuSeconds: cpu, operations }) => ((cpu / operations) * 1000).toFixed(2),
+    "simulator CPU for one, ms": ({ simulatorCpuSeconds: cpu, operations }) => ((cpu / operations) * 1000).toFixed(2),
+    "median, ms": ({ medianMilliseconds }) => medianMilliseconds.toFixed(1),
+    "99 %, ms": ({ p99Milliseconds }) => p99Milliseconds.toFixed(1),
+    "resident, MiB": ({ residentMebibytes }) => residentMebibytes.toFixed(0),
+    connections: ({ connections }) => String(connections),
+    "stolen CPU, %": ({ stolenShare }) => (stolenShare * 100).toFixed(0),
+  };
+  const row = (cells: readonly string[]): void => console.log(`| ${cells.join(" | ")} |`);
+  row(Object.keys(columns));
+  row(Object.keys(columns).map((column) => (column === "what" ? "---" : "---:")));
+  for (const phase of phases) row(Object.values(columns).map((cell) => cell(phase)));
 }
 
 const stopping = new AbortController();

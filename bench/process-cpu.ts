@@ -10,3 +10,7 @@ export function processCpuSeconds(processId: number): number {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
+
+/** Seconds of this machine's processors until now that the host gave to other virtual machines (proc(5), "steal"). */
+export const stolenSeconds = (): number =>
+  Number(/^cpu +(?:\d+ +){7}(\d+)/.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? 0) / ticksPerSecond;

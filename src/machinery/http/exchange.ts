@@ -9,6 +9,7 @@ import type {
   StreamBody,
 } from "../api/http-message.ts";
 import { errorResponse } from "./response.ts";
+import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** Shared by all exchanges of a listener. */
 export interface ExchangeContext {
@@ -16,6 +17,7 @@ export interface ExchangeContext {
   readonly maximumBodyBytes: number;
   /** Exchanges that have not ended, oldest first. */
   readonly open: Set<Exchange>;
+  readonly unsent: UnsentAnswers;
   /** Seconds since the listener started, counted by its sweep. This clock is free to read. */
   readonly tick: { seconds: number };
   /** The listener closes: what ends now ends for this reason. */
@@ -52,6 +54,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Set while a streaming body is written. */
   #stopStream: (() => void) | undefined;
   #isStream = false;
+  #isCountedAsUnsent = false;
 
   constructor({ context, method, target, headers, connection }: ExchangeOptions) {
     const queryAt = target.indexOf("?");
@@ -109,8 +112,10 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     if (this.#isClosed || this.#hasAnswered) return;
     this.#hasAnswered = true;
     const { body } = response;
-    if (typeof body === "string" || Buffer.isBuffer(body)) this.sendWhole(response, body);
-    else this.#startStream(response, body);
+    if (typeof body === "string" || Buffer.isBuffer(body)) {
+      this.#isCountedAsUnsent = this.context.unsent.add(this, body.length);
+      this.sendWhole(response, body);
+    } else this.#startStream(response, body);
   }
 
   #startStream(response: HttpResponse, body: StreamBody): void {
@@ -141,6 +146,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.context.open.delete(this);
+    if (this.#isCountedAsUnsent) this.context.unsent.remove(this);
     this.#stop();
     // What was answered whole has no work left to abort, and each abort makes an error with its stack.
     if (!this.#hasAnswered || this.#isStream) this.#abortController?.abort();

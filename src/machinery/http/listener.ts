@@ -19,6 +19,7 @@ import { serveSession } from "./http2-exchange.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
+import { UnsentAnswers } from "./unsent-answers.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
 
 export interface ListenerLimits extends ConnectionLimits {
@@ -33,6 +34,8 @@ export interface ListenerLimits extends ConnectionLimits {
   readonly handshakeSeconds: number;
   /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;
+  /** What large answers may take in memory while clients read them: then those that were not read for the longest time end. */
+  readonly unsentBytes: number;
   /** How many HTTP/2 streams a client may reset at once, and then per second (CVE-2023-44487). */
   readonly resetBurst: number;
   readonly resetsPerSecond: number;
@@ -48,6 +51,7 @@ const defaultLimits: ListenerLimits = {
   requestSeconds: 60,
   handshakeSeconds: 15,
   idleSeconds: 120,
+  unsentBytes: 512 * 1024 * 1024,
   resetBurst: 1000,
   resetsPerSecond: 100,
 };
@@ -118,10 +122,14 @@ export interface Listener {
  */
 export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
+  const notRead = rateLimitedReport<number>((maximumBytes, count) =>
+    log?.warn({ maximumBytes, count }, "clients did not read their large answers, which were ended to free the memory"),
+  );
   const context: ExchangeContext = {
     handler,
     maximumBodyBytes: limits.bodyBytes,
     open: new Set<Exchange>(),
+    unsent: new UnsentAnswers({ maximumBytes: limits.unsentBytes, onEnded: () => notRead(limits.unsentBytes) }),
     tick: { seconds: 0 },
     isClosing: false,
   };

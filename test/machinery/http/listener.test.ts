@@ -4,7 +4,12 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect as connectHttp2, constants } from "node:http2";
-import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2";
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  IncomingHttpHeaders,
+  SecureClientSessionOptions,
+} from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
@@ -92,7 +97,7 @@ interface Sent {
   readonly body?: Buffer | string;
 }
 
-function openHttp2(port: number, options: ConnectionOptions = {}): ClientHttp2Session {
+function openHttp2(port: number, options: SecureClientSessionOptions = {}): ClientHttp2Session {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...options });
   session.on("error", () => undefined);
   return session;
@@ -382,6 +387,27 @@ describe("the listener", () => {
         assert.ok((await stopped.promise) > 1024 * 1024, protocol);
       });
     }
+  });
+
+  it("ends large answers that nobody reads, the oldest first, before they fill the memory", async () => {
+    const answers = { handler: async () => text("x".repeat(1_000_000)), limits: { unsentBytes: 3_500_000 } };
+    await withListener(answers, async (port) => {
+      const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });
+      const request = (path: string): ClientHttp2Stream => silent.request({ ":path": path }).on("error", () => {});
+      const first = request("/first");
+      await once(first, "response");
+      const firstEnd = once(first, "close");
+      const others = ["/second", "/third", "/fourth"].map(request);
+      await Promise.all(others.map((one) => once(one, "response")));
+      await firstEnd;
+      assert.equal(first.rstCode, constants.NGHTTP2_CANCEL);
+      assert.deepEqual(
+        others.map(({ closed }) => closed),
+        [false, false, false],
+      );
+      assert.equal((await sendHttp1(port, { path: "/" })).body.length, 1_000_000);
+      silent.destroy();
+    });
   });
 
   it("shuts down by draining requests and ending watches", async () => {

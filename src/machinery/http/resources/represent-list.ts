@@ -1,6 +1,6 @@
 import { LongWork } from "../../api/long-work.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { notAcceptable } from "../../api/api-error.ts";
+import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiList, ApiObject } from "../../api/object-meta.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
@@ -35,7 +35,8 @@ export function representList<T extends ApiObject>(
     if (format === "json" && !isPretty(request, mediaType)) {
       const headers = { "content-type": contentType };
       if (list.items.length <= itemsAtOnce) return { status, headers, body: joined(registry, list) };
-      return joinedInTurns(registry, list).then((body) => ({ status, headers, body }));
+      const join = (): Promise<Buffer> => joinedInTurns(registry, list, request.signal);
+      return withFewOthers(join).then((body) => ({ status, headers, body }));
     }
     return representObject(registry.compiled.schema.list, listObject(registry, list), representation);
   }
@@ -70,8 +71,32 @@ function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: Obj
   return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`;
 }
 
-/** The same bytes as `joined`, made in several turns of the event loop, so that other requests are answered in between. */
-async function joinedInTurns<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Promise<Buffer> {
+/** Of more lists at once, each would be in memory half finished for longer, and none would be ready earlier. */
+const joinedAtOnce = 4;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function withFewOthers(join: () => Promise<Buffer>): Promise<Buffer> {
+  if (running === joinedAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running += 1;
+  try {
+    return await join();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+/**
+ * The same bytes as `joined`, made in several turns of the event loop, so that other requests are answered in between. Rejects
+ * when nobody waits for them any more.
+ */
+async function joinedInTurns<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+  signal: AbortSignal,
+): Promise<Buffer> {
   const work = new LongWork();
   const parts: Buffer[] = [];
   let length = 0;
@@ -85,6 +110,7 @@ async function joinedInTurns<T extends ApiObject>(registry: ResourceRegistry<T>,
   for (const [index, item] of list.items.entries()) {
     text += index === 0 ? registry.itemTextOf(item) : `,${registry.itemTextOf(item)}`;
     if (text.length < charactersAtOnce) continue;
+    if (signal.aborted) throw requestCanceled();
     flush();
     await work.pause();
   }

@@ -128,7 +128,11 @@ describe("a batch of writes that always loses to other processes", () => {
 const losing = (meta: LmdbEnvironment["meta"]): LmdbEnvironment["meta"] =>
   new Proxy(meta, {
     get: (target, name): unknown =>
-      name === "ifVersion" ? async () => false : name === "getEntry" ? target.getEntry.bind(target) : undefined,
+      name === "ifVersion"
+        ? async () => false
+        : name === "getBinaryFast"
+          ? target.getBinaryFast.bind(target)
+          : undefined,
   });
 
 describe("an LMDB store that may not grow", () => {

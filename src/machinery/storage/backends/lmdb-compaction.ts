@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { commitFailure } from "./lmdb-commit-failure.ts";
+import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 
@@ -23,13 +24,13 @@ export interface SweepOptions {
  * StoreUnavailable.
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
-  const { root, meta } = environment;
+  const { root } = environment;
   const marked = await raiseCounter(environment, "compacted", revision);
   onMarked();
   for (;;) {
     if (isStopped()) return;
     root.resetReadTxn();
-    const swept = meta.getEntry("swept")?.version ?? 0;
+    const swept = counterOf(environment, "swept");
     if (swept >= marked) return;
     await sweepStep(environment, { after: swept, upTo: marked });
     await setImmediate();
@@ -67,10 +68,11 @@ async function sweepStep(
 /**
  * Raises a counter to a revision if it is lower, safely with other processes. Returns the counter's value afterwards.
  */
-async function raiseCounter({ root, meta }: LmdbEnvironment, name: string, revision: number): Promise<number> {
+async function raiseCounter(environment: LmdbEnvironment, name: "compacted", revision: number): Promise<number> {
+  const { root, meta } = environment;
   for (;;) {
     root.resetReadTxn();
-    const current = meta.getEntry(name)?.version ?? 0;
+    const current = counterOf(environment, name);
     if (current >= revision) return current;
     try {
       if (await meta.put(name, NOTHING, revision, current)) return revision;

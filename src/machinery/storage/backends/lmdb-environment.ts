@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { open } from "lmdb";
+import { getLastVersion, open } from "lmdb";
 import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
 import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
 import { makeStoreFile } from "./lmdb-store-file.ts";
@@ -22,6 +22,10 @@ export interface LmdbEnvironment {
   /** `revision`, `compacted` and `swept` are counters, stored as the record's LMDB version. Also `format`. */
   readonly meta: Database<Buffer, string>;
 }
+
+/** A counter; 0 before it is first written. Every read asks for one, so it does not copy the value as `getEntry` does. */
+export const counterOf = ({ meta }: Pick<LmdbEnvironment, "meta">, name: "revision" | "compacted" | "swept"): number =>
+  meta.getBinaryFast(name) === undefined ? 0 : getLastVersion();
 
 export interface LmdbEnvironmentOptions {
   readonly directory: string;

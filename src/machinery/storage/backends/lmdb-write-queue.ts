@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { getLastVersion } from "lmdb";
 import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
+import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
@@ -127,7 +129,7 @@ export class WriteQueue {
     for (let losses = 0; losses < MAX_LOSSES; losses++) {
       if (losses >= LOSSES_BEFORE_PAUSES) await pause();
       this.#options.environment.root.resetReadTxn();
-      const latestRevision = this.#options.environment.meta.getEntry("revision")?.version ?? 0;
+      const latestRevision = counterOf(this.#options.environment, "revision");
       const { results, writes } = this.#plan(transactions, latestRevision);
       if (writes.length === 0) return { results, changes: [] };
       if (await this.#write(latestRevision, writes)) {
@@ -160,9 +162,9 @@ export class WriteQueue {
   }
 
   #headOf(key: string): Head {
-    const head = this.#options.environment.heads.getEntry(Buffer.from(key));
-    const revision = head?.version ?? 0;
-    return { revision, modRevision: head?.value[0] === 1 ? revision : 0, createRevision: 0 };
+    const value = this.#options.environment.heads.getBinaryFast(Buffer.from(key));
+    const revision = value === undefined ? 0 : getLastVersion();
+    return { revision, modRevision: value?.[0] === 1 ? revision : 0, createRevision: 0 };
   }
 
   #createRevisionOf({ modRevision }: Head): number {

@@ -13,7 +13,7 @@ import type {
   WriteResult,
 } from "../store.ts";
 import { sweepHistory } from "./lmdb-compaction.ts";
-import { openEnvironment } from "./lmdb-environment.ts";
+import { counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeLogValue, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
@@ -156,7 +156,7 @@ export class LmdbStore implements Store {
   }
 
   #counter(name: "revision" | "compacted"): number {
-    return this.#environment.meta.getEntry(name)?.version ?? 0;
+    return counterOf(this.#environment, name);
   }
 
   /** Returns the entry of a key at a revision: the given write, or its newest predecessor that is old enough. */

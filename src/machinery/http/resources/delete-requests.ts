@@ -47,7 +47,7 @@ export async function deleteRequest(
     deletion.isRemoved && registry.definition.answersDeletedObject !== true
       ? representObject(compiledStatus, success(deletedDetails(registry, deletion.object.object)), representation)
       : representStored(registry, deletion.object, representation);
-  return withAuditDetails(response, deletion.object.object);
+  return withAuditDetails(response, deletion.object, resourceRequest);
 }
 
 /** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */

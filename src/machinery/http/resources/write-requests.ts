@@ -1,11 +1,12 @@
 import { accessDenied } from "../../api/access-denied.ts";
 import { badRequest } from "../../api/api-error.ts";
-import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { createObject } from "../../registry/create-object.ts";
 import { decodeObject } from "../../registry/decode-object.ts";
 import { patchObject } from "../../registry/patch-object.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { StoredObject } from "../../registry/stored-object.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
 import { textOf } from "../../schema/go-utf8.ts";
@@ -46,7 +47,8 @@ export async function createRequest(
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
   });
-  return withAuditDetails(representStored(registry, created, { request, status: 201, mediaType }), created.object);
+  const response = representStored(registry, created, { request, status: 201, mediaType });
+  return withAuditDetails(response, created, resourceRequest);
 }
 
 /** PUT. */
@@ -71,7 +73,7 @@ export async function updateRequest(
     caller: requestCaller(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
-  return representChanged(registry, { changed, request, mediaType, resourceVersion });
+  return representChanged(registry, { changed, resourceRequest, mediaType, resourceVersion });
 }
 
 /** PATCH, of any type. */
@@ -102,7 +104,7 @@ export async function patchRequest(
     caller: requestCaller(resourceRequest, options),
     authorizeCreate: () => authorizeCreate(resourceRequest),
   });
-  return representChanged(registry, { changed, request, mediaType });
+  return representChanged(registry, { changed, resourceRequest, mediaType });
 }
 
 /** What is no JSON is refused later, and not recorded. */
@@ -156,38 +158,47 @@ const representChanged = (
   registry: ResourceRegistry,
   {
     changed,
-    request,
+    resourceRequest,
     mediaType,
     resourceVersion,
   }: {
     readonly changed: Changed<ApiObject>;
-    readonly request: HttpRequest;
+    readonly resourceRequest: ResourceRequest;
     readonly mediaType: MediaType;
     /** The one that an update names. */
     readonly resourceVersion?: string | undefined;
   },
 ): HttpResponse =>
   withAuditDetails(
-    representStored(registry, changed.object, { request, status: changed.isCreated ? 201 : 200, mediaType }),
-    changed.object.object,
-    resourceVersion,
+    representStored(registry, changed.object, {
+      request: resourceRequest.request,
+      status: changed.isCreated ? 201 : 200,
+      mediaType,
+    }),
+    changed.object,
+    { audited: resourceRequest.audited, resourceVersion },
   );
 
-/** Returns the answer, with the written object's details for the audit log, and the version that an update names. */
-export const withAuditDetails = (
+/** Returns the answer. For the audit log it gets the written object's details, and the version that an update names. */
+export function withAuditDetails(
   response: HttpResponse,
-  { metadata: { name, uid } }: ApiObject,
-  resourceVersion?: string,
-): HttpResponse => ({
-  ...response,
-  audited: {
-    object: {
-      ...(name !== undefined && { name }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
+  stored: StoredObject,
+  { audited, resourceVersion }: Pick<ResourceRequest, "audited"> & { readonly resourceVersion?: string | undefined },
+): HttpResponse {
+  // The object would have to be parsed.
+  if (audited === undefined) return response;
+  const { name, uid } = stored.object.metadata;
+  return {
+    ...response,
+    audited: {
+      object: {
+        ...(name !== undefined && { name }),
+        ...(uid !== undefined && { uid }),
+        ...(resourceVersion !== undefined && { resourceVersion }),
+      },
     },
-  },
-});
+  };
+}
 
 /** An update that would create an object also requires the create permission. */
 async function authorizeCreate({ authorize, info, user }: ResourceRequest): Promise<void> {

@@ -9,6 +9,7 @@ import type { WantedCertificate } from "../../src/agent/wanted-certificate.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
+import { bodyText } from "../../src/machinery/client/transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../src/machinery/client/transport.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -100,7 +101,7 @@ export class SigningScene {
   #answer(request: ClientRequest): ClientResponse {
     if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");
     if (request.method === "POST") {
-      const created = JSON.parse(request.body ?? "") as CertificateSigningRequest; // the agent's own
+      const created = JSON.parse(bodyText(request) ?? "") as CertificateSigningRequest; // the agent's own
       const name = created.metadata.name ?? "";
       this.requests.set(name, {
         ...created,

@@ -33,10 +33,18 @@ export interface HttpRequest {
    * off.
    */
   readBody(): Promise<Buffer>;
-  /** Its write is one of a transaction. Only a caller in the process can ask for that. */
-  readonly transaction?: TransactionMember | undefined;
+  /** Absent: the request came over a connection. */
+  readonly inProcess?: InProcessCall | undefined;
   /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
+}
+
+/** What only a caller in the server's own process can give. */
+export interface InProcessCall {
+  /** The JSON value of the body. It never changes. Undefined: the body is a text, or there is none. */
+  readonly value: object | undefined;
+  /** The transaction that the request's write is one of. Undefined: it is written alone. */
+  readonly transaction: TransactionMember | undefined;
 }
 
 /** A whole body, or one that is written over time (a watch). */
@@ -47,6 +55,8 @@ export interface HttpResponse {
   /** Lower-case names. The listener adds content-length. */
   readonly headers: Record<string, string | string[]>;
   readonly body: ResponseBody;
+  /** The JSON value of the body, for a caller in the server's own process. Immutable. */
+  readonly value?: object;
   /** What the audit log records besides the status. */
   readonly audited?: AuditedAnswer;
 }

@@ -1,5 +1,4 @@
-import type { Connection, Headers, HttpRequest } from "../api/http-message.ts";
-import type { TransactionMember } from "../api/transaction.ts";
+import type { Connection, Headers, HttpRequest, InProcessCall } from "../api/http-message.ts";
 
 const dashed = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
@@ -72,8 +71,8 @@ class RequestWithHeaders implements HttpRequest {
     return this.#request.isWebSocket ?? false;
   }
 
-  get transaction(): TransactionMember | undefined {
-    return this.#request.transaction;
+  get inProcess(): InProcessCall | undefined {
+    return this.#request.inProcess;
   }
 
   get signal(): AbortSignal {

@@ -80,11 +80,9 @@ export class ApiClient {
       ...(query !== undefined && { query }),
       ...(signal !== undefined && { signal }),
       headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body }),
     });
-    const text = await readText(response.body);
-    if (response.status >= 300) throw this.#errorOf(response.status, text);
-    const answer = parseAnswer(text);
+    const answer = response.value ?? (await this.#readAnswer(response));
     if (kinds !== undefined) checkKind(answer, kinds);
     return answer as T; // the server answers with the requested kind
   }
@@ -111,6 +109,12 @@ export class ApiClient {
     );
     // A conflict may only say that the other write was refused.
     throw errors.find((error) => !(error instanceof ApiError && error.reason === "Conflict")) ?? errors[0];
+  }
+
+  async #readAnswer({ status, body }: ClientResponse): Promise<object> {
+    const text = await readText(body);
+    if (status >= 300) throw this.#errorOf(status, text);
+    return parseAnswer(text);
   }
 
   /** Sends a request whose answer is a stream. */
@@ -158,7 +162,8 @@ interface ApiClientOptions {
 
 interface RequestOptions {
   readonly query?: string;
-  readonly body?: unknown;
+  /** A JSON value that never changes from now on. */
+  readonly body?: object;
   /** The kinds that the answer may have; any other is an UnreadableAnswer. Default: any. */
   readonly kinds?: readonly string[];
   readonly contentType?: string;
@@ -228,7 +233,7 @@ export class ResourceClient<T extends ApiObject> {
 
   patch(
     name: string,
-    patch: unknown,
+    patch: object,
     {
       type = "merge",
       subresource,

@@ -3,6 +3,7 @@ import type { Connections, WireRequest } from "./connections.ts";
 import { NegotiatedConnections } from "./negotiated-connections.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import { tracedTransport } from "./traced-transport.ts";
+import { bodyText } from "./transport.ts";
 import type { ClientRequest, Transport } from "./transport.ts";
 
 /** How to reach a server and authenticate to it. Credentials are read again for each request. */
@@ -101,8 +102,9 @@ interface Wire {
 }
 
 function wireRequest(request: ClientRequest, { prefix, options }: Wire): WireRequest {
-  const { method, path, query = "", body, signal } = request;
+  const { method, path, query = "", signal } = request;
   const token = options.bearerToken?.();
+  const body = bodyText(request);
   return {
     method,
     path: `${prefix}${path}${query === "" ? "" : `?${query}`}`,

@@ -3,6 +3,7 @@ import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "..
 import { startTransaction } from "../api/transaction.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import { tracedTransport } from "./traced-transport.ts";
+import { bodyText } from "./transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** Calls a server's handler directly. Requests and answers are the same as over HTTPS, but without a connection. */
@@ -12,12 +13,15 @@ export function inProcessTransport(
 ): Transport {
   const closed = new AbortController();
   const close = (): void => closed.abort();
+  const ownHeaders = onTheWire({
+    "user-agent": userAgent,
+    ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
+  });
   const way = (transaction?: TransactionMember): Transport =>
     tracedTransport({
       async send(request) {
         const signal = request.signal === undefined ? closed.signal : AbortSignal.any([request.signal, closed.signal]);
-        const sent = httpRequest(request, { bearerToken, userAgent, signal, transaction });
-        return clientResponse(await handle(sent), signal);
+        return clientResponse(await handle(httpRequest(request, { ownHeaders, signal, transaction })), signal);
       },
       close,
     });
@@ -27,27 +31,24 @@ export function inProcessTransport(
   };
 }
 
-interface Identity {
-  readonly bearerToken: string | undefined;
-  readonly userAgent: string;
+interface Sending {
+  /** Of the caller. */
+  readonly ownHeaders: Headers;
   readonly signal: AbortSignal;
   readonly transaction: TransactionMember | undefined;
 }
 
-function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal, transaction }: Identity): HttpRequest {
+function httpRequest(request: ClientRequest, { ownHeaders, signal, transaction }: Sending): HttpRequest {
+  const { headers = {}, body } = request;
   return {
     method: request.method,
     path: request.path,
     query: request.query ?? "",
-    headers: onTheWire({
-      "user-agent": userAgent,
-      ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
-      ...request.headers,
-    }),
+    headers: { ...ownHeaders, ...onTheWire(headers) },
     connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-    readBody: async () => Buffer.from(request.body ?? "", "utf8"),
+    readBody: async () => Buffer.from(bodyText(request) ?? "", "utf8"),
     signal,
-    transaction,
+    inProcess: { value: typeof body === "object" ? body : undefined, transaction },
   };
 }
 
@@ -55,14 +56,15 @@ function httpRequest(request: ClientRequest, { bearerToken, userAgent, signal, t
 const onTheWire = (headers: Readonly<Record<string, string>>): Headers =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerOctets(value)]));
 
-function clientResponse({ status, headers, body }: HttpResponse, signal: AbortSignal): ClientResponse {
-  if (typeof body === "string") return { status, headers, body: once(Buffer.from(body, "utf8")) };
-  if (Buffer.isBuffer(body)) return { status, headers, body: once(body) };
-  return { status, headers, body: iterate(body, signal) };
-}
+const clientResponse = ({ status, headers, body, value }: HttpResponse, signal: AbortSignal): ClientResponse => ({
+  status,
+  headers,
+  body: typeof body === "string" || Buffer.isBuffer(body) ? once(body) : iterate(body, signal),
+  ...(value !== undefined && { value }),
+});
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+async function* once(body: Buffer | string): AsyncGenerator<Uint8Array> {
+  yield typeof body === "string" ? Buffer.from(body) : body;
 }
 
 async function* iterate(stream: StreamBody, signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -107,7 +107,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
       // One that waits for its turn would hold up the other requests of its transaction.
-      const nextQueue = request.transaction === undefined ? queueFor(options, info, authenticatedUser) : undefined;
+      const nextQueue =
+        request.inProcess?.transaction === undefined ? queueFor(options, info, authenticatedUser) : undefined;
       const turn = nextQueue?.enter(authenticatedUser.username);
       queue = nextQueue;
       if (turn !== undefined) {

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { textOf } from "./go-utf8.ts";
-import { checkValueCount, endOfString } from "./value-limit.ts";
+import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 import type { RepeatedKey } from "./json-reader.ts";
 
@@ -33,6 +33,31 @@ export function parseJsonBytes(bytes: Buffer): ParsedJson {
   if (isUtf8(bytes)) return parseJson(bytes.toString("utf8"));
   new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
   return parseJson(textOf(bytes));
+}
+
+/**
+ * What `parseJson` makes of the JSON text of a value. Mostly that is the value itself: then there is no text. Neither is ever
+ * changed.
+ */
+export const parsedValue = (value: object): ParsedJson =>
+  isPlainJson(value, { left: maximumValues })
+    ? { value, duplicateFields: [], repeatedKeys: [] }
+    : parseJson(JSON.stringify(value));
+
+/** Whether a value stays the same when it becomes JSON text and is parsed again. */
+function isPlainJson(value: unknown, values: { left: number }): boolean {
+  values.left -= 1;
+  if (values.left < 0) return false;
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value === "number") return Number.isSafeInteger(value) && !Object.is(value, -0);
+  if (typeof value === "boolean" || value === null) return true;
+  if (typeof value !== "object") return false;
+  if (Array.isArray(value)) return value.every((item) => isPlainJson(item, values));
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  for (const key in value) {
+    if (!key.isWellFormed() || !isPlainJson((value as Record<string, unknown>)[key], values)) return false; // own keys only
+  }
+  return true;
 }
 
 /**

@@ -7,6 +7,7 @@ import { askWebhook } from "../../../src/features/federation/webhook/ask-webhook
 import { webhookTokens } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { VerifyToken } from "../../../src/machinery/authentication/token-authentication.ts";
+import { bodyText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -135,7 +136,7 @@ describe("a question to a webhook", () => {
   it("is asked again after a failed connection and 503, three times in all", async () => {
     const { ask, sent } = answers(0, 503, 201);
     assert.equal((await ask("opaque", ["a"])).user.username, "eve");
-    assert.deepEqual(JSON.parse(sent[2]?.body ?? ""), {
+    assert.deepEqual(JSON.parse(bodyText(sent[2] ?? {}) ?? ""), {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenReview",
       spec: { token: "opaque", audiences: ["a"] },

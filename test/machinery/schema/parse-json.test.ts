@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import {
   JsonSyntaxError,
   maximumJsonDepth,
+  parsedValue,
   parseJson,
   parseJsonBytes,
 } from "../../../src/machinery/schema/parse-json.ts";
@@ -27,6 +28,19 @@ test("parseJson reads what JSON.parse reads", () => {
       assert.deepEqual(parseJson(text), { value: JSON.parse(text), duplicateFields: [], repeatedKeys: [] });
     }),
   );
+});
+
+test("a value is taken as its JSON text would be parsed", () => {
+  const odd = fc.constantFrom(undefined, -0, NaN, 1e21, 0.5, "\ud800", new Date(0), Buffer.from("a"), "\u{1f600}");
+  const members = fc.dictionary(fc.string({ unit: "binary" }), fc.oneof(fc.jsonValue(), odd));
+  fc.assert(
+    fc.property(members, (value) => {
+      assert.deepEqual(parsedValue(value), parseJson(JSON.stringify(value)));
+    }),
+  );
+  const plain = { metadata: { labels: { a: "\u{1f600}" } }, list: [1, true, null] };
+  assert.equal(parsedValue(plain).value, plain);
+  assert.throws(() => parsedValue({ list: Array(30_000).fill(1) }), { code: 413 });
 });
 
 test("parseJson refuses what JSON.parse refuses", () => {

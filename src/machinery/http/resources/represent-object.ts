@@ -30,7 +30,12 @@ export function representStored<T extends ApiObject>(
   const { conversion, format } = mediaType;
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
-      return { status, headers: { "content-type": mediaType.contentType }, body: `${registry.textOf(stored)}\n` };
+      const response: HttpResponse = {
+        status,
+        headers: { "content-type": mediaType.contentType },
+        body: `${registry.textOf(stored)}\n`,
+      };
+      return request.inProcess === undefined ? response : { ...response, value: registry.served(stored.object) };
     }
     return representObject(registry.compiled.schema, registry.served(stored.object), representation);
   }

@@ -35,7 +35,7 @@ class RequestCaller implements Caller {
   }
 
   get transaction(): TransactionMember | undefined {
-    return this.#request.transaction;
+    return this.#request.inProcess?.transaction;
   }
 
   warn(warning: string): void {

@@ -2,7 +2,7 @@ import { badRequest, tooLarge } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { textOf } from "../../schema/go-utf8.ts";
-import { JsonSyntaxError, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
+import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
@@ -18,6 +18,7 @@ import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
 import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { Warnings } from "../warnings.ts";
+import { noBytes } from "../exchange.ts";
 
 /** The kind that a body must have. */
 interface ExpectedKind {
@@ -31,6 +32,8 @@ interface ExpectedKind {
 export interface RequestBody {
   readonly format: Format;
   readonly bytes: Buffer;
+  /** What a caller in this process gives instead of bytes. */
+  readonly value?: object;
 }
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
@@ -38,6 +41,9 @@ export async function readBody(request: HttpRequest, maximumBytes = Infinity): P
   const format = bodyFormat(request.headers);
   const trace = currentTrace();
   trace?.begin("read body");
+  const value = request.inProcess?.value;
+  // Only a text has a length.
+  if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
   const bytes = await request.readBody();
   trace?.begin("decode");
   if (bytes.length > maximumBytes) throw tooLarge(`Request entity too large: limit is ${maximumBytes}`);
@@ -123,10 +129,11 @@ function parseBody(
 
 /** Parses the JSON value of a body in any format. `refuse` creates the 400. */
 export function parseValue(
-  { format, bytes }: RequestBody,
+  { format, bytes, value }: RequestBody,
   { schema, refuse }: { readonly schema: CompiledSchema; readonly refuse: (fault: string) => Error },
 ): ReturnType<typeof parseJson> {
   try {
+    if (value !== undefined) return parsedValue(value);
     if (format === "json") return parseJsonBytes(bytes);
     if (format === "yaml") return parseJson(yamlToJson(textOf(bytes)));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);

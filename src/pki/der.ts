@@ -80,28 +80,31 @@ export class DerReader {
     return this.#element(this.#header());
   }
 
-  #element({ tag, contentStart, contentLength }: Header): DerElement {
+  #element(header: Header): DerElement {
     const start = this.#offset;
+    const content = this.#content(header);
+    return { tag: header.tag, content, bytes: this.#bytes.subarray(start, this.#offset) };
+  }
+
+  #content({ contentStart, contentLength }: Header): Buffer {
     const end = contentStart + contentLength;
     if (end > this.#bytes.length) throw syntaxError("data truncated");
     this.#offset = end;
-    return { tag, content: this.#bytes.subarray(contentStart, end), bytes: this.#bytes.subarray(start, end) };
+    return this.#bytes.subarray(contentStart, end);
   }
 
   /** Reads the content of the next value, which must have this tag. Errors call the structure `typeName`. */
   read(tag: number, typeName: string): Buffer {
-    return this.readExpected(tag, typeName).content;
+    return this.#content(this.#expected(tag, typeName));
   }
 
   readExpected(tag: number, typeName: string): DerElement {
-    const header = this.#header();
-    if (header.tag !== tag) throw tagMismatch(tag, typeName, header);
-    return this.#element(header);
+    return this.#element(this.#expected(tag, typeName));
   }
 
   /** Reads the content of the next value when it has this tag. Otherwise reads nothing. */
   readOptional(tag: number): Buffer | undefined {
-    return this.nextTag === tag ? this.readElement().content : undefined;
+    return this.nextTag === tag ? this.#content(this.#header()) : undefined;
   }
 
   readSequence(typeName: string): DerReader {
@@ -147,6 +150,12 @@ export class DerReader {
   /** Refuses data after the last value that was read. */
   expectEnd(): void {
     if (!this.isAtEnd) throw syntaxError("trailing data");
+  }
+
+  #expected(tag: number, typeName: string): Header {
+    const header = this.#header();
+    if (header.tag !== tag) throw tagMismatch(tag, typeName, header);
+    return header;
   }
 
   /** Peeks at the identifier and length of the next value. */

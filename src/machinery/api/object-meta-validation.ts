@@ -201,31 +201,33 @@ function validateNoNewFinalizers(next: readonly string[], previous: readonly str
 }
 
 function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldError[] {
-  return entries.flatMap((entry, index): FieldError[] => {
+  const faults: FieldError[] = [];
+  for (const [index, { operation = "", fieldsType = "", manager = "", subresource = "" }] of entries.entries()) {
     const field = `metadata.managedFields[${index}]`;
-    const { operation = "", fieldsType = "", manager = "", subresource = "" } = entry;
-    return [
-      ...(operation === "Apply" || operation === "Update"
-        ? []
-        : [invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`")]),
-      ...(fieldsType === "" || fieldsType === "FieldsV1"
-        ? []
-        : [invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`")]),
-      ...validateFieldManager(manager, `${field}.manager`),
-      ...(Buffer.byteLength(subresource) > maximumSubresourceLength
-        ? [tooLong(`${field}.subresource`, maximumSubresourceLength)]
-        : []),
-    ];
-  });
+    if (operation !== "Apply" && operation !== "Update") {
+      faults.push(invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`"));
+    }
+    if (fieldsType !== "" && fieldsType !== "FieldsV1") {
+      faults.push(invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`"));
+    }
+    faults.push(...validateFieldManager(manager, `${field}.manager`));
+    if (Buffer.byteLength(subresource) > maximumSubresourceLength) {
+      faults.push(tooLong(`${field}.subresource`, maximumSubresourceLength));
+    }
+  }
+  return faults;
 }
+
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
 /** A manager's name: at most 128 bytes, printable (upstream: `ValidateFieldManager`). */
 export function validateFieldManager(manager: string, field: string): FieldError[] {
   const faults: FieldError[] = [];
   if (Buffer.byteLength(manager) > maximumManagerLength) faults.push(tooLong(field, maximumManagerLength));
+  if (printable.test(manager)) return faults;
   let position = 0;
   for (const character of manager) {
-    if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character)) {
+    if (!printable.test(character)) {
       const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
       faults.push(invalidValue(field, manager, `invalid character U+${code} (at position ${position})`));
     }

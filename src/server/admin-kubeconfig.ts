@@ -11,7 +11,7 @@ import type { Certificate } from "../pki/certificate.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueCertificate } from "./issued-certificate.ts";
 import type { KeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
-import { isIssuedBy, parseKeyPair } from "./serving-certificate.ts";
+import { isIssuedBy, parseKeyPair } from "./tls/serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {
   readonly dataDirectory: string;

@@ -21,7 +21,7 @@ import { RegistryInformer } from "./registry-informer.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
-import type { TlsCertificate } from "./tls-certificate.ts";
+import type { TlsCertificate } from "./tls/tls-certificate.ts";
 
 export interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly config: Pick<ServerConfig, "names" | "controllers" | "listener">;

@@ -39,7 +39,7 @@ import { startServerLoops } from "./server-loops.ts";
 import { configuredSignerGrants, wellKnownSignerGrants } from "./signer-grants.ts";
 import { connectionLimit, openFileLimit } from "./open-file-limit.ts";
 import { revokedIn } from "./own-certificates.ts";
-import { openTlsCertificate } from "./tls-certificate.ts";
+import { openTlsCertificate } from "./tls/tls-certificate.ts";
 import { signetVersion } from "./signet-version.ts";
 import { shutdownCheck } from "./shutdown-check.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";

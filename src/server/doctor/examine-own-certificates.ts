@@ -5,7 +5,7 @@ import type { Certificate } from "../../pki/certificate.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { parseKeyPair } from "../serving-certificate.ts";
+import { parseKeyPair } from "../tls/serving-certificate.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 

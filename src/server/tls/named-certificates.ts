@@ -1,13 +1,13 @@
 import type { SecureContext } from "node:tls";
-import { messageOf } from "../machinery/api/message-of.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import { parseSettingsFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
-import type { FollowedFiles } from "../machinery/files/followed-files.ts";
-import { createNamedContext } from "../machinery/http/serving-context.ts";
-import type { TlsProtocol } from "../machinery/http/serving-context.ts";
-import { timestamp } from "../machinery/api/clock.ts";
-import type { Certificate } from "../pki/certificate.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { messageOf } from "../../machinery/api/message-of.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { parseSettingsFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { createNamedContext } from "../../machinery/http/serving-context.ts";
+import type { TlsProtocol } from "../../machinery/http/serving-context.ts";
+import { timestamp } from "../../machinery/api/clock.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { namedKeyPairsFlag, serverNamePattern } from "./named-key-pairs.ts";
 import type { NamedKeyPair } from "./named-key-pairs.ts";
 

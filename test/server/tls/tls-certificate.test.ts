@@ -5,17 +5,17 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import pino from "pino";
-import { systemClock } from "../../src/machinery/api/clock.ts";
-import { parseServerConfig } from "../../src/server/server-config.ts";
-import type { ServingCertificate } from "../../src/machinery/http/serving-context.ts";
-import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
-import { rootSigningAuthority } from "../../src/features/certificates/authorities/signing-authority.ts";
-import { FollowedFiles } from "../../src/machinery/files/followed-files.ts";
-import { openTlsCertificate } from "../../src/server/tls-certificate.ts";
-import { serverNamesIn } from "../../src/features/certificates/signers/server-names.ts";
-import { issueCertificate } from "../../src/server/issued-certificate.ts";
-import type { KeyPair } from "../../src/server/issued-certificate.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { parseServerConfig } from "../../../src/server/server-config.ts";
+import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
+import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
+import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
+import { issueCertificate } from "../../../src/server/issued-certificate.ts";
+import type { KeyPair } from "../../../src/server/issued-certificate.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
   it("are refused at the start unless they are a certificate and its key, with their names and flags", async (context) => {

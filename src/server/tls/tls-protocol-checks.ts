@@ -1,7 +1,7 @@
 import { createSecureContext } from "node:tls";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import type { ServingCertificate, TlsProtocol } from "../machinery/http/serving-context.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { ServingCertificate, TlsProtocol } from "../../machinery/http/serving-context.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 /** Throws UsageError when this Node.js was built with an OpenSSL that lacks one of the groups. */

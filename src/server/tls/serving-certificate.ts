@@ -1,14 +1,14 @@
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import type { Clock } from "../machinery/api/clock.ts";
-import { writePrivateFile } from "../machinery/files/atomic-file.ts";
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import type { Certificate } from "../pki/certificate.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
-import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import { issueCertificate } from "./issued-certificate.ts";
-import type { KeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
+import { issueCertificate } from "../issued-certificate.ts";
+import type { KeyPair, OwnCertificateOptions } from "../issued-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */

@@ -1,25 +1,25 @@
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
-import { messageOf } from "../machinery/api/message-of.ts";
-import { timestamp } from "../machinery/api/clock.ts";
-import type { Clock } from "../machinery/api/clock.ts";
-import type { FollowedFiles } from "../machinery/files/followed-files.ts";
-import { periodically } from "../machinery/api/periodically.ts";
-import type { ListenerTls } from "../machinery/http/listener.ts";
-import type { ServingCertificate } from "../machinery/http/serving-context.ts";
-import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
-import type { Certificate } from "../pki/certificate.ts";
-import type { RevocationSettings } from "../features/certificates/settings.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
-import { serverIdentity } from "../features/certificates/signers/server-identity.ts";
-import type { ServerIdentity } from "../features/certificates/signers/server-identity.ts";
-import type { ListenerSettings } from "./listener-settings.ts";
+import { messageOf } from "../../machinery/api/message-of.ts";
+import { timestamp } from "../../machinery/api/clock.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { periodically } from "../../machinery/api/periodically.ts";
+import type { ListenerTls } from "../../machinery/http/listener.ts";
+import type { ServingCertificate } from "../../machinery/http/serving-context.ts";
+import type { FollowedAuthority } from "../../features/certificates/authorities/followed-authority.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import type { RevocationSettings } from "../../features/certificates/settings.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { serverIdentity } from "../../features/certificates/signers/server-identity.ts";
+import type { ServerIdentity } from "../../features/certificates/signers/server-identity.ts";
+import type { ListenerSettings } from "../listener-settings.ts";
 import { leafOf, openServingCertificate } from "./serving-certificate.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
 import { checkGroups, tlsWarnings } from "./tls-protocol-checks.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
-import type { KeyPairFiles } from "../machinery/command-line/flag.ts";
-import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 
 /** The serving certificate of the listener. */
 export interface TlsCertificate {

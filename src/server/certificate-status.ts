@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import { withThoseBeside } from "../features/certificates/authorities/signing-authority.ts";
+import { withOtherGenerations } from "../features/certificates/authorities/signing-authority.ts";
 import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import { signerNames } from "../features/certificates/signer-names.ts";
@@ -68,7 +68,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       { signerName: apiserverClient.nameIn(names), authority: own.administrator.current() },
       { signerName: signerNames.apiserverServing(names), authority: own.server.current() },
     ].flatMap(({ signerName, authority }) =>
-      authority === undefined ? [] : withThoseBeside(authority).map((one) => ({ signerName, authority: one })),
+      authority === undefined ? [] : withOtherGenerations(authority).map((one) => ({ signerName, authority: one })),
     );
   const answer = await connectStatus({ ...options, authorities });
   return {

@@ -118,7 +118,7 @@ export class FollowedAuthority {
     const others = generations.filter((one) => one !== signing);
     return {
       ...open(signing),
-      beside: others.map(open),
+      otherGenerations: others.map(open),
       anchors: [signing, ...others].flatMap((one) => parseCertificatesPem(one.certificate)),
       trustedPem: [signing, ...others].map((one) => one.certificate).join(""),
     };

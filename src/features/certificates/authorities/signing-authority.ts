@@ -20,13 +20,13 @@ export interface SigningAuthority extends Pick<CertificateAuthority, "certificat
   /** The trust anchors for relying parties: the root of the chain (or the CA itself), and future roots. */
   readonly anchors: readonly Certificate[];
   /** The CAs of earlier and later rotations whose keys are here: they still sign lists and OCSP answers for their certificates. */
-  readonly beside?: readonly SigningAuthority[];
+  readonly otherGenerations?: readonly SigningAuthority[];
 }
 
 /** A CA, and those of its earlier and later rotations. */
-export const withThoseBeside = (authority: SigningAuthority): readonly SigningAuthority[] => [
+export const withOtherGenerations = (authority: SigningAuthority): readonly SigningAuthority[] => [
   authority,
-  ...(authority.beside ?? []),
+  ...(authority.otherGenerations ?? []),
 ];
 
 /** A CA whose key is in this process. */

@@ -91,7 +91,8 @@ class Http2Exchange extends Exchange {
     } else {
       headers["content-length"] = String(Buffer.byteLength(body));
       stream.respond(headers);
-      stream.end(body);
+      if (body.length <= pieceBytes) stream.end(body);
+      else endInPieces(stream, Buffer.isBuffer(body) ? body : Buffer.from(body));
     }
     this.#leaveBody();
   }
@@ -135,6 +136,23 @@ class Http2Exchange extends Exchange {
   override destroy(): void {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
+}
+
+const pieceBytes = 1024 * 1024;
+
+/**
+ * Node.js counts what it was given to send as memory of the connection, and refuses new streams when there is too much
+ * (`maxSessionMemory`): a client that reads a long list could ask for nothing else.
+ */
+function endInPieces(stream: ServerHttp2Stream, body: Buffer): void {
+  let at = 0;
+  const next = (): void => {
+    const piece = body.subarray(at, at + pieceBytes);
+    at += piece.length;
+    if (at >= body.length) stream.end(piece);
+    else stream.write(piece, (error) => error ?? next());
+  };
+  next();
 }
 
 export const bodyTooLarge = (maximumBodyBytes: number): Error =>

@@ -389,6 +389,21 @@ describe("the listener", () => {
     }
   });
 
+  it("serves other requests of a connection while a large answer is on its way", async () => {
+    const large = 40_000_000;
+    const handler: Handler = async ({ path }) => text("x".repeat(path === "/large" ? large : 1));
+    await withListener({ handler }, async (port) => {
+      const session = openHttp2(port);
+      const stream = session.request({ ":path": "/large" });
+      await once(stream, "response");
+      assert.equal((await sendHttp2(session, { path: "/small" })).body, "x");
+      let received = 0;
+      for await (const chunk of stream) received += (chunk as Buffer).length;
+      assert.equal(received, large);
+      session.destroy();
+    });
+  });
+
   it("ends large answers that nobody reads, the oldest first, before they fill the memory", async () => {
     const answers = { handler: async () => text("x".repeat(1_000_000)), limits: { unsentBytes: 3_500_000 } };
     await withListener(answers, async (port) => {

@@ -18,8 +18,9 @@ import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
-/** A longer list is joined in several turns of the event loop. */
+/** A longer list is joined in several turns of the event loop, and so is one of large objects, which may be too long for a string. */
 const itemsAtOnce = 500;
+const charactersOfShortList = 1024 * 1024;
 const charactersAtOnce = 256 * 1024;
 
 /** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
@@ -34,7 +35,7 @@ export function representList<T extends ApiObject>(
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
       const headers = { "content-type": contentType };
-      if (list.items.length <= itemsAtOnce) return { status, headers, body: joined(registry, list) };
+      if (isShort(list)) return { status, headers, body: joined(registry, list) };
       const join = (): Promise<Buffer> => joinedInTurns(registry, list, request.signal);
       return withFewOthers(join).then((body) => ({ status, headers, body }));
     }
@@ -58,6 +59,13 @@ export function representList<T extends ApiObject>(
     hasColumnDefinitions: true,
   });
   return textResponse(table, representation);
+}
+
+function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
+  if (items.length > itemsAtOnce) return false;
+  let characters = 0;
+  for (const { textLength } of items) characters += textLength;
+  return characters <= charactersOfShortList;
 }
 
 function joined<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {

@@ -12,7 +12,7 @@ const limits: ReadonlyMap<string, number> = new Map([
   ["selfsubjectreview", 38_500],
   ["tokenreview", 42_500],
   ["tokenrequest", 45_500],
-  ["create", 60_000],
+  ["create", 59_500],
   ["csr-create", 85_000],
 ]);
 

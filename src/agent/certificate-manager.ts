@@ -40,7 +40,7 @@ export interface CertificateManagerOptions {
   readonly sleep: Sleep;
   readonly log: AgentLog;
   readonly onInstalled: (pair: KeyPair) => void;
-  /** There is no new certificate, for this reason. It is tried again. */
+  /** Why there is no new certificate. It is tried again. */
   readonly onFailed: (error: unknown) => void;
 }
 

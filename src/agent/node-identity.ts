@@ -1,22 +1,14 @@
-import type { Clock } from "../machinery/api/clock.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { requestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
-import type { ServerClock } from "./server-clock.ts";
 import { ServerConnection } from "./server-connection.ts";
-import type { Connect } from "./server-connection.ts";
+import type { ServerConnectionOptions } from "./server-connection.ts";
 import { isIdentityOf } from "./wanted-certificate.ts";
 
-export interface NodeIdentityOptions {
+/** `clientCertificate` may be another node's, when a data directory was copied. */
+export interface NodeIdentityOptions extends Omit<ServerConnectionOptions, "access"> {
   readonly settings: AgentSettings;
-  /** The client certificate in use. It may be another node's, when a data directory was copied. */
-  readonly clientCertificate: () => KeyPair | undefined;
-  readonly serverClock: ServerClock;
-  readonly localClock: Clock;
-  readonly monotonic: Clock;
-  readonly userAgent: string;
-  readonly connect?: Connect | undefined;
 }
 
 /** Who the agent is to the server now. */
@@ -27,13 +19,9 @@ export class NodeIdentity {
   constructor(options: NodeIdentityOptions) {
     this.#options = options;
     this.connection = new ServerConnection({
+      ...options,
       access: options.settings,
       clientCertificate: () => this.#own(),
-      serverClock: options.serverClock,
-      localClock: options.localClock,
-      monotonic: options.monotonic,
-      userAgent: options.userAgent,
-      connect: options.connect,
     });
   }
 

@@ -73,7 +73,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     return true;
   }
   try {
-    // Their order means nothing: another order is no reason to reload every program.
+    // Their order means nothing, so programs need not be reloaded for another order.
     if (isSameAnchors(savedText(file), pem)) return true;
     makeFolder(dirname(file), { mode: 0o755 });
     writePublicFile(file, pem);

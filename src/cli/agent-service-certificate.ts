@@ -170,7 +170,7 @@ function parseOwnership(fields: Fields): FileOwnership {
   return { mode: bits, ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
 }
 
-/** The highest number that is no error code of chown(2). */
+/** The highest id: chown(2) gives the next number another meaning. */
 const highestId = 2 ** 32 - 2;
 
 /** The number of a user or group. Undefined when there is none. */

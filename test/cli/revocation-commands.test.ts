@@ -62,7 +62,7 @@ describe("the commands for revocations", () => {
       return [code, stderr];
     };
     const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [["token", "revoke", "a.b.c"], 2, /no token with an id.*line is removed from the file/],
+      [["token", "revoke", "a.b.c"], 2, /not a token with an id.*line is removed from the file/],
       [["token", "revoke", "abcdef.0123456789abcdef"], 2, /bootstrap token.*signet bootstrap-token delete abcdef$/m],
       [["token", "revoke", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.AA"], 2, /no id \(jti\).*delete the Secret.*--account/],
       [["token", "revoke", "--jti", "a", "--account", "robot"], 2, /give one of/],

@@ -5,7 +5,7 @@ import { configMapResource, namespaceResource } from "../core/index.ts";
 
 /** How often to see whether the server has other CAs. */
 const lookMilliseconds = 5_000;
-/** A key of the queue that is no namespace's name. */
+/** A key of the queue that cannot be the name of a namespace. */
 const everyNamespace = "";
 
 /** Keeps a ConfigMap with the server's CAs in every namespace: creates, restores and corrects it. */

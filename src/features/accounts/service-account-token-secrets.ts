@@ -17,7 +17,7 @@ export interface TokenSecretsOptions {
 
 /** How often to see whether the server has other CAs. */
 const lookMilliseconds = 5_000;
-/** A key of the queue that is no secret's name. */
+/** A key of the queue that cannot be the name of a secret. */
 const everySecret = "";
 
 /**

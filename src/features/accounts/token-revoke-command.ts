@@ -92,7 +92,7 @@ function otherWayToEnd(token: string, { isJwt }: { readonly isJwt: boolean }): s
     return "this token has no id (jti): if it is from a Secret, delete the Secret, or revoke all of its account with --account";
   }
   return (
-    "this is no token with an id: give the whole token. A static token ends when its line is removed from the file of " +
+    "this is not a token with an id: give the whole token. A static token ends when its line is removed from the file of " +
     "--token-auth-file; a token that a webhook accepts is revoked where the webhook asks"
   );
 }

@@ -133,7 +133,7 @@ function connectionFaults(
   return status.isFile() ? [] : [invalidValue(file, kubeConfigFile, "must be a regular file")];
 }
 
-/** Undefined for what is no duration. */
+/** Undefined for a text that is not a duration. */
 const durationOf = (text: string | undefined, byDefault: number): number | undefined =>
   text === undefined ? byDefault : parseDuration(text);
 

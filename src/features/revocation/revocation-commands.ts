@@ -42,8 +42,8 @@ export const timeOption = (flags: string, description: string): Option => {
 export type WhatToRevoke = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;
 
 /**
- * Revokes, and says so. What is revoked gives the revocation its name: to revoke it twice changes nothing. The server's clock
- * counts: one that is behind here would spare the newest credentials.
+ * Revokes, and prints that it did. The name of the revocation is made of what is revoked, so revoking it twice changes nothing.
+ * The time is the server's: a local clock that is behind would spare the newest credentials.
  */
 export async function revoke(
   { client, names }: ServerConnection,

@@ -11,7 +11,7 @@ const longestMilliseconds = 1000 * 365 * 86_400_000;
 
 /**
  * Milliseconds of a duration as Go writes it (`1h30m`, `10s`, `250ms`), with days besides (`30d`, `1d12h`; a day is 24
- * hours). Undefined when the text is no duration, or one of more than a thousand years.
+ * hours). Undefined when the text is not a duration, or is longer than a thousand years.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;

@@ -57,7 +57,7 @@ export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: Labe
     ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: "=" as const, values: [value] })),
     ...matchExpressions.map(({ key, operator, values = [] }) => {
       const known = objectOperators[operator];
-      if (known === undefined) throw new TypeError(`${operator} is no operator of a label selector`);
+      if (known === undefined) throw new TypeError(`${operator} is not an operator of a label selector`);
       return { key, operator: known, values };
     }),
   ];

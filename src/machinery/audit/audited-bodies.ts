@@ -46,7 +46,7 @@ export class AuditedBodies {
     return this.#rules.get(`${group}/${resource}/${subresource}`) ?? this.#rules.get(`${group}/${resource}`) ?? whole;
   }
 
-  /** The object of an answer. Undefined for an answer that is no object of the API. */
+  /** The object of an answer. Undefined for an answer that is not an object of the API. */
   objectOf({ headers, body }: HttpResponse): unknown {
     const type = String(headers["content-type"] ?? "");
     if (typeof body !== "string" && !Buffer.isBuffer(body)) return undefined;

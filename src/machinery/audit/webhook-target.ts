@@ -17,7 +17,7 @@ const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const timeoutMilliseconds = 30_000;
 
-/** A fault that may pass: the connection, or a status that says so. */
+/** A failure that may be temporary: of the connection, or with a status that means so. */
 class PassingFault extends Error {}
 
 /**

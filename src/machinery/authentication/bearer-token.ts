@@ -19,7 +19,7 @@ function bearerTokenOf(headers: Headers): string | undefined {
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-/** A warning for a header that looks like a token and is none: a client would wonder why it is anonymous. */
+/** A warning for a header that looks like a token but is not one: the client would wonder why it is anonymous. */
 export function bearerTokenWarnings(headers: Headers): string[] {
   return /^\s*bearer {2,}\S/i.test(firstHeaderValue(headers, "authorization")) ? [extraSpaceWarning] : [];
 }

@@ -257,7 +257,7 @@ function readNamedFile(name: string, kubeconfig: string): string {
     const status = statSync(file);
     if (!status.isFile() || status.size > largestBytes) {
       throw new KubeconfigError(
-        `kubeconfig ${kubeconfig} names ${file}, which is no file of at most 16 MiB; name another`,
+        `kubeconfig ${kubeconfig} names ${file}, which is not a file of at most 16 MiB; name another one`,
       );
     }
     return readFileSync(file, "utf8");

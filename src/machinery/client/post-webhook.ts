@@ -15,7 +15,7 @@ const largestAnswerBytes = 1024 * 1024;
 /** Upstream has five attempts; three end within the time that a client waits. */
 const pausesMilliseconds = [250, 500];
 
-/** A fault that may pass: the connection, or a status that says so. */
+/** A failure that may be temporary: of the connection, or with a status that means so. */
 class PassingFault extends Error {}
 
 /**

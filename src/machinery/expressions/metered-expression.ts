@@ -57,7 +57,7 @@ export function compileExpression(source: string, environment: Environment): Exp
     nodes,
     evaluate(variables, budget) {
       const result: unknown = withBudget(budget, () => program(variables));
-      // `a || b` goes on when `a` fails: being stopped is no failure that an expression may pass over.
+      // `a || b` continues when `a` fails, but an expression must not continue after it was stopped.
       if (budget.isSpent) throw new OverBudget();
       return result;
     },

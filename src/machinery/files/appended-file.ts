@@ -162,7 +162,7 @@ export class AppendedFile {
     try {
       ftruncateSync(this.#fd, size);
     } catch {
-      // It is no file, or the system refuses: the next write begins a line of its own.
+      // It is not a regular file, or the system refuses: the next write begins a line of its own.
       try {
         writeSync(this.#fd, "\n");
       } catch {

@@ -72,7 +72,7 @@ function urlOf(traces: string | undefined, base: string | undefined): URL | unde
   if (text === undefined || text === "") return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-  throw new UsageError(`${name}: it is no URL that begins with http:// or https://`);
+  throw new UsageError(`${name}: it is not a URL that begins with http:// or https://`);
 }
 
 /** `key=value,key=value`, percent-encoded. Other texts between the commas are left out, as the specification says. */
@@ -103,7 +103,7 @@ function samplerOf(name: string, argument: string | undefined): Sampler {
   if (root === "always_off") return { ratio: 0, followsParent };
   const ratio = Number(argument ?? "1");
   if (root === "traceidratio" && ratio >= 0 && ratio <= 1) return { ratio, followsParent };
-  if (root === "traceidratio") throw new UsageError("OTEL_TRACES_SAMPLER_ARG: it is no number from 0 to 1");
+  if (root === "traceidratio") throw new UsageError("OTEL_TRACES_SAMPLER_ARG: it is not a number from 0 to 1");
   throw new UsageError(
     `OTEL_TRACES_SAMPLER: ${JSON.stringify(name)} is not always_on, always_off, traceidratio, or one of these after parentbased_`,
   );

@@ -31,7 +31,7 @@ export type BackupItem =
   | { readonly type: "file"; readonly file: BackupFileEntry }
   | { readonly type: "object"; readonly object: StoredObject };
 
-/** A file is no backup, not all of one, or not what was written. The message is for people. */
+/** A file is not a backup, or a backup is incomplete or changed. The message is for people. */
 export class DamagedBackup extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

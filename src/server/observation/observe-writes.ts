@@ -67,7 +67,7 @@ export function writeObserver({
   };
 
   const onPolicy = ({ definition, previous, next, username }: ObservedWrite): void => {
-    // What follows from the defaults and from other roles is no change that anyone made.
+    // Changes that follow from defaults and from other roles were not made by anyone.
     if (username === serverUser.username || (username === controllers && storedAs(definition).group === access)) return;
     const { namespace, name } = (next ?? previous)?.object.metadata ?? {};
     const change = next === undefined ? "deleted" : previous === undefined ? "created" : "changed";

@@ -102,7 +102,7 @@ describe("a token of another issuer", () => {
       { deep: JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`) as unknown },
       /nested deeper than 100/,
     ],
-    "with groups that are no texts": [{ groups: [1] }, /no string or list of strings/],
+    "with groups that are no texts": [{ groups: [1] }, /neither a string nor a list of strings/],
     "whose groups are kept elsewhere": [
       { _claim_names: { groups: "a" }, _claim_sources: { a: { endpoint: "https://169.254.169.254/" } } },
       /distributed claims are not followed/,

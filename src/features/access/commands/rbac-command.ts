@@ -108,7 +108,7 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
     ["Delete one", `signet ${kind.word} delete readers`],
   );
 
-/** Creates an object and says so. */
+/** Creates an object and prints that it did. */
 export async function createObject<T extends ApiObject>(
   connection: ServerConnection,
   kind: RbacKind<T>,

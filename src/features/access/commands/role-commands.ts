@@ -80,7 +80,9 @@ function create(kind: RbacKind<Role>): Command {
     .addOption(repeatedOption("--resource <resource>", "with what: pods, pods/log, csr, deployments.apps; commas too"))
     .addOption(repeatedOption("--resource-name <name>", "only with objects of this name"));
   if (!kind.isNamespaced) {
-    command.addOption(repeatedOption("--non-resource-url <path>", "with a path that is no resource, such as /metrics"));
+    command.addOption(
+      repeatedOption("--non-resource-url <path>", "with a path that is not a resource, such as /metrics"),
+    );
   }
   command.action(async (name: string, flags: CreateFlags) => {
     checkRule(kind, flags);

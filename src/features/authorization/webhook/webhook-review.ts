@@ -77,7 +77,7 @@ export function webhookReviewOf(spec: WebhookReviewSpec, version: "v1" | "v1beta
 const longestReason = 4096;
 const textOf = (value: unknown): string => (typeof value === "string" ? value.slice(0, longestReason) : "");
 
-/** The decision in a webhook's answer. Throws an Error for what is no SubjectAccessReview with a status. */
+/** The decision in a webhook's answer. Throws an Error for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
   const { allowed, denied, reason } = fieldsOf(status);
   if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {

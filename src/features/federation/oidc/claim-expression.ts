@@ -48,7 +48,7 @@ const wantedTypes: Readonly<Record<ExpressionResult, string>> = {
   texts: "must evaluate to string or list of strings",
 };
 
-/** Compiles an expression on one variable. Throws ExpressionError; also for `matches` whose pattern is no literal. */
+/** Compiles an expression on one variable. Throws ExpressionError; also for `matches` with a pattern that is not a literal. */
 export function compileExpression(
   source: string,
   { variable, result }: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },

@@ -98,7 +98,8 @@ function groupsOf(claims: Claims, { groups: mapping }: ClaimMapping): readonly s
   }
   const value = claims[claim];
   const groups = typeof value === "string" ? [value] : value;
-  if (!isTexts(groups)) throw new ClaimFault(`oidc: parse groups claim "${claim}": it is no string or list of strings`);
+  if (!isTexts(groups))
+    throw new ClaimFault(`oidc: parse groups claim "${claim}": it is neither a string nor a list of strings`);
   return groups.map((group) => notReserved(group, prefix));
 }
 
@@ -121,7 +122,7 @@ function extraOf(claims: Claims, { extra }: ClaimMapping, idKey: string): Record
 function textClaim(claims: Claims, claim: string, what: string): string {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
   if (value === undefined) throw new ClaimFault(`oidc: parse ${what} claims "${claim}": claim not present`);
-  if (typeof value !== "string") throw new ClaimFault(`oidc: parse ${what} claims "${claim}": it is no string`);
+  if (typeof value !== "string") throw new ClaimFault(`oidc: parse ${what} claims "${claim}": it is not a string`);
   return value;
 }
 

@@ -27,7 +27,7 @@ const textsOf = (value: unknown): string[] =>
 
 /** The `status` of a TokenReview. Throws an Error when it is not one, or names no user. */
 function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
-  if (kind !== "TokenReview") throw new Error("its answer is no TokenReview");
+  if (kind !== "TokenReview") throw new Error("its answer is not a TokenReview");
   const { authenticated, user, audiences, error } = fieldsOf(status);
   const { username, uid, groups, extra } = fieldsOf(user);
   if (authenticated === true && textOf(username) === "") throw new Error("its answer names no user");

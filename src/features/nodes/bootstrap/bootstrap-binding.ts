@@ -36,7 +36,7 @@ export function bootstrapBinding(data: Readonly<Record<string, string>>): Bootst
 export const isNodePattern = (pattern: string): boolean =>
   pattern.length <= 253 && /^[a-z0-9*](?:[a-z0-9.*-]*[a-z0-9*])?$/.test(pattern) && !/\*.*\*/.test(pattern);
 
-/** A pattern that breaks the rules is no node's. */
+/** A pattern that breaks the rules matches no node. */
 function matchesNodePattern(pattern: string, node: string): boolean {
   if (!isNodePattern(pattern)) return false;
   const [start = "", end] = pattern.split("*");

@@ -25,7 +25,7 @@ export function ownChainKey(file: string): KeyObject {
 export const writePublicKey = (file: string, privateKey: KeyObject): void =>
   writePublicFile(file, createPublicKey(privateKey).export({ type: "spki", format: "pem" }));
 
-/** Throws an Error for what is no Ed25519 public key in PEM. */
+/** Throws an Error for anything but an Ed25519 public key in PEM. */
 export function parsePublicKey(pem: string): KeyObject {
   let key: KeyObject;
   try {

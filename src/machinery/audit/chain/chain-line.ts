@@ -94,7 +94,7 @@ export const isSignedBy = (
 
 const signatureAtEnd = new RegExp(`"${keys.signature.replaceAll(".", "\\.")}":"([0-9a-f]{128})"\\}\\}$`);
 
-/** Undefined for what is no line of a chain. */
+/** Undefined for a text that is not a line of a chain. */
 export function parseLine(line: string): ParsedLine | undefined {
   const annotations = annotationsOf(line);
   const { [keys.sequence]: sequence, [keys.previous]: previous, [keys.checkpoint]: checkpoint } = annotations;

@@ -100,7 +100,7 @@ class Verification {
     file.lines++;
     const line = isWhole ? parseLine(bytes.toString("utf8")) : undefined;
     if (line === undefined) {
-      this.#fault(isWhole ? "is no line of the chain" : "is cut off");
+      this.#fault(isWhole ? "is not a line of the chain" : "is cut off");
       this.#isBroken = true;
       return;
     }

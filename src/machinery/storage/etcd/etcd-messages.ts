@@ -296,6 +296,6 @@ function numberField(writer: ProtobufWriter, field: number, value: number): void
 }
 
 function textField(writer: ProtobufWriter, field: number, text: string): void {
-  if (text === "") return; // an empty end of a range is no end for etcd
+  if (text === "") return; // etcd takes an empty end of a range for no end
   writer.stringField(field, text);
 }

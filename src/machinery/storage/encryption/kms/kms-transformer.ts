@@ -203,7 +203,7 @@ export class KmsTransformer implements ValueTransformer {
     }
     if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return derivedGcm(key);
     if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return gcm(key);
-    throw new UndecryptableValue(`the KMS plugin ${name} decrypted its key to something that is no key`);
+    throw new UndecryptableValue(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
   async #retryFailedKeys(): Promise<void> {

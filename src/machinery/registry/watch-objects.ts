@@ -1,4 +1,5 @@
 import { ApiError, expired } from "../api/api-error.ts";
+import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/watch-cache.ts";
@@ -39,26 +40,13 @@ export function watchObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { options, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
 ): ObjectWatch {
-  let isStopped = false;
-  let watch: ObjectWatch | undefined;
-  const begin = async (): Promise<void> => {
-    try {
-      await untilReady(registry, options);
-      if (!isStopped) watch = follow(registry, { options, observer, isStopped: () => isStopped });
-      if (isStopped) watch?.stop();
-    } catch (error) {
-      if (!isStopped) observer.onEnd(error instanceof Error ? error : new Error(String(error)));
-    }
-  };
-  void begin();
+  const watch = new RunningWatch(registry, { options, observer });
+  void watch.run();
   return {
     get progress() {
-      return watch?.progress;
+      return watch.progress;
     },
-    stop() {
-      isStopped = true;
-      watch?.stop();
-    },
+    stop: () => watch.stop(),
   };
 }
 
@@ -71,77 +59,150 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
   else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
 }
 
-/** Must not wait between here and the start of the cache's watch: changes would be lost. */
-function follow<T extends ApiObject>(
-  { cache }: ResourceRegistry<T>,
-  {
-    options,
-    observer,
-    isStopped,
-  }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T>; readonly isStopped: () => boolean },
-): ObjectWatch | undefined {
-  const { selector, resourceVersion } = options;
-  const current = cache.revision;
-  const given = parseResourceVersion(resourceVersion);
-  const skippedRevision = beginsWithState(options) || given === 0 ? current : given;
-  if (beginsWithState(options)) {
-    for (const stored of cache.range(selector.range)) {
-      if (isStopped()) return undefined;
-      if (selector.matches(stored)) observer.onChange("ADDED", stored);
-    }
-    if (options.sendsInitialEvents === true) observer.onInitialEventsEnd(current);
+/** A watch ends with a 410 when more events than this wait until its existing objects are told. */
+const maximumWaitingEvents = 100_000;
+
+class RunningWatch<T extends ApiObject> implements ObjectWatch {
+  readonly #registry: ResourceRegistry<T>;
+  readonly #options: ListOptions<T>;
+  readonly #observer: ObjectObserver<T>;
+  #cacheWatch: { stop(): void } | undefined;
+  /** Events up to it are not to be told. */
+  #skippedRevision = 0;
+  /** What came while the existing objects are told. Undefined: events are told at once. */
+  #waiting: CacheEvent<StoredObject<T>>[] | undefined;
+  #isReady = false;
+  #isOver = false;
+
+  constructor(
+    registry: ResourceRegistry<T>,
+    { options, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
+  ) {
+    this.#registry = registry;
+    this.#options = options;
+    this.#observer = observer;
   }
-  try {
-    const watch = cache.watch({
-      ...selector.range,
-      where: selector.lookup,
-      afterRevision: Math.min(skippedRevision, current),
-      onEvent(event) {
-        if (event.revision > skippedRevision) tell(event, { options, observer });
-      },
-      onEnd: (error) => observer.onEnd(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
+
+  /** A watch of a future version has seen nothing before that version: an earlier bookmark would send its client back. */
+  get progress(): number | undefined {
+    const { revision } = this.#registry.cache;
+    return this.#isReady && revision >= this.#skippedRevision ? revision : undefined;
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#cacheWatch?.stop();
+  }
+
+  async run(): Promise<void> {
+    try {
+      await untilReady(this.#registry, this.#options);
+      if (!this.#isOver) await this.#follow();
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { cache } = this.#registry;
+    const { selector, resourceVersion, sendsInitialEvents } = this.#options;
+    const current = cache.revision;
+    const given = parseResourceVersion(resourceVersion);
+    const beginsHere = beginsWithState(this.#options);
+    // Nothing is awaited between the look at the existing objects and the start of the cache's watch: a change would be lost.
+    const existing = beginsHere ? cache.range(selector.range) : [];
+    this.#waiting = [];
+    this.#skippedRevision = beginsHere || given === 0 ? current : given;
+    this.#watchCache(current);
+    await this.#inTurns(existing, (stored) => {
+      if (selector.matches(stored)) this.#observer.onChange("ADDED", stored);
     });
-    observer.onReady();
-    return {
-      // A watch of a future version has seen nothing before that version. An earlier bookmark would send its client back.
-      get progress() {
-        return cache.revision >= skippedRevision ? cache.revision : undefined;
-      },
-      stop: () => watch.stop(),
-    };
-  } catch (error) {
-    throw forClient(error, { wanted: skippedRevision, oldest: cache.oldestRevision });
+    if (beginsHere && sendsInitialEvents === true && !this.#isOver) this.#observer.onInitialEventsEnd(current);
+    while (this.#waiting.length > 0) {
+      const events = this.#waiting;
+      this.#waiting = [];
+      await this.#inTurns(events, (event) => this.#tell(event));
+    }
+    this.#waiting = undefined;
+    if (this.#isOver) return;
+    this.#isReady = true;
+    this.#observer.onReady();
+  }
+
+  #watchCache(current: number): void {
+    const { cache } = this.#registry;
+    const { selector } = this.#options;
+    try {
+      this.#cacheWatch = cache.watch({
+        ...selector.range,
+        where: selector.lookup,
+        afterRevision: Math.min(this.#skippedRevision, current),
+        onEvent: (event) => this.#take(event),
+        onEnd: (error) => this.#end(forClient(error, { wanted: current, oldest: cache.oldestRevision })),
+      });
+    } catch (error) {
+      throw forClient(error, { wanted: this.#skippedRevision, oldest: cache.oldestRevision });
+    }
+  }
+
+  #take(event: CacheEvent<StoredObject<T>>): void {
+    if (event.revision <= this.#skippedRevision) return;
+    if (this.#waiting === undefined) this.#tell(event);
+    else if (this.#waiting.push(event) > maximumWaitingEvents) {
+      throw new RevisionCompacted(this.#registry.cache.oldestRevision);
+    }
+  }
+
+  #tell(event: CacheEvent<StoredObject<T>>): void {
+    const news = newsFor(this.#options.selector, event);
+    if (news !== undefined) this.#observer.onChange(news.type, news.object);
+  }
+
+  /** Requests go on in between. */
+  async #inTurns<V>(values: readonly V[], tell: (value: V) => void): Promise<void> {
+    const work = new LongWork();
+    for (const value of values) {
+      if (this.#isOver) return;
+      tell(value);
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+    }
+  }
+
+  #end(error: unknown): void {
+    if (this.#isOver) return;
+    this.stop();
+    this.#observer.onEnd(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
 /** What an event means to the watches of a selector. */
-interface News {
+interface News<T extends ApiObject> {
   readonly type: ChangeType;
-  readonly object: StoredObject;
+  readonly object: StoredObject<T>;
 }
 
 /** The last event and what it means by the selector's text: all watches get the same event, one after the other. */
-let last: { readonly event: object; readonly news: Map<string, News | "nothing"> } | undefined;
+let last: { readonly event: object; readonly news: Map<string, News<ApiObject> | undefined> } | undefined;
 
-function tell<T extends ApiObject>(
+function newsFor<T extends ApiObject>(
+  selector: ListOptions<T>["selector"],
   event: CacheEvent<StoredObject<T>>,
-  { options: { selector }, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
-): void {
+): News<T> | undefined {
   if (last?.event !== event) last = { event, news: new Map() };
-  let news = last.news.get(selector.text);
-  if (news === undefined) last.news.set(selector.text, (news = newsOf(event, selector)));
-  if (news !== "nothing") observer.onChange(news.type, news.object as unknown as StoredObject<T>); // made of this event of T
+  if (!last.news.has(selector.text)) last.news.set(selector.text, newsOf(event, selector));
+  return last.news.get(selector.text) as unknown as News<T> | undefined; // made of this event of T
 }
 
 /** For a watch, an object appears when it starts to match and disappears when it stops to match. */
 function newsOf<T extends ApiObject>(
   event: CacheEvent<StoredObject<T>>,
   { matches }: ListOptions<T>["selector"],
-): News | "nothing" {
+): News<T> | undefined {
   const isSelected = event.type === "put" && matches(event.object);
   const wasSelected = event.previous !== undefined && matches(event.previous);
   if (event.type === "put" && isSelected) return { type: wasSelected ? "MODIFIED" : "ADDED", object: event.object };
-  return wasSelected ? { type: "DELETED", object: lastState(event) } : "nothing";
+  return wasSelected ? { type: "DELETED", object: lastState(event) } : undefined;
 }
 
 const lastStates = new WeakMap<object, StoredObject>();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { deleteCollection } from "../../../src/machinery/registry/delete-collection.ts";
 import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
@@ -210,6 +211,25 @@ describe("a watch", () => {
       seen.revisions,
       seen.revisions.toSorted((a, b) => a - b),
     );
+  });
+
+  it("starts with many objects in turns, and loses nothing that is written meanwhile", async (t) => {
+    const box = await filled(3);
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each object takes a turn
+    const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const seen = watch(box, query);
+    const stopped = watch(box, query);
+    while (seen.events.length === 0) await nextTurn();
+    stopped.stop();
+    await paint(box, "toy-2", "green");
+    await box.add("late");
+    assert.ok(!seen.events.includes("END OF STATE"));
+    await seen.ready;
+    await remove(box, "late");
+    const state = ["ADDED toy-0 red", "ADDED toy-1 blue", "ADDED toy-2 red", "END OF STATE"];
+    assert.deepEqual(seen.events, [...state, "MODIFIED toy-2 green", "ADDED late ", "DELETED late "]);
+    assert.deepEqual(stopped.events, ["ADDED toy-0 red"]);
   });
 
   it("replays what followed a version", async () => {

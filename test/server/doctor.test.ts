@@ -208,6 +208,24 @@ describe("a doctor of a running server", () => {
     assert.ok(has("bad storage: etcd's member http://127.0.0.1:9"), findings.join("\n"));
   });
 
+  it("finds an authorizer that allows everything in a configuration file, wherever it stands there", async () => {
+    const file = join(folder, "authorizers.yaml");
+    const write = (...types: readonly string[]): void =>
+      writeFileSync(
+        file,
+        JSON.stringify({
+          apiVersion: "apiserver.config.k8s.io/v1",
+          kind: "AuthorizationConfiguration",
+          authorizers: types.map((type) => ({ type, name: type.toLowerCase() })),
+        }),
+      );
+    write("Node", "RBAC", "AlwaysAllow");
+    const found = `--authorization-config: ${file} has an authorizer AlwaysAllow: everybody who logs in may do everything`;
+    assert.deepEqual(await newTroubles({ "authorization-config": file }), [`warning settings: ${found}`]);
+    write("Node", "RBAC");
+    assert.deepEqual(await newTroubles({ "authorization-config": file }), []);
+  });
+
   it("says so where there is no server's data", async () => {
     assert.match((await newTroubles({ "data-dir": join(folder, "nothing") }))[0] ?? "", /does not exist/);
   });

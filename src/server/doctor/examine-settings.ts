@@ -1,3 +1,6 @@
+import { parseAuthorizationConfiguration } from "../../features/authorization/parse-authorization-configuration.ts";
+import type { AuthorizationSettings, ConfiguredAuthorizer } from "../../features/authorization/settings.ts";
+import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -9,10 +12,12 @@ export function examineSettings({ access, authorization, listener, storage, audi
   const subject = "settings";
   const findings: Finding[] = [];
   const isPublic = !loopback.test(listener.host);
-  if (authorization.type !== "file" && authorization.authorizers.some(({ type }) => type === "AlwaysAllow")) {
-    findings.push(
-      warning(subject, "--authorization-mode AlwaysAllow: everybody who logs in may do everything", "use Node,RBAC"),
-    );
+  if (authorizersOf(authorization).some(({ type }) => type === "AlwaysAllow")) {
+    const where =
+      authorization.type === "file"
+        ? `--authorization-config: ${authorization.file} has an authorizer AlwaysAllow`
+        : "--authorization-mode AlwaysAllow";
+    findings.push(warning(subject, `${where}: everybody who logs in may do everything`, "use Node and RBAC"));
   }
   if (access.tokenFile !== undefined) {
     const advice = "use certificates or service accounts; such tokens never end";
@@ -26,4 +31,14 @@ export function examineSettings({ access, authorization, listener, storage, audi
     findings.push(warning(subject, "--etcd-servers: etcd is used without TLS", advice));
   }
   return findings.length > 0 ? findings : [good(subject, "no setting is unsafe")];
+}
+
+/** None for a file that can't be used: the look at the configuration says why. */
+function authorizersOf(settings: AuthorizationSettings): readonly Pick<ConfiguredAuthorizer, "type">[] {
+  if (settings.type !== "file") return settings.authorizers;
+  try {
+    return parseSettingsFile("authorization-config", settings.file, parseAuthorizationConfiguration, readFollowedFile);
+  } catch {
+    return [];
+  }
 }

@@ -35,6 +35,9 @@ export interface ExchangeOptions {
 
 export const noBytes: Buffer = Buffer.alloc(0);
 
+/** Where the bytes of a stream go whose client left before it began. */
+const nobody: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
+
 /**
  * One request and its answer on the wire: the common part of HTTP/2 streams and HTTP/1.1 messages. The protocol's own
  * part calls `run` once, and `closed` once however it ended.
@@ -109,10 +112,15 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   }
 
   #answer(response: HttpResponse): void {
-    if (this.#isClosed || this.#hasAnswered) return;
-    this.#hasAnswered = true;
     const { body } = response;
-    if (typeof body === "string" || Buffer.isBuffer(body)) {
+    const isWhole = typeof body === "string" || Buffer.isBuffer(body);
+    if (this.#isClosed || this.#hasAnswered) {
+      // Whoever made a stream hears of its end, also when nobody is left to read it.
+      if (!isWhole) body.start(nobody)();
+      return;
+    }
+    this.#hasAnswered = true;
+    if (isWhole) {
       this.#isCountedAsUnsent = this.context.unsent.add(this, body.length);
       this.sendWhole(response, body);
     } else this.#startStream(response, body);

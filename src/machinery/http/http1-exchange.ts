@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { badRequest, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
+import { routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import { Exchange, noBytes } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { bodyTooLarge, headersOf } from "./http2-exchange.ts";
+import { bodyBrokeOff, bodyTooLarge, headersOf } from "./http2-exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 export class Http1Exchange extends Exchange {
@@ -39,6 +39,7 @@ export class Http1Exchange extends Exchange {
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
     const { maximumBodyBytes } = this.context;
     if (Number(length) > maximumBodyBytes) return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    if (request.destroyed) return Promise.reject(bodyBrokeOff());
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let received = 0;
@@ -50,8 +51,8 @@ export class Http1Exchange extends Exchange {
         } else chunks.push(chunk);
       });
       request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, received)));
-      request.on("error", () => reject(badRequest("the request's body broke off")));
-      request.on("close", () => reject(badRequest("the request's body broke off")));
+      request.on("error", () => reject(bodyBrokeOff()));
+      request.on("close", () => reject(bodyBrokeOff()));
     });
   }
 

@@ -62,6 +62,8 @@ class Http2Exchange extends Exchange {
     const { maximumBodyBytes } = this.context;
     if (Number(this.headers["content-length"]) > maximumBodyBytes)
       return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    // Nothing more would be heard of it.
+    if (stream.destroyed) return Promise.reject(bodyBrokeOff());
     return new Promise((resolve, reject) => {
       let chunks: Buffer[] = [];
       let length = 0;
@@ -77,7 +79,7 @@ class Http2Exchange extends Exchange {
         chunks = [];
       });
       stream.on("close", () => {
-        if (!stream.readableEnded) reject(badRequest("the request's body broke off"));
+        if (!stream.readableEnded) reject(bodyBrokeOff());
       });
     });
   }
@@ -154,6 +156,9 @@ function endInPieces(stream: ServerHttp2Stream, body: Buffer): void {
   };
   next();
 }
+
+/** The client left before its request was whole. */
+export const bodyBrokeOff = (): Error => badRequest("the request's body broke off");
 
 export const bodyTooLarge = (maximumBodyBytes: number): Error =>
   tooLarge(`Request entity too large: limit is ${maximumBodyBytes}`);

@@ -15,6 +15,7 @@ import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
@@ -22,6 +23,7 @@ import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/
 import { createListener } from "../../../src/machinery/http/listener.ts";
 import type { Listener, ListenerLimits } from "../../../src/machinery/http/listener.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
+import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
 
 let directory: string;
@@ -327,6 +329,47 @@ describe("the listener", () => {
       await gone.promise;
     });
   });
+
+  for (const protocol of protocols) {
+    for (const [what, sent] of [
+      ["half of the body", "12345"],
+      ["the whole body", "1234567890"],
+    ] as const) {
+      it(`lets no work wait for the body of a client that left over ${protocol} after ${what}`, async () => {
+        const arrived = Promise.withResolvers<void>();
+        const read = Promise.withResolvers<string>();
+        const handler: Handler = async (request) => {
+          arrived.resolve();
+          await once(request.signal, "abort");
+          await turn();
+          read.resolve(await request.readBody().then(String, (error: Error) => error.message));
+          return text("late");
+        };
+        await withListener({ handler }, async (port) => {
+          const leave = sendThenLeave(port, { protocol, path: "/", contentLength: 10, sent });
+          await arrived.promise;
+          leave();
+          assert.equal(await read.promise, "the request's body broke off");
+        });
+      });
+    }
+
+    it(`tells a stream that it has ended whose client left over ${protocol} before it began`, async () => {
+      const arrived = Promise.withResolvers<void>();
+      const ended = Promise.withResolvers<void>();
+      const handler: Handler = async (request) => {
+        arrived.resolve();
+        await once(request.signal, "abort");
+        return { status: 200, headers: {}, body: { start: () => () => ended.resolve() } };
+      };
+      await withListener({ handler }, async (port) => {
+        const leave = sendThenLeave(port, { protocol, path: "/" });
+        await arrived.promise;
+        leave();
+        await ended.promise;
+      });
+    });
+  }
 
   it("answers 504 once the deadline has passed, and aborts the work", () =>
     withListener({ limits: { requestSeconds: 2 } }, async (port, listener) => {

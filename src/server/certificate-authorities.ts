@@ -9,6 +9,7 @@ import type { SigningAuthorities } from "../features/certificates/authorities/si
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import type { FollowedFiles } from "../machinery/files/followed-files.ts";
+import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { checkReplicaFiles } from "./replica-identity.ts";
@@ -30,6 +31,7 @@ export interface CertificateAuthoritiesOptions extends Omit<GeneratedAuthorities
   readonly store: Store;
   readonly log: Logger;
   readonly followed: FollowedFiles;
+  readonly observer: OutsideKeyObserver;
 }
 
 /** Rejects with UsageError for CAs that cannot be used, and for a replica that has others than the first one. */
@@ -37,12 +39,15 @@ export async function openCertificateAuthorities(
   { dataDirectory, names, storage, access, controllers: { certificates: settings } }: ServerConfig,
   { store, ...options }: CertificateAuthoritiesOptions,
 ): Promise<CertificateAuthorities> {
-  const { sealingKey, clock, log, followed } = options;
+  const { sealingKey, clock, log, followed, observer } = options;
   const isReplica = storage.type === "etcd";
   const own = openClusterAuthorities({ ...options, dataDirectory });
   // First of all: nothing may be recorded of CAs that differ from those of the other replicas.
   if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
-  const signing = openSigningAuthorities({ settings, dataDirectory, names, clock, own: own.ofSigner, log, followed });
+  const signing = openSigningAuthorities({
+    ...{ settings, dataDirectory, names, own: own.ofSigner },
+    ...{ clock, log, followed, observer },
+  });
   const believed = openConfiguredAuthorities(access, followed);
   const generated = new GeneratedAuthorities({ ...options, dataDirectory });
   const configuredSigners = openSignerConfiguration({
@@ -58,6 +63,7 @@ export async function openCertificateAuthorities(
     ],
     clock,
     followed,
+    observer,
   });
   const isRetired = (certificate: Certificate): boolean =>
     own.isRetired(certificate) || generated.isRetired(certificate);

@@ -1,10 +1,13 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Logger } from "pino";
+import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/message-of.ts";
 import type { Transport } from "../machinery/client/transport.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
+import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import { outsideKeyObserver } from "./observation/observe-outside-keys.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./plain-address.ts";
 import { startPlainListener } from "./plain-listener.ts";
@@ -46,6 +49,8 @@ export interface ControllersStatusOptions {
 
 export interface ControllersStatus {
   readonly url: string;
+  /** Is told what keys outside the process do, for the metrics. */
+  readonly outsideKeys: OutsideKeyObserver;
   /** A transport whose answers decide whether the controllers are ready. */
   observed(transport: Transport): Transport;
   close(): Promise<void>;
@@ -61,6 +66,8 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
   const { address, log, state } = options;
   const lastAnswer = new LastAnswer();
   const registry = registryOf(options);
+  const outsideKeys = outsideKeyObserver(systemClock);
+  outsideKeys.addMetrics(registry);
   const faults = (): string[] => [
     ...(lastAnswer.failure === undefined ? [] : [lastAnswer.failure]),
     ...(state() === "starting" ? ["the controllers have not read all objects yet"] : []),
@@ -80,7 +87,7 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
     },
   });
   log.info({ url: listener.url }, "serving /livez, /readyz and /metrics over plain HTTP");
-  return { ...listener, observed: (transport) => lastAnswer.of(transport) };
+  return { ...listener, outsideKeys: outsideKeys.observer, observed: (transport) => lastAnswer.of(transport) };
 }
 
 function registryOf({ queueCounts, state }: ControllersStatusOptions): Registry {

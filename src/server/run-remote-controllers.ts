@@ -49,13 +49,19 @@ export async function runRemoteControllers(
   const { client, names, transport } = await connect(flags, (plain) => status?.observed(plain) ?? plain);
   opened.adopt(client, () => client.close());
   // No fallback: the server's CAs are only in its own data directory.
-  const authorityFor = openAuthorities(names, { settings: certificates, followed, clock: systemClock });
+  const authorityFor = openAuthorities(names, {
+    settings: certificates,
+    followed,
+    clock: systemClock,
+    observer: status?.outsideKeys,
+  });
   const configured = openSignerConfiguration({
     file: certificates.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
     clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
     clock: systemClock,
     followed,
+    observer: status?.outsideKeys,
   });
   const server = opened.adopt(followServerIdentity(transport, log), (identity) => identity.stop());
   const signers = runningSigners({

@@ -152,7 +152,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
 
   const sealingKey = SealingKey.open(dataDirectory);
-  const authorities = await openCertificateAuthorities(config, { store, records, sealingKey, clock, log, followed });
+  const authorities = await openCertificateAuthorities(config, {
+    ...{ store, records, sealingKey, clock, log, followed },
+    observer: observation.outsideKeys,
+  });
   const { own, signing, believed, configuredSigners } = authorities;
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
   const revocation = connectRevocation(stores);
@@ -193,6 +196,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const accounts = await connectAccounts({
     ...{ settings: config.accounts, names, clock, log, followed, store, stores, records, sealingKey },
     areThereReplicas: usesEtcd,
+    observer: observation.outsideKeys,
   });
   opening.defer(() => accounts.close());
   const { tokenKeys, tokens } = accounts;

@@ -4,6 +4,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
+import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
@@ -52,6 +53,8 @@ export interface AccountsConnection {
   readonly stores: Stores;
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
+  /** Is told what a key outside the process does. */
+  readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
   readonly areThereReplicas: boolean;
 }

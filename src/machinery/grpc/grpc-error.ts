@@ -11,6 +11,17 @@ export const grpcStatus = {
   unavailable: 14,
 } as const;
 
+/** The names of all gRPC status codes, in their order, as upstream's metrics have them. */
+const statusNames = [
+  ...["OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists"],
+  ...["PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented"],
+  ...["Internal", "Unavailable", "DataLoss", "Unauthenticated"],
+];
+
+/** The name of a failure's status. `Unknown` for what is no failed call, and for codes that gRPC does not have. */
+export const grpcStatusName = (error: unknown): string =>
+  (error instanceof GrpcError ? statusNames[error.code] : undefined) ?? "Unknown";
+
 /** A failed call: the server reported a failure, or it cannot be reached. */
 export class GrpcError extends Error {
   /** A gRPC status code. */

@@ -5,9 +5,9 @@ import { splitExemplar } from "./exemplar.ts";
  * values are added up.
  */
 const largestCounts =
-  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_|unusable_files)|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
-/** Processes may follow the store at their own pace: the smallest is the news. */
-const smallestCounts = /^signet_certificate_soonest_expiry_seconds/;
+  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_|unusable_files|outside_key_last_)|apiserver_externaljwt_fetch_keys_\w+_timestamp|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
+/** The smallest is the news: what the process that is ahead knows of the store, and what does not work in one of them. */
+const smallestCounts = /^signet_(?:certificate_soonest_expiry_seconds|outside_key_usable)/;
 
 interface Family {
   /** Its HELP and TYPE lines. */

@@ -21,6 +21,9 @@ const maximumUriCharacters = 4096;
 /** Whether a setting names a key in a token, instead of a file. */
 export const isPkcs11Uri = (text: string): boolean => text.startsWith(scheme);
 
+/** Which key a URI names, for people: without the places of the library and of the PIN. */
+export const keyNameOfUri = (uri: string): string => uri.split("?", 1)[0] ?? "";
+
 /** Throws an Error with the reason for a URI that does not name exactly one key. The message never quotes a PIN. */
 export function parsePkcs11Uri(text: string): Pkcs11Uri {
   if (text.length > maximumUriCharacters)

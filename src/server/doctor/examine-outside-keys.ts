@@ -1,4 +1,5 @@
 import { messageOf } from "../../machinery/api/message-of.ts";
+import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -18,7 +19,7 @@ export async function examineOutsideKeys(
 const subject = "outside keys";
 
 async function examineKeyInToken(uri: string): Promise<Finding> {
-  const [name = ""] = uri.split("?");
+  const name = keyNameOfUri(uri);
   try {
     const { Pkcs11Key } = await import("../../machinery/pkcs11/pkcs11-key.ts");
     await Pkcs11Key.probe(uri);

@@ -4,6 +4,7 @@ import { findWellKnownSigner, wellKnownSigners } from "../../features/certificat
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
+import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { QueueCounts } from "../../machinery/loops/queue-counts.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
@@ -16,6 +17,7 @@ import type { AuthorizationObserver } from "../../features/authorization/feature
 import type { DecisionCount } from "../authorizers.ts";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
 import { policyObserver } from "./observe-policies.ts";
+import { outsideKeyObserver } from "./observe-outside-keys.ts";
 import { authorizationObserver } from "./observe-authorization.ts";
 import { authenticationObserver, countedReviews } from "./observe-authentication.ts";
 import { writeObserver } from "./observe-writes.ts";
@@ -54,6 +56,7 @@ export interface ServerObservation {
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
   readonly authorization: AuthorizationObserver;
+  readonly outsideKeys: OutsideKeyObserver;
   /** What the loops' queues count. */
   readonly queueCounts: QueueCounts;
   readonly policies: PolicyObserver;
@@ -65,6 +68,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const tallies = newTallies();
   const queueCounts = new QueueCounts();
   const authorization = authorizationObserver(clock);
+  const outsideKeys = outsideKeyObserver(clock);
   const policies = policyObserver();
   // Whoever may create requests chooses their signers' names: only known ones become labels.
   const signerLabel = (signerName: string): string =>
@@ -79,11 +83,13 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
       if (info.resource === "serviceaccounts" && info.subresource === "token") tallies.tokensIssued.add({});
     },
     authorization: authorization.observer,
+    outsideKeys: outsideKeys.observer,
     queueCounts,
     policies: policies.observer,
     counted: (review) => countedReviews(review, tallies),
     addMetrics({ authorities, decisions, ...metrics }) {
       authorization.addMetrics(metrics.registry, decisions);
+      outsideKeys.addMetrics(metrics.registry);
       policies.addMetrics(metrics.registry);
       addDomainMetrics({
         ...metrics,

@@ -15,6 +15,9 @@ it("metrics of several processes are added up, and what is the same in each, or 
       'signet_certificate_requests_pending{signer="a b"}': 2,
       nodejs_eventloop_lag_p99_seconds: 0.5,
       'signet_certificate_soonest_expiry_seconds{signer="x"}': 10,
+      'signet_outside_key_usable{key="a"}': 1,
+      'signet_outside_key_last_signed_timestamp_seconds{key="a"}': 100,
+      apiserver_externaljwt_fetch_keys_success_timestamp: 90,
     }),
     textOf({
       'requests_total{code="200"}': 4,
@@ -22,6 +25,9 @@ it("metrics of several processes are added up, and what is the same in each, or 
       'signet_certificate_requests_pending{signer="a b"}': 2,
       nodejs_eventloop_lag_p99_seconds: 0.1,
       'signet_certificate_soonest_expiry_seconds{signer="x"}': 9,
+      'signet_outside_key_usable{key="a"}': 0,
+      'signet_outside_key_last_signed_timestamp_seconds{key="a"}': 99,
+      apiserver_externaljwt_fetch_keys_success_timestamp: 91,
     }),
   ]);
   assert.deepEqual(
@@ -32,6 +38,9 @@ it("metrics of several processes are added up, and what is the same in each, or 
       'signet_certificate_requests_pending{signer="a b"} 2',
       "nodejs_eventloop_lag_p99_seconds 0.5",
       'signet_certificate_soonest_expiry_seconds{signer="x"} 9',
+      'signet_outside_key_usable{key="a"} 0',
+      'signet_outside_key_last_signed_timestamp_seconds{key="a"} 100',
+      "apiserver_externaljwt_fetch_keys_success_timestamp 91",
     ],
   );
   assert.equal(merged.match(/# TYPE requests_total/g)?.length, 1);

@@ -115,6 +115,27 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
       }
       assert.equal(last.status, 201);
     });
+
+    it("are counted and timed in the metrics by key and outcome, and no label has the PIN or its file", async () => {
+      const text = String((await api.send("/metrics")).body);
+      const count = (key: string, outcome: string): number => {
+        const series = `signet_outside_key_signatures_total{provider="pkcs11",key="pkcs11:token=test;object=${key}",outcome="${outcome}"} `;
+        return Number(
+          text
+            .split("\n")
+            .find((line) => line.startsWith(series))
+            ?.slice(series.length),
+        );
+      };
+      assert.ok(count("token-key", "signed") >= 3 && count("token-key", "failed") >= 1);
+      assert.ok(count("ca", "signed") >= 1);
+      assert.match(
+        text,
+        /^signet_outside_key_usable\{provider="pkcs11",key="pkcs11:token=test;object=token-key"\} 1$/m,
+      );
+      assert.match(text, /^signet_outside_key_signature_duration_seconds_count\{.*object=ca",outcome="signed"\} /m);
+      assert.ok(!text.includes(token.pinFile) && !text.includes("pin-source"));
+    });
   });
 
   it("a key that is not there, and a PIN that is wrong, keep a server from starting with the reason", async () => {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Logger } from "pino";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import type { AccountSettings } from "../settings.ts";
 import { followOperatorKeys } from "./operator-keys.ts";
 import type { OpenedOperatorKeys } from "./operator-keys.ts";
@@ -9,6 +10,7 @@ export interface OpenOperatorKeysOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly followed: FollowedFiles;
+  readonly observer: OutsideKeyObserver | undefined;
 }
 
 /** Opens the keys that settings name, wherever they are. Rejects with UsageError for what can't be used. */
@@ -22,7 +24,7 @@ export async function openOperatorKeys(
   }
   if ("inToken" in signingKey) {
     const { openTokenKeyInToken } = await import("./token-key-in-token.ts");
-    const { key, close } = await openTokenKeyInToken(signingKey.inToken, options.log);
+    const { key, close } = await openTokenKeyInToken(signingKey.inToken, options);
     try {
       const keys = followOperatorKeys({ signingKey: key, verificationKeyFiles }, options);
       return { keys, maximumTokenExpirationSeconds: undefined, close };

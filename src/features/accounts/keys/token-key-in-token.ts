@@ -1,7 +1,10 @@
 import { messageOf } from "../../../machinery/api/message-of.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
+import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";
+import { keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { importPublicKey } from "../../../pki/public-key.ts";
 import { KeyUnavailable } from "../../../pki/signing-key.ts";
 import type { Logger } from "pino";
@@ -11,17 +14,21 @@ import type { SigningKey } from "../tokens/token-key.ts";
 /** Opens the signing key of tokens that is in a PKCS #11 token. Rejects with UsageError when it can't be used now. */
 export async function openTokenKeyInToken(
   uri: string,
-  log: Pick<Logger, "error" | "info">,
+  {
+    log,
+    observer,
+  }: { readonly log: Pick<Logger, "error" | "info">; readonly observer: OutsideKeyObserver | undefined },
 ): Promise<{ readonly key: SigningKey; close(): void }> {
   try {
     const inToken = await Pkcs11Key.open(uri);
+    const named = { provider: "pkcs11", key: keyNameOfUri(uri) } as const;
     let failure: string | undefined;
     const verification = verificationKeyOf(importPublicKey(inToken.publicKey));
     const key: SigningKey = {
       ...verification,
       async sign(data) {
         try {
-          const signature = await inToken.sign(data);
+          const signature = await observedSignature(named, observer, () => inToken.sign(data));
           if (failure !== undefined) log.info({ key: verification.kid }, "the token key can be used again");
           failure = undefined;
           return signature;

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateSettings } from "../settings.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
@@ -9,10 +8,10 @@ import type { SigningAuthority } from "./signing-authority.ts";
 import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
+import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
 
 /** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
@@ -23,10 +22,7 @@ export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
  */
 export function openAuthorities(
   names: Names,
-  {
-    settings,
-    ...reading
-  }: { readonly settings: CertificateSettings; readonly followed: FollowedFiles; readonly clock: Clock },
+  { settings, ...reading }: OpenSigningAuthorityOptions & { readonly settings: CertificateSettings },
   fallback: (shortName: SignerShortName) => () => SigningAuthority | undefined = () => () => undefined,
 ): AuthorityFor {
   const common = settings.authority && openSigningAuthority(settings.authority, reading);
@@ -57,15 +53,13 @@ export interface SigningAuthorities {
 /** How often requests with a client certificate check the CA files for changes. */
 const lookMilliseconds = 1000;
 
-export interface ServerAuthorityOptions {
+export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
   readonly settings: CertificateSettings;
   readonly dataDirectory: string;
   readonly names: Names;
-  readonly clock: Clock;
   /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
   readonly log: Pick<Logger, "info">;
-  readonly followed: FollowedFiles;
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {

@@ -4,12 +4,20 @@ import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { validityFault } from "../../../pki/authority-path.ts";
+import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
 import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { SigningKey } from "../../../pki/signing-key.ts";
 import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
 import type { SigningAuthority } from "./signing-authority.ts";
+
+export interface OpenSigningAuthorityOptions {
+  readonly followed: FollowedFiles;
+  readonly clock: Clock;
+  /** Is told what keys in tokens do. */
+  readonly observer?: OutsideKeyObserver | undefined;
+}
 
 /**
  * Reads a CA from its files, and again when they change. The returned function returns the last pair that matched.
@@ -18,14 +26,14 @@ import type { SigningAuthority } from "./signing-authority.ts";
  */
 export function openSigningAuthority(
   files: KeyPairFiles,
-  { followed, clock }: { readonly followed: FollowedFiles; readonly clock: Clock },
+  { followed, clock, observer }: OpenSigningAuthorityOptions,
 ): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
   const isElsewhere = isPkcs11Uri(keyFile);
   let inToken: SigningKey | undefined;
   /** The same one while the CA has the same key: it has a session with the token. */
   const keyElsewhere = (publicKey: PublicKeyInfo): SigningKey => {
-    if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = keyInToken(keyFile, publicKey);
+    if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = keyInToken(keyFile, publicKey, observer);
     return inToken;
   };
   const faultOf = ({ path }: SigningAuthority): string | undefined => {

@@ -1,4 +1,3 @@
-import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
@@ -8,6 +7,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { GeneratedAuthorities } from "../authorities/generated-authorities.ts";
 import { openSigningAuthority } from "../authorities/signing-authority-files.ts";
+import type { OpenSigningAuthorityOptions } from "../authorities/signing-authority-files.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { configuredSignerRules } from "./configured-signer.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
@@ -35,14 +35,12 @@ type MayGenerate =
   | { readonly type: "allowed"; readonly authorities: GeneratedAuthorities }
   | { readonly type: "refused"; readonly reason: string };
 
-export interface SignerConfigurationOptions {
+export interface SignerConfigurationOptions extends OpenSigningAuthorityOptions {
   /** Undefined: there are no custom signers. */
   readonly file: string | undefined;
   readonly generated: MayGenerate;
   /** The known CAs that the API server trusts for client certificates. */
   readonly clientAuthorities: () => readonly Certificate[];
-  readonly clock: Clock;
-  readonly followed: FollowedFiles;
 }
 
 /**
@@ -121,7 +119,7 @@ interface OpenAuthority {
 
 function openAuthority(
   source: AuthoritySource,
-  { path, signerName, generated, clock, followed }: SignerContext & { readonly signerName: string },
+  { path, signerName, generated, clock, followed, observer }: SignerContext & { readonly signerName: string },
 ): OpenAuthority {
   if (source.type === "files") {
     const { certificateFile, keyFile } = source;
@@ -132,7 +130,7 @@ function openAuthority(
       keyFlag: `${label}.keyFile`,
       keyFile,
     };
-    return { isNew: false, exists: () => true, authority: openSigningAuthority(files, { followed, clock }) };
+    return { isNew: false, exists: () => true, authority: openSigningAuthority(files, { followed, clock, observer }) };
   }
   if (generated.type === "refused") throw new UsageError(`--${flag}: ${path}.generate: ${generated.reason}`);
   const { authorities } = generated;

@@ -143,6 +143,40 @@ describe("tokens that an external signer signs", () => {
     assert.equal((await request()).status, 201);
   });
 
+  it("are counted and timed by outcome, also under upstream's names, with no secret in a label", async () => {
+    const text = async (): Promise<string> => String((await api.send("/metrics")).body);
+    const valueOf = async (series: string): Promise<number> =>
+      Number(
+        (await text())
+          .split("\n")
+          .find((line) => line.startsWith(`${series} `))
+          ?.slice(series.length + 1),
+      );
+    const of = `provider="externaljwt",key="${socket}"`;
+    const failures = `signet_outside_key_signatures_total{${of},outcome="failed"}`;
+    const before = await valueOf(failures);
+    assert.ok(before >= 2, `${before} were not signed: the signer was away, and forged`);
+    assert.equal(await valueOf(`signet_outside_key_usable{${of}}`), 1);
+    assert.equal(await valueOf(`signet_outside_key_last_signed_timestamp_seconds{${of}}`), time.clock.now() / 1000);
+    const signed = await valueOf(`signet_outside_key_signatures_total{${of},outcome="signed"}`);
+    signer.behaviour = "fails";
+    time.pass(5000);
+    assert.equal((await request()).status, 503);
+    assert.equal(await valueOf(failures), before + 1);
+    assert.equal(await valueOf(`signet_outside_key_usable{${of}}`), 0);
+    assert.equal(await valueOf(`signet_outside_key_last_signed_timestamp_seconds{${of}}`), time.clock.now() / 1000 - 5);
+    assert.equal(await valueOf('apiserver_externaljwt_sign_request_total{code="Internal"}'), 1);
+    const method = 'method="/v1alpha1.ExternalJWTSigner/Sign",code="Internal"';
+    assert.equal(await valueOf(`apiserver_externaljwt_request_duration_seconds_count{${method}}`), 1);
+    assert.ok((await valueOf('apiserver_externaljwt_fetch_keys_request_total{code="OK"}')) >= 2);
+    assert.ok((await valueOf("apiserver_externaljwt_fetch_keys_success_timestamp")) > 0);
+    signer.behaviour = "works";
+    const token = await newToken();
+    assert.equal(await valueOf(`signet_outside_key_signatures_total{${of},outcome="signed"}`), signed + 1);
+    assert.equal(await valueOf(`signet_outside_key_usable{${of}}`), 1);
+    for (const part of token.split(".")) assert.ok(!(await text()).includes(part));
+  });
+
   for (const [what, settings, message] of [
     ["a key file", { "service-account-signing-key-file": "/k" }, /leave out --service-account-signing-key-file/],
     ["verification keys", { "service-account-key-file": ["/k"] }, /leave out --service-account-key-file/],

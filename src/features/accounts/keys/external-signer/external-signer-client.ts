@@ -1,5 +1,6 @@
-import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
+import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
 import { unaryClient } from "../../../../machinery/grpc/unary-client.ts";
+import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import {
   decodeFetchKeysAnswer,
   decodeMetadataAnswer,
@@ -25,16 +26,29 @@ const timeoutMilliseconds = 5_000;
 const maximumMessageBytes = 2 ** 20;
 const nothing = Buffer.alloc(0);
 
-/** Calls the signer that listens on a Unix socket. */
-export function externalSignerClient(socket: string): ExternalSignerClient {
+/** Calls the signer that listens on a Unix socket. The observer is told of every call. */
+export function externalSignerClient(socket: string, observer?: OutsideKeyObserver): ExternalSignerClient {
   const client = unaryClient({ url: `unix://${socket}`, timeoutMilliseconds, maximumMessageBytes });
   let served: (typeof packages)[number] = "v1";
+  const callMethod = async (method: string, message: Buffer): Promise<Buffer> => {
+    const begun = performance.now();
+    const tell = (code: string): void =>
+      observer?.onSignerCall({ method, code, seconds: (performance.now() - begun) / 1000 });
+    try {
+      const answer = await client.call(method, message);
+      tell("OK");
+      return answer;
+    } catch (error) {
+      tell(grpcStatusName(error));
+      throw error;
+    }
+  };
   const callServed = async (method: string, message: Buffer): Promise<Buffer> => {
     let failure: unknown;
     // It may have been replaced by an older or newer program.
     for (const version of new Set([served, ...packages])) {
       try {
-        const answer = await client.call(`/${version}.ExternalJWTSigner/${method}`, message);
+        const answer = await callMethod(`/${version}.ExternalJWTSigner/${method}`, message);
         served = version;
         return answer;
       } catch (error) {
@@ -51,8 +65,26 @@ export function externalSignerClient(socket: string): ExternalSignerClient {
       throw error;
     });
   return {
-    sign: async (claims) => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
-    fetchKeys: async () => decodeFetchKeysAnswer(await call("FetchKeys")),
+    async sign(claims) {
+      try {
+        const answer = decodeSignAnswer(await call("Sign", encodeSignRequest(claims)));
+        observer?.onSignerSigned("OK");
+        return answer;
+      } catch (error) {
+        observer?.onSignerSigned(grpcStatusName(error));
+        throw error;
+      }
+    },
+    async fetchKeys() {
+      try {
+        const answer = decodeFetchKeysAnswer(await call("FetchKeys"));
+        observer?.onKeysFetched("OK", answer.dataTimestampSeconds);
+        return answer;
+      } catch (error) {
+        observer?.onKeysFetched(grpcStatusName(error));
+        throw error;
+      }
+    },
     metadata: async () => decodeMetadataAnswer(await call("Metadata")),
     close: () => client.close(),
   };

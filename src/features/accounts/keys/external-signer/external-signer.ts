@@ -3,6 +3,8 @@ import type { Logger } from "pino";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
+import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
+import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { encodePayload } from "../../tokens/json-web-token.ts";
 import type { TokenSigner } from "../../tokens/token-signer.ts";
 import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
@@ -16,6 +18,7 @@ export interface ExternalSignerOptions {
   readonly client: ExternalSignerClient;
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "error">;
+  readonly observer?: OutsideKeyObserver | undefined;
 }
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
@@ -85,7 +88,12 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
-  async signToken(payload: object): Promise<string> {
+  signToken(payload: object): Promise<string> {
+    const { socket, observer } = this.#options;
+    return observedSignature({ provider: "externaljwt", key: socket }, observer, () => this.#tryToSign(payload));
+  }
+
+  async #tryToSign(payload: object): Promise<string> {
     if (this.#isSilent && (this.#isProbing || this.#options.clock.now() - this.#silentAt < pauseMilliseconds)) {
       throw notNow();
     }

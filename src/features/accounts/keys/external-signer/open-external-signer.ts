@@ -4,6 +4,7 @@ import { messageOf } from "../../../../machinery/api/message-of.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { periodically } from "../../../../machinery/api/periodically.ts";
 import { UsageError } from "../../../../machinery/command-line/flag.ts";
+import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { GrpcError } from "../../../../machinery/grpc/grpc-error.ts";
 import type { OpenedOperatorKeys } from "../operator-keys.ts";
 import { ExternalSigner } from "./external-signer.ts";
@@ -15,6 +16,7 @@ export interface OpenExternalSignerOptions {
   readonly socket: string;
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly observer: OutsideKeyObserver | undefined;
 }
 
 /** How long to wait for a signer that is started together with this server. */
@@ -30,11 +32,11 @@ const minimumSeconds = 600;
  * not answer within 10 s, or its answer breaks the rules.
  */
 export async function openExternalSigner(options: OpenExternalSignerOptions): Promise<OpenedOperatorKeys> {
-  const { socket, clock, log } = options;
-  const client = externalSignerClient(socket);
+  const { socket, clock, log, observer } = options;
+  const client = externalSignerClient(socket, observer);
   try {
     const maximumTokenExpirationSeconds = await maximumOf(client, options);
-    const keys = await ExternalSigner.open({ socket, client, clock, log });
+    const keys = await ExternalSigner.open({ socket, client, clock, log, observer });
     const looks = periodically({
       milliseconds: lookMilliseconds,
       task: () => keys.lookWhenDue(),

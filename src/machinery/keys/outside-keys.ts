@@ -1,0 +1,49 @@
+/** A key that is not in this process. */
+export interface OutsideKey {
+  readonly provider: "externaljwt" | "pkcs11";
+  /** Which one, for people. Few, because settings name them, and without secrets: it is a label of metrics. */
+  readonly key: string;
+}
+
+export interface SignatureAttempt extends OutsideKey {
+  readonly outcome: "signed" | "failed";
+  readonly seconds: number;
+}
+
+/** A call of an external signer's function, as upstream measures it. */
+export interface SignerCall {
+  /** Such as `/v1.ExternalJWTSigner/Sign`. */
+  readonly method: string;
+  /** The name of a gRPC status, such as `DeadlineExceeded`. */
+  readonly code: string;
+  readonly seconds: number;
+}
+
+/** Is told what keys outside the process do. */
+export interface OutsideKeyObserver {
+  onSignature(attempt: SignatureAttempt): void;
+  onSignerCall(call: SignerCall): void;
+  /** What came of a request for a signature to an external signer, with all its tries. */
+  onSignerSigned(code: string): void;
+  /** What came of a request for its keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
+  onKeysFetched(code: string, dataTimestampSeconds?: number): void;
+}
+
+/** Makes a signature with a key outside the process, and tells the observer what came of it. */
+export async function observedSignature<T>(
+  key: OutsideKey,
+  observer: OutsideKeyObserver | undefined,
+  sign: () => Promise<T>,
+): Promise<T> {
+  const begun = performance.now();
+  const tell = (outcome: SignatureAttempt["outcome"]): void =>
+    observer?.onSignature({ ...key, outcome, seconds: (performance.now() - begun) / 1000 });
+  try {
+    const signed = await sign();
+    tell("signed");
+    return signed;
+  } catch (error) {
+    tell("failed");
+    throw error;
+  }
+}
